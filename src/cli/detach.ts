@@ -1,4 +1,4 @@
-/** `lifepod up --detach`: the engine in a process of its own, in the background. */
+/** `lifepod up --detach`: starts the engine as a background process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,10 @@ import { systemTimers } from '../platform/node.ts';
 import type { Timers } from '../platform/platform.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
-/** At a start, a longer log becomes lifepod.log.1. */
+/** A log that is longer than this when an engine starts is renamed to lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** How long a start waits for a node that reports why it is not ready. */
+/** How long to wait for a node that reports why it is not ready. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
@@ -24,7 +24,7 @@ export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, await startDetached(options));
 }
 
-/** Resolves when the engine is ready. Rejects with a UserError where it does not start. Ctrl+C until then ends it too. */
+/** Resolves when the engine is ready; rejects with a UserError if it does not start. Ctrl+C before that stops the engine as well. */
 export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
@@ -40,7 +40,7 @@ export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   process.on('SIGTERM', interrupt);
   try {
     const report = await startReport(child, systemTimers(), printWaiting);
-    if (report === undefined) throw new UserError(`the engine ended before it was ready: its log is ${logPath}`);
+    if (report === undefined) throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
     if ('error' in report) throw new UserError(report.error);
     return report.ready;
   } finally {
@@ -82,8 +82,9 @@ function openLog(path: string): number {
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
 
 /**
- * undefined: the process ended without a report. A process that has reported why its node is not ready is ended after 60 s, and the
- * error contains the reason. A process that reports nothing, on a slow machine, is waited for.
+ * Resolves with the report of a starting engine, or with undefined if the process exited without one. A process that has reported why
+ * its node is not ready is stopped after 60 s, and the error contains the reason. There is no time limit for a process that reports
+ * nothing: the machine may be slow.
  */
 export function startReport(
   child: StartedProcess,
@@ -92,10 +93,10 @@ export function startReport(
 ): Promise<{ ready: ReadyEngine } | { error: string } | undefined> {
   let why: string | undefined;
   let isLate = false;
-  let given: string | undefined;
+  let timeoutError: string | undefined;
   const giveUp = (): void => {
-    if (!isLate || why === undefined || given !== undefined) return;
-    given = `the node is not ready after ${PATIENCE_MILLIS / 1000} s: ${why}`;
+    if (!isLate || why === undefined || timeoutError !== undefined) return;
+    timeoutError = `the node is not ready after ${PATIENCE_MILLIS / 1000} s: ${why}`;
     child.kill('SIGTERM');
   };
   const timer = timers.at(timers.now() + PATIENCE_MILLIS, () => {
@@ -104,7 +105,7 @@ export function startReport(
   });
   const reported = new Promise<{ ready: ReadyEngine } | { error: string } | undefined>((resolve, reject) => {
     child.on('message', (message: StartReport) => {
-      if (!('waiting' in message)) return resolve(given === undefined ? message : undefined);
+      if (!('waiting' in message)) return resolve(timeoutError === undefined ? message : undefined);
       why = message.waiting;
       waiting(why);
       giveUp();
@@ -112,5 +113,7 @@ export function startReport(
     child.once('exit', () => resolve(undefined));
     child.once('error', reject);
   });
-  return reported.finally(() => timer.cancel()).then((report) => (given === undefined ? report : { error: given }));
+  return reported
+    .finally(() => timer.cancel())
+    .then((report) => (timeoutError === undefined ? report : { error: timeoutError }));
 }

@@ -1,4 +1,4 @@
-/** `lifepod down`: ends every Pod, then the engine, then whatever is left of them on the machine. May be repeated. */
+/** `lifepod down`: deletes every Pod, stops the engine, then removes what they left on the machine. May be repeated. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
@@ -18,7 +18,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { END_STATIC_PODS } from './up.ts';
 
-/** After the Pods are gone from the API: of those that were deleted by force. */
+/** How long to wait, once no Pod is left in the API, for the containers of Pods that were force-deleted. */
 const CONTAINERS_END_MILLIS = 30_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -27,13 +27,13 @@ export async function down(dataDir: string): Promise<void> {
   requireRoot();
   const record = readEngineRecord(dataDir);
   if (record === undefined) {
-    say(`no lifepod has run in ${dataDir}: nothing to do`);
+    say(`lifepod has never run in ${dataDir}: nothing to do`);
     return;
   }
   let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up' && (await hasPods(dataDir))) {
-    say('the engine does not run: starting it, to end its Pods gracefully');
-    // Any port: its own may be taken meanwhile.
+    say('the engine is not running: starting it to end its Pods gracefully');
+    // Any port, because another program may have taken the usual one.
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
@@ -47,17 +47,17 @@ export async function down(dataDir: string): Promise<void> {
     await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
     if (failure !== undefined) {
       throw new UserError(
-        `some containers may stay in the runtime at ${endpoint}: ${failure}; run 'lifepod down --data-dir ${dataDir}' again when it answers`,
+        `some containers may remain in the runtime at ${endpoint}: ${failure}; run 'lifepod down --data-dir ${dataDir}' again when the runtime answers`,
       );
     }
     writeEngineRecord(dataDir, { ...record, state: 'down' });
   } finally {
     lock.release();
   }
-  say(`nothing of ${dataDir} is running or mounted`);
+  say(`nothing from ${dataDir} is running or mounted any more`);
 }
 
-/** Whether a Pod is in the store of an engine that does not run, or has left something on the machine: each that runs has a folder. */
+/** Whether a stopped engine has Pods: in its store, or left on the machine, where each running Pod has a folder. */
 async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
@@ -74,7 +74,7 @@ async function hasPods(dataDir: string): Promise<boolean> {
   }
 }
 
-/** The machine's own runtime goes on, and would keep what the engine had no time to remove. Resolves with what failed. */
+/** Removes what the engine had no time to remove from the machine's own runtime, which keeps running. Resolves with the error message. */
 async function clearRuntime(dataDir: string, endpoint: string): Promise<string | undefined> {
   try {
     const runtime = await connectOwnRuntime(endpoint, dataDir, nodePlatform('error'));
@@ -89,14 +89,14 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
   }
 }
 
-/** Ends the Pods, then the engine; resolves when its process is gone. */
+/** Ends the Pods, then the engine; resolves when the engine process has exited. */
 async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);
   const ended = new AbortController();
   void released.then(
-    () => ended.abort(new UserError(`the engine ended by itself: run 'lifepod down --data-dir ${dataDir}' again`)),
+    () => ended.abort(new UserError(`the engine stopped unexpectedly: run 'lifepod down --data-dir ${dataDir}' again`)),
     () => undefined,
   );
   try {
@@ -105,7 +105,7 @@ async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, p
     sendSignal(pid, END_STATIC_PODS);
     await endAllPods(client, platform, say, ended.signal);
     await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
-    say(`ending the engine (PID ${pid})`);
+    say(`stopping the engine (PID ${pid})`);
     sendSignal(pid, 'SIGTERM');
     await released;
   } finally {
@@ -125,7 +125,7 @@ async function endContainers(
     await runtimeIdle(runtime, AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]));
   } catch (error) {
     signal.throwIfAborted();
-    say(`some containers do not end: ${(error as Error).message}`);
+    say(`some containers have not stopped: ${(error as Error).message}`);
   } finally {
     await runtime.close();
   }

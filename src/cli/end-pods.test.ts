@@ -23,7 +23,7 @@ test('a delete that fails for a full disk or a lost connection is tried again', 
   await ended;
   expect(said).toEqual([
     'ending default/web (grace 30 s)',
-    '  default/web cannot be ended yet: the disk is full; trying again',
+    '  default/web cannot be deleted yet: the disk is full; retrying',
     expect.stringMatching(/^ended default\/web after /),
   ]);
 });

@@ -1,5 +1,4 @@
-/** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
-
+/** Deletes every Pod gracefully through the API, and waits until none of their containers run. */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
@@ -16,14 +15,14 @@ const RETRY_MAX_MILLIS = 10_000;
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** The node has ended it (grace 0), but someone's finalizers keep the object. */
+/** The node has ended the Pod (grace period 0), but finalizers keep the object. */
 const onlyFinalizersLeft = (pod: Pod): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /**
- * Resolves when no Pod has anything running; Pods that appear meanwhile are ended too. Of static Pods, which the engine
- * ends by itself, it waits for the mirrors to go. `say` gets a line a Pod.
- * Rejects where the API refuses a delete for good, or `signal` aborts.
+ * Resolves when no Pod has a running container. Pods created in the meantime are deleted too. The engine ends static Pods
+ * without a delete, so for those this waits until the mirror Pods are gone. `say` prints a line for each Pod.
+ * Rejects when the API refuses a delete with an error other than NotFound or 5xx, or when `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -45,7 +44,7 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /** The defer container whose turn it is: it may take its time. */
+  /** The defer container whose turn it is, shown because it may take long. */
   const turnOf = ({ status }: Pod): string | undefined => {
     const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);
@@ -58,7 +57,7 @@ export async function endAllPods(
     if (isMirrorPod(pod)) return;
     void remove(pod).catch(ended.reject);
   };
-  /** Again and again while the server is at fault: a disk may be full, a connection lost. */
+  /** Retries as long as the server is at fault, such as with a full disk or a lost connection. */
   const remove = async (pod: Pod): Promise<void> => {
     for (let failures = 1; !watching.signal.aborted; failures++) {
       try {
@@ -67,7 +66,7 @@ export async function endAllPods(
       } catch (error) {
         if (isApiError(error, 'NotFound')) return;
         if (!isApiError(error) || error.code < 500) throw error;
-        if (failures === 1) say(`  ${nameOf(pod)} cannot be ended yet: ${error.message}; trying again`);
+        if (failures === 1) say(`  ${nameOf(pod)} cannot be deleted yet: ${error.message}; retrying`);
       }
       await pause(platform.timers, backOffMillis(failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), watching.signal);
     }
@@ -80,7 +79,7 @@ export async function endAllPods(
       updated: (pod, old) => {
         const turn = turnOf(pod);
         if (turn !== undefined && turn !== turnOf(old)) say(`  ${nameOf(pod)}: ${turn}`);
-        if (onlyFinalizersLeft(pod)) settle(pod, `ended, but its finalizers keep the object:`);
+        if (onlyFinalizersLeft(pod)) settle(pod, `ended, but finalizers keep the object:`);
       },
       deleted: (pod) => settle(pod, 'ended'),
     },
@@ -98,7 +97,7 @@ export async function endAllPods(
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>
   sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 
-/** Resolves when nothing runs any more: the containers of a Pod that was deleted by force end after its object. */
+/** Resolves when no container runs any more: the containers of a force-deleted Pod outlive its object. */
 export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal): Promise<void> {
   const closing = new AbortController();
   const ends = AbortSignal.any([signal, closing.signal]);
@@ -116,7 +115,7 @@ export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal
   }
 }
 
-/** Removes what the runtime remembers of Pods that have ended, and ends what has not. Resolves with how many Pods there were. */
+/** Stops and removes all sandboxes, with their containers, from the runtime. Resolves with the number of Pods it had. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

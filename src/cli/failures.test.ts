@@ -29,16 +29,16 @@ test.each<[unknown, string]>([
   ],
   [
     coded('EDQUOT', '/d/engine.json'),
-    '/d/engine.json cannot be written: the quota of the disk is used up; free some space and try again',
+    '/d/engine.json cannot be written: the disk quota is exceeded; free some space and try again',
   ],
   [
     coded('EROFS', '/d/lock'),
     '/d/lock cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
   ],
-  [coded('EACCES', '/d/lock'), '/d/lock is not for this user to open: run lifepod with sudo'],
+  [coded('EACCES', '/d/lock'), '/d/lock cannot be opened: permission denied; run lifepod with sudo'],
   [
     new RuntimeCallError('Unavailable', 'connection refused'),
-    'the container runtime refuses, or does not answer: rpc error: code = Unavailable desc = connection refused',
+    'the container runtime failed or did not answer: rpc error: code = Unavailable desc = connection refused',
   ],
   [
     new CommandError('nft -f ended with exit code 1: bad\n  ^^^\nrule'),
@@ -46,7 +46,7 @@ test.each<[unknown, string]>([
   ],
   [
     new CommandError('ip link ended with exit code 2: RTNETLINK answers: Operation not permitted'),
-    'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all rights of root (see capabilities(7)), also on networks',
+    'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all capabilities of root, including CAP_NET_ADMIN (see capabilities(7))',
   ],
 ])('%s', (error, text) => {
   expect(failureText(error)).toBe(text);

@@ -21,10 +21,12 @@ import { tabColumns } from './describe/tab-columns.ts';
 
 const SHORT_ID_LENGTH = 12;
 
-/** unix:///… of the engine's runtime. Throws a UserError where none runs. */
+/** The endpoint (unix:///…) of the engine's runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
   if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(`no lifepod runs in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`);
+    throw new UserError(
+      `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`,
+    );
   }
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
@@ -35,7 +37,9 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
     try {
       accessSync(file, constants.R_OK);
     } catch {
-      throw new UserError(`the file ${file} is not there or cannot be read: give archives that 'docker save' writes`);
+      throw new UserError(
+        `the file ${file} does not exist or cannot be read: give an archive such as 'docker save' writes`,
+      );
     }
   }
   const signal = new AbortController().signal;
@@ -45,7 +49,7 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
   }
 }
 
-/** A line for each name of an image; one without a tag by its digest. */
+/** Prints a line for each name of an image; an image without tags is listed by digest. */
 export async function printImages(dataDir: string): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const rows = images.flatMap((image) => {
@@ -57,7 +61,7 @@ export async function printImages(dataDir: string): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Removes the images with all their names, or, where one of them cannot be removed, none. Throws a UserError that says why. */
+/** Removes the images with all their names. Throws a UserError before removing any if one of them must stay. */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
@@ -68,10 +72,10 @@ export async function removeImages(dataDir: string, references: string[]): Promi
   for (const image of wanted) {
     const [name = ''] = namesOf(image);
     if (sandboxImages.some((reference) => isMeant(image, reference)))
-      throw new UserError(`the image ${name} is that of every Pod's sandbox`);
-    if (image.pinned) throw new UserError(`the image ${name} is pinned: the runtime needs it`);
+      throw new UserError(`the image ${name} is the sandbox image of every Pod`);
+    if (image.pinned) throw new UserError(`the image ${name} is pinned by the container runtime`);
     if (foreign.some((reference) => isMeant(image, reference)))
-      throw new UserError(`the image ${name} is used by containers that are not lifepod's: remove them first`);
+      throw new UserError(`the image ${name} is used by containers of other programs: remove them first`);
     const users = pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
     if (users.length === 0) continue;
     const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
@@ -92,7 +96,7 @@ const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(
 const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 
-/** By name, ID, or the beginning of an ID that `list` shows. */
+/** Finds an image by name, ID, or the beginning of an ID as `list` shows it. */
 function find(images: readonly ImageInfo[], reference: string): ImageInfo {
   const found = images.filter(
     (image) =>
@@ -100,10 +104,11 @@ function find(images: readonly ImageInfo[], reference: string): ImageInfo {
       (/^[0-9a-f]{4,64}$/.test(reference) && image.id.replace(/^sha256:/, '').startsWith(reference)),
   );
   const [image, ...others] = found;
-  if (image === undefined)
-    throw new UserError(`there is no image ${reference}: 'lifepod image list' shows those there are`);
+  if (image === undefined) throw new UserError(`there is no image ${reference}: 'lifepod image list' shows all images`);
   if (others.length > 0)
-    throw new UserError(`${reference} means ${found.length} images, among them ${found.map(shortId).join(', ')}`);
+    throw new UserError(
+      `${reference} matches ${found.length} images (${found.map(shortId).join(', ')}): give more of the ID`,
+    );
   return image;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The command line: what each command takes. A command's own module is loaded when it runs.
- * A failure that a user can answer is one sentence; the exit code is then 1.
+ * The command line: arguments and options of each command. A command's module is loaded only when the command runs.
+ * A failure that the user can fix is reported in one sentence, with exit code 1.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
@@ -31,10 +31,12 @@ function parsePort(text: string): number {
 }
 
 const targetOptions = (): Option[] => [
-  new Option('-n, --namespace <name>', `(default: the kubeconfig's)`),
-  new Option('--data-dir <folder>', `of the engine to ask (default: ${DEFAULT_DATA_DIR})`).argParser(realFolder),
-  new Option('--kubeconfig <file>', 'to use in place of that of the data folder'),
-  new Option('--context <name>', 'of the kubeconfig'),
+  new Option('-n, --namespace <name>', `namespace of the Pod (default: the kubeconfig's)`),
+  new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(
+    realFolder,
+  ),
+  new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
+  new Option('--context <name>', 'context of the kubeconfig to use'),
 ];
 
 function withTarget(command: Command): Command {
@@ -57,29 +59,39 @@ const imageOptions = (): Option[] =>
 
 const up = program
   .command('up')
-  .description('start the control plane and the node; with SIGTERM they end, and the Pods go on')
+  .description('start the control plane and the node; SIGTERM stops them and leaves the Pods running')
   .addOption(dataDirOption())
-  .option('--detach', 'return once everything is ready, and go on in the background')
-  .option('--port <number>', `of the API on 127.0.0.1; 0: any free one (default: ${DEFAULT_PORT})`, parsePort)
+  .option('--detach', 'run in the background; return once everything is ready')
+  .option('--port <number>', `port of the API on 127.0.0.1; 0 picks a free one (default: ${DEFAULT_PORT})`, parsePort)
   .addOption(new Option('--any-port').hideHelp())
-  .option('--pod-cidr <network>', `addresses of Pods (default: ${DEFAULT_POD_CIDR})`)
-  .option('--service-cidr <network>', `addresses of Services (default: ${DEFAULT_SERVICE_CIDR})`)
-  .option('--node-name <name>', `(default: the machine's name)`)
-  .option('--container-runtime-endpoint <url>', 'a CRI runtime to use, as unix:///…; without: a private containerd')
-  .option('--record-age <age>', `how long a Pod's record outlives it: 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`)
-  .option('--record-size <size>', `of all records: 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`)
+  .option('--pod-cidr <network>', `address range of Pods (default: ${DEFAULT_POD_CIDR})`)
+  .option('--service-cidr <network>', `address range of Services (default: ${DEFAULT_SERVICE_CIDR})`)
+  .option('--node-name <name>', `name of the Node (default: the host name)`)
+  .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
+  .option(
+    '--record-age <age>',
+    `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`,
+  )
+  .option(
+    '--record-size <size>',
+    `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`,
+  )
   .option(
     '--max-grace-period-extension <seconds>',
-    `that defer containers may have beyond their Pod's grace period (default: ${DEFAULT_MAX_EXTENSION_SECONDS})`,
+    `longest extension of a Pod's grace period for its defer containers (default: ${DEFAULT_MAX_EXTENSION_SECONDS})`,
     Number,
   )
-  .option('--pod-pids-limit <number>', 'processes and threads that a Pod may have; -1: no limit (default: -1)', Number)
+  .option(
+    '--pod-pids-limit <number>',
+    'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
+    Number,
+  )
   .option(
     '--runtime-handler <name=runtime>',
-    'for RuntimeClasses: the path of a program like runc, or the type of a shim',
+    'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
     addRuntimeHandler,
   )
-  .addOption(new Option('--log-level <level>', 'of the log on standard error').choices(LOG_LEVELS));
+  .addOption(new Option('--log-level <level>', 'level of the log on standard error').choices(LOG_LEVELS));
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 up.action(async (options: UpOptions & { detach?: boolean }) => {
@@ -89,26 +101,28 @@ up.action(async (options: UpOptions & { detach?: boolean }) => {
 
 program
   .command('down')
-  .description('end every Pod gracefully, then the engine; nothing is left running or mounted')
+  .description('delete every Pod gracefully, then stop the engine; leaves nothing running or mounted')
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./down.ts')).down(options.dataDir));
 
 program
   .command('shutdown-node')
-  .description('for the shutdown of the machine: end the Pods, critical ones last, then the engine; their objects stay')
+  .description(
+    'for the shutdown of the machine: terminate the Pods, critical ones last, then stop the engine; keeps the Pod objects',
+  )
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./shutdown-node.ts')).shutDownNode(options.dataDir));
 
 program
   .command('status')
-  .description('what runs, versions, memory, what is unhealthy and why')
+  .description('show what is running, versions, memory use, and what is unhealthy and why')
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./status/status.ts')).status(options.dataDir));
 
-const image = program.command('image').description('images of the runtime; they need no registry');
+const image = program.command('image').description('manage the images of the container runtime, without a registry');
 image
   .command('load')
-  .description('load OCI or Docker archives; Pods that wait for such an image start')
+  .description('load images from OCI or Docker archives; Pods that wait for one of them start')
   .argument('<file...>')
   .addOption(dataDirOption())
   .action(async (files: string[], options: { dataDir: string }) =>
@@ -117,13 +131,13 @@ image
 image
   .command('list')
   .alias('ls')
-  .description('the images there are, their sizes, and how many Pods use them')
+  .description('list images, their sizes, and how many Pods use them')
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./image.ts')).printImages(options.dataDir));
 image
   .command('rm')
-  .description('remove images that no Pod uses, with all their names')
-  .argument('<image...>', 'a name, an ID, or its beginning')
+  .description('remove images, with all their names, that no Pod uses')
+  .argument('<image...>', 'a name, an ID, or the beginning of an ID')
   .addOption(dataDirOption())
   .action(async (images: string[], options: { dataDir: string }) =>
     (await import('./image.ts')).removeImages(options.dataDir, images),
@@ -132,20 +146,20 @@ image
 withTarget(
   program
     .command('logs')
-    .description('the log of a container, as kubectl logs; of defer containers and of all containers of a Pod as well')
-    .argument('<pod>', 'its name, or pod/NAME')
-    .argument('[container]')
-    .option('-c, --container <name>', 'of any kind: init, app, defer, ephemeral')
-    .option('--all-containers', 'every container of the Pod, from the first init container to the last defer container')
-    .option('-f, --follow', 'go on while there is more; with --all-containers until the Pod has ended')
-    .option('-p, --previous', 'of the run before the last restart')
-    .option('--prefix', 'begin each line with [pod/NAME/CONTAINER]')
-    .option('--no-prefix', 'with --all-containers: lines as they are')
-    .option('--tail <lines>', 'only so many of the last lines')
-    .option('--since <duration>', 'only what is newer than that: 5s, 2m, 3h')
-    .option('--since-time <time>', 'only what is newer than that (RFC 3339)')
-    .option('--timestamps', 'begin each line with its time')
-    .option('--limit-bytes <bytes>', 'at most so much'),
+    .description('print the log of a container, like kubectl logs, including defer containers')
+    .argument('<pod>', 'name of the Pod, or pod/NAME')
+    .argument('[container]', 'same as --container')
+    .option('-c, --container <name>', 'container of any kind: init, app, defer or ephemeral')
+    .option('--all-containers', 'logs of all containers, from the first init container to the last defer container')
+    .option('-f, --follow', 'keep printing new lines; with --all-containers, until the Pod has ended')
+    .option('-p, --previous', 'log of the run before the last restart')
+    .option('--prefix', 'start each line with [pod/NAME/CONTAINER]')
+    .option('--no-prefix', 'with --all-containers: print lines without a prefix')
+    .option('--tail <lines>', 'print at most this many of the last lines')
+    .option('--since <duration>', 'only lines newer than a duration, such as 5s, 2m, 3h')
+    .option('--since-time <time>', 'only lines newer than a time (RFC 3339)')
+    .option('--timestamps', 'start each line with its time')
+    .option('--limit-bytes <bytes>', 'print at most this many bytes'),
 ).action(async (pod: string, container: string | undefined, options: LogsOptions) =>
   (await import('./logs/logs.ts')).logs(pod, container, options),
 );
@@ -153,9 +167,9 @@ withTarget(
 withTarget(
   program
     .command('describe')
-    .description('what kubectl describe tells of a Pod, with its defer containers')
+    .description('describe a Pod, like kubectl describe, including its defer containers')
     .argument('<type>', 'pod, or pod/NAME')
-    .argument('[name]'),
+    .argument('[name]', 'name of the Pod'),
 ).action(async (type: string, name: string | undefined, options: TargetOptions) =>
   (await import('./describe/describe.ts')).describe(type, name, options),
 );
@@ -163,11 +177,11 @@ withTarget(
 withTarget(
   program
     .command('timeline')
-    .description('the life of a Pod as bars over time, while it lives and after it is gone')
-    .argument('<pod>', 'its name, or the beginning of its UID')
-    .option('-w, --watch', 'go on while it lives')
-    .option('-o, --output <form>', 'json: the record; wide: with the list of all steps')
-    .option('--steps', 'with the list of all steps'),
+    .description('draw the life of a Pod as bars over time, while the Pod exists and after it is gone')
+    .argument('<pod>', 'name of the Pod, or the beginning of its UID')
+    .option('-w, --watch', 'keep updating while the Pod exists')
+    .option('-o, --output <format>', 'json prints the record; wide adds the list of all steps')
+    .option('--steps', 'add the list of all steps'),
 ).action(async (pod: string, options: TimelineOptions) =>
   (await import('./timeline/timeline.ts')).timeline(pod, options),
 );
@@ -175,33 +189,31 @@ withTarget(
 withTarget(
   program
     .command('why')
-    .description('in one sentence why a Pod is as it is, with the evidence, and what to do')
-    .argument('<pod>', 'its name, or the beginning of its UID'),
+    .description('explain the state of a Pod in one sentence, with the evidence and what to do')
+    .argument('<pod>', 'name of the Pod, or the beginning of its UID'),
 ).action(async (pod: string, options: TargetOptions) => (await import('./why/why.ts')).why(pod, options));
 
 withTarget(
   program
     .command('skip')
-    .description(
-      'give up a defer container of a Pod that ends: one that runs is stopped, one still to come does not run',
-    )
-    .argument('<pod>', 'its name, or pod/NAME')
-    .argument('<entry>', 'the name of the defer container'),
+    .description('give up a defer container of a terminating Pod: a running one is stopped, a pending one does not run')
+    .argument('<pod>', 'name of the Pod, or pod/NAME')
+    .argument('<entry>', 'name of the defer container'),
 ).action(async (pod: string, entry: string, options: TargetOptions) =>
   (await import('./skip.ts')).skip(pod, entry, options),
 );
 
 program
   .command('demo')
-  .description('run examples/01-init-containers in a scratch folder, show its life, leave nothing behind')
+  .description('run examples/01-init-containers in a scratch folder, show the life of its Pod, and clean up')
   .action(async () => (await import('./demo/demo.ts')).demo());
 
 program
   .command('version')
-  .description('the versions of lifepod, of the API that it serves, and of Node.js')
+  .description('print the versions of lifepod, of the Kubernetes API it serves, and of Node.js')
   .action(async () => (await import('../engine/version.ts')).printVersion());
 
-// Who reads the output may have enough: a command that only prints comes to its end, and what acts goes on.
+// The reader of the output may close it early (EPIPE). A command that has effects must finish all the same.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -1,4 +1,4 @@
-/** The containers of a Pod of every kind, in the order of its life, and what its status says of each. Pure. */
+/** All containers of a Pod, in the order of its life, each with its status. Pure. */
 import type { Container, ContainerStatus, EphemeralContainer, Pod } from '../api/generated/types.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
@@ -18,7 +18,7 @@ export function podContainers({ spec = { containers: [] }, status = {} }: Pod): 
   ): PodContainer[] =>
     containers.map(({ name }) => {
       const found = statuses.find((each) => each.name === name);
-      return { kind, name, ...(found === undefined ? {} : { status: found }) };
+      return { kind, name, status: found };
     });
   return [
     ...of('init', spec.initContainers, status.initContainerStatuses),
@@ -38,7 +38,7 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Why a container that has not run yet waits where nothing is wrong: its turn has not come. */
+/** Waiting reasons of a container whose turn has not come; they do not indicate a problem. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
@@ -47,12 +47,12 @@ export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, s
   const { waiting, terminated } = status.state ?? {};
   // An entry that was skipped has terminated without a run.
   if (terminated !== undefined) return true;
-  // Its image is pulled long before its turn, and may be missing already.
+  // The image of a defer container is pulled long before its turn, so it may report a missing image while the Pod runs.
   if (kind === 'defer' && termination === undefined) return true;
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** The image that a container of the spec ran, or would run now; empty if it has none. */
+/** The image that a container ran, or would run now; empty if it has none. */
 export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),
@@ -75,16 +75,16 @@ const IMAGE_REASONS = [
   'SignatureValidationFailed',
 ];
 
-/** It waits for an image that cannot be had. */
+/** Whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Some run of it has begun, whatever its present state says. */
+/** Whether a run of the container has ever begun, whatever its current state. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 
-/** The last run that has begun: the ID of its container; undefined where there was none. */
+/** The container ID of the last run that has begun; undefined if there was none. */
 export function runOf(status: ContainerStatus | undefined): string | undefined {
-  // One that waits may have been created already: what has run is the one before.
+  // The container of a waiting state may have been created but has not run; the last run is the previous one.
   if (status?.state?.waiting !== undefined) return status.lastState?.terminated?.containerID;
   return status?.containerID || undefined;
 }

@@ -1,5 +1,4 @@
-/** Finds the record of a Pod's life: of one that is there, or of one that is gone. */
-
+/** Finds the record of a Pod's life, for an existing or a deleted Pod. */
 import { mirroredUid } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS, recordName, shortUid } from '../api/lifepod.io/v1/pod-record/index.ts';
@@ -16,14 +15,14 @@ const PAGE_SIZE = 500;
 export interface PodLife {
   name: string;
   namespace: string;
-  /** Of the record: a static Pod's own, not its mirror's. */
+  /** The UID used in the record: for a static Pod its own, not its mirror's. */
   uid: string;
-  /** Absent: it is gone. */
+  /** Absent if the Pod no longer exists. */
   pod?: Pod;
   records: PodRecord[];
 }
 
-/** The steps, in the order in which they were recorded. */
+/** The recorded steps, in the order in which they were recorded. */
 export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
   [...records].sort((a, b) => partOf(a) - partOf(b)).flatMap(({ transitions }) => transitions.map(fromApi));
 
@@ -33,11 +32,11 @@ const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
 /**
- * By name, the Pod that is there, or the one of that name that was there last; or by UID, of which the beginning is enough.
- * Rejects with a UserError where there is none, or more than one.
+ * Finds a Pod by name (the existing Pod, else the most recent one of that name), or by the beginning of its UID.
+ * Rejects with a UserError if no Pod or more than one matches.
  */
-export async function findLife(client: Client, namespace: string, given: string): Promise<PodLife> {
-  const name = podName(given);
+export async function findLife(client: Client, namespace: string, reference: string): Promise<PodLife> {
+  const name = podName(reference);
   const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
   if (pod !== undefined) return lifeOf(client, pod);
   const ofName = newest(await listRecords(client, { namespace, fieldSelector: `podName=${name}` }));
@@ -45,12 +44,12 @@ export async function findLife(client: Client, namespace: string, given: string)
   const ofUid = /^[0-9a-f][0-9a-f-]{3,35}$/.test(name) ? await findByUid(client, name) : undefined;
   if (ofUid !== undefined) return ofUid;
   throw new UserError(
-    `no Pod ${name} in namespace ${namespace}, nor a record of one: 'kubectl get pods -A' shows what there is, ` +
-      `'kubectl get podrecords -A' what is recorded; records are kept for a time after their Pod (lifepod up --record-age)`,
+    `no Pod ${name} in namespace ${namespace}, and no record of one: 'kubectl get pods -A' lists all Pods, ` +
+      `'kubectl get podrecords -A' all records; lifepod up --record-age sets how long records outlive their Pod`,
   );
 }
 
-/** Of a Pod that is there; its record may have no steps yet. */
+/** The life of an existing Pod; its record may have no steps yet. */
 export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const { name, namespace = 'default', uid: ownUid = '' } = pod.metadata;
   const uid = mirroredUid(pod) ?? ownUid;
@@ -61,7 +60,7 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
     if (record === undefined) break;
     found.push(record);
   }
-  // Of a long life the first parts may be gone.
+  // The first parts of a long record may have been deleted, so the loop above finds nothing: list them instead.
   const started = pod.status?.startTime !== undefined;
   const all =
     found.length > 0 || !started ? found : await listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
@@ -75,13 +74,13 @@ async function findByUid(client: Client, prefix: string): Promise<PodLife | unde
   const uids = new Set([...living.map(({ metadata }) => metadata.uid ?? ''), ...records.map(({ podUID }) => podUID)]);
   if (uids.size > 1) {
     const some = [...uids].slice(0, 5).join(', ');
-    throw new UserError(`${uids.size} Pods have a UID that begins with ${prefix}: ${some}: give more of it`);
+    throw new UserError(`${uids.size} Pods have a UID that begins with ${prefix} (${some}): give more of the UID`);
   }
   const [pod] = living;
   return pod === undefined ? newest(records) : lifeOf(client, pod);
 }
 
-/** The life that has the newest step. */
+/** The life of the Pod whose record has the newest step. */
 function newest(records: readonly PodRecord[]): PodLife | undefined {
   const last = records.reduce<PodRecord | undefined>(
     (best, each) => (best === undefined || lastAt(each) > lastAt(best) ? each : best),

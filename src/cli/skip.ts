@@ -1,5 +1,5 @@
 /**
- * `lifepod skip`: gives up an entry of the list of defer containers of a Pod that ends, for example one that hangs.
+ * `lifepod skip`: gives up a defer container of a terminating Pod, for example one that hangs.
  * Source: the specification of defer containers (PUT of a DeferControl to the subresource `defer`).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
@@ -11,19 +11,19 @@ import { UserError } from '../platform/files.ts';
 import { podName } from './records.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
 
-export async function skip(given: string, entry: string, options: TargetOptions): Promise<void> {
+export async function skip(podArgument: string, entry: string, options: TargetOptions): Promise<void> {
   const { client, namespace } = await resolveTarget(options);
-  process.stdout.write(`${await skipEntry(client, namespace, podName(given), entry)}\n`);
+  process.stdout.write(`${await skipEntry(client, namespace, podName(podArgument), entry)}\n`);
 }
 
-/** Resolves with a sentence that says what happens now. Rejects with a UserError if the entry cannot be given up. */
+/** Resolves with a sentence about the effect. Rejects with a UserError if the entry cannot be given up. */
 export async function skipEntry(client: Client, namespace: string, name: string, entry: string): Promise<string> {
   const pod = await client
     .resource<Pod>(PODS)
     .get(name, namespace)
     .catch((error: unknown) => {
       if (!isApiError(error, 'NotFound')) throw error;
-      throw new UserError(`no Pod ${name} in namespace ${namespace}: 'kubectl get pods -A' shows what there is`);
+      throw new UserError(`no Pod ${name} in namespace ${namespace}: 'kubectl get pods -A' lists all Pods`);
     });
   const control: DeferControl = {
     apiVersion: 'lifepod.io/v1',
@@ -37,29 +37,31 @@ export async function skipEntry(client: Client, namespace: string, name: string,
   return outcome(pod, entry);
 }
 
-/** What the request changes, from how the entry was before it. */
+/** What the request changes, given the Pod as it was before the request. */
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
-  const called = `defer container ${entry} of Pod ${metadata.name}`;
+  const subject = `defer container ${entry} of Pod ${metadata.name}`;
   const { terminated, running, waiting } = own?.state ?? {};
-  if (terminated !== undefined) return `${called} had already ended (${terminated.reason}): nothing changes`;
-  if (running !== undefined) return `${called} is given up: it gets its stop signal now`;
-  // The status announces an attempt before it starts: the start may be under way.
-  if (waiting?.reason === 'ContainerCreating') return `${called} is given up: it is stopped if it starts`;
-  return `${called} is given up: it will not run${hasRun(own) ? ' again' : ''}`;
+  if (terminated !== undefined) return `${subject} had already ended (${terminated.reason}): nothing changes`;
+  if (running !== undefined) return `${subject} is given up: its stop signal is sent now`;
+  // The status shows an attempt before it starts, so the container may be about to start.
+  if (waiting?.reason === 'ContainerCreating') return `${subject} is given up: it is stopped if it starts`;
+  return `${subject} is given up: it will not run${hasRun(own) ? ' again' : ''}`;
 }
 
 const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastState?.terminated !== undefined;
 
-/** The server's refusal, with what the user can do about it where that is known. */
+/** The error to show for a refused request, with what the user can do where that is known. */
 export function refusal(error: ApiError, pod: Pod, entry: string): Error {
   const { metadata, spec, status } = pod;
   const { name } = metadata;
   const entries = (spec?.deferContainers ?? []).map((each) => each.name);
   if (error.code === 404) {
     return error.status.details?.kind === undefined
-      ? new UserError('this API server does not know defer containers: name the server of lifepod with --kubeconfig')
-      : new UserError(`Pod ${name} has ended meanwhile: 'lifepod why ${name}' says how`);
+      ? new UserError(
+          'this API server does not support defer containers: give the kubeconfig of a lifepod server with --kubeconfig',
+        )
+      : new UserError(`Pod ${name} has ended in the meantime: 'lifepod why ${name}' shows how`);
   }
   if (error.code === 422 && !entries.includes(entry)) {
     const known = entries.length === 0 ? 'it has none' : `it has ${entries.join(', ')}`;
@@ -69,7 +71,7 @@ export function refusal(error: ApiError, pod: Pod, entry: string): Error {
     return new UserError(
       metadata.deletionTimestamp === undefined
         ? `Pod ${name} is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes`
-        : `Pod ${name} was deleted, but its node has not begun to end it: try again in a moment`,
+        : `Pod ${name} was deleted, but its node has not begun to terminate it: try again in a moment`,
     );
   }
   return error;

@@ -1,8 +1,8 @@
 /**
- * The API server that a client command speaks to, and the namespace.
+ * The API server that a client command uses, and the namespace.
  *
- * `lifepod COMMAND` asks the engine of the data folder, `kubectl lifepod COMMAND` asks whom kubectl asks; in both what is
- * given on the command line goes first.
+ * `lifepod COMMAND` uses the engine of the data folder; `kubectl lifepod COMMAND` uses the server that kubectl would use.
+ * Options on the command line take precedence in both.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,23 +12,22 @@ import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 
-/** As given on the command line. */
+/** The options as given on the command line. */
 export interface TargetOptions {
   kubeconfig?: string;
   context?: string;
   namespace?: string;
-  /** Absent: none was named. */
   dataDir?: string;
 }
 
 export interface Target {
   client: HttpClient;
   namespace: string;
-  /** With which kubectl speaks to the same server. */
+  /** Environment and arguments with which kubectl uses the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
 }
 
-/** Rejects with a UserError where there is no kubeconfig, or nothing usable in it. */
+/** Rejects with a UserError if there is no usable kubeconfig. */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
   const { namespace, ...server } = await readKubeconfigs(paths, options.context);
@@ -42,7 +41,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   };
 }
 
-/** Files to read as one. Throws a UserError where there is none to be found. */
+/** The kubeconfig files, which are merged when read. Throws a UserError if none is found. */
 export function kubeconfigPaths(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
@@ -65,7 +64,7 @@ export function kubeconfigPaths(
 const noEngine = (dataDir: string): string =>
   `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
-/** False as well where another user's engine runs there, whose kubeconfig cannot be read, or has been ended. */
+/** Also false if this user cannot read the data folder, or if `lifepod down` is cleaning it up. */
 function engineRunsIn(dataDir: string): boolean {
   try {
     return dataDirOwner(dataDir) !== undefined;

@@ -7,7 +7,7 @@ import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node.ts';
 import { failureText } from './failures.ts';
 
-/** What the process of an engine tells the one that started it. */
+/** The messages that an engine process sends to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
 
 export interface ReadyEngine {
@@ -16,15 +16,15 @@ export interface ReadyEngine {
   startMillis: number;
 }
 
-/** What `lifepod down` sends: the static Pods are the node's own, and no delete in the API ends them. */
+/** The signal that `lifepod down` sends to end the static Pods, which cannot be deleted through the API. */
 export const END_STATIC_PODS = 'SIGUSR2';
 
-/** What `lifepod shutdown-node` sends; init's signal for a power failure. */
+/** The signal that `lifepod shutdown-node` sends; init uses SIGPWR for a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
-/** Resolves when the engine has ended after SIGTERM or SIGINT. */
+/** Resolves when the engine has stopped after SIGTERM or SIGINT. */
 export async function up(options: UpOptions): Promise<void> {
-  // Libraries write to them as well. Where they lead to a full disk, the engine goes on.
+  // The output may be a file on a full disk, and libraries write to it too: write errors must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const stopping = new AbortController();
   let signals = 0;
@@ -34,8 +34,8 @@ export async function up(options: UpOptions): Promise<void> {
       else process.exit(1);
     });
   }
-  const asked = Promise.withResolvers<void>();
-  process.on(END_STATIC_PODS, () => asked.resolve());
+  const staticPodsEnd = Promise.withResolvers<void>();
+  process.on(END_STATIC_PODS, () => staticPodsEnd.resolve());
   const shutdown = Promise.withResolvers<void>();
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
@@ -46,7 +46,7 @@ export async function up(options: UpOptions): Promise<void> {
       else process.send({ waiting: why } satisfies StartReport);
     });
   } catch (error) {
-    // What was under way fails in its own words when it is stopped.
+    // Aborting makes the pending step fail with an error of its own; report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
     if (process.send === undefined) throw failure;
     await report({ error: failureText(failure) });
@@ -54,11 +54,11 @@ export async function up(options: UpOptions): Promise<void> {
     return;
   }
   const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
-  void asked.promise.then(() => engine.endStaticPods()).catch(failed('the static Pods came to no end'));
+  void staticPodsEnd.promise.then(() => engine.endStaticPods()).catch(failed('ending the static Pods failed'));
   void shutdown.promise
     .then(() => engine.shutDownNode())
-    .catch(failed('the shutdown came to no end'))
-    .then(() => stopping.abort(new UserError('the machine shuts down')));
+    .catch(failed('shutting down the node failed'))
+    .then(() => stopping.abort(new UserError('the machine is shutting down')));
   const ready = {
     server: engine.server,
     nodeName: engine.settings.nodeName,
@@ -69,7 +69,7 @@ export async function up(options: UpOptions): Promise<void> {
   await engine.stopped;
 }
 
-/** Sends to the starting process and lets it go. */
+/** Sends the message to the starting process, then disconnects so that it can exit. */
 function report(message: StartReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, undefined, {}, () => {
@@ -80,9 +80,9 @@ function report(message: StartReport): Promise<void> {
 }
 
 export const printWaiting = (why: string): void =>
-  void process.stderr.write(`lifepod waits for the node to be ready: ${why}\n`);
+  void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
-/** Words for a person on standard error; on standard output what a shell can evaluate. */
+/** Writes a message for people to standard error, and to standard output what a shell can evaluate. */
 export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);

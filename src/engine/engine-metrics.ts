@@ -1,4 +1,4 @@
-/** The figures of the engine: those of the control plane, and those that are the node's. */
+/** The metrics of the engine: one registry for the whole engine, and one for the node. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '../api/kinds.ts';
@@ -8,9 +8,9 @@ import { createMetrics, family, type MetricFamily, type Metrics, single } from '
 import { addProcessMetrics } from '../platform/process-metrics.ts';
 
 export interface EngineMetrics {
-  /** What the API server tells at /metrics: all of them. */
+  /** All metrics, served by the API server at /metrics. */
   all: Metrics;
-  /** What the node tells at its own /metrics. */
+  /** The metrics that the node serves at its own /metrics. */
   node: Metrics;
 }
 
@@ -23,7 +23,7 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
   return { all, node };
 }
 
-/** The size of the store, and how many objects of each resource it has. */
+/** Adds the size of the store and the number of objects by resource. */
 export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir: string): void {
   metrics.source(async () => [
     family(
@@ -37,7 +37,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir:
   ]);
 }
 
-/** Of resources that are in memory: to count the others would read them all. */
+/** Counts only resources that are cached in memory; counting the others would read all their objects. */
 async function objectCounts(registry: Registry): Promise<MetricFamily> {
   const counted = kinds.filter(
     (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,

@@ -5,7 +5,7 @@ const containerRuntimeEndpoint = 'unix:///run/c.sock';
 
 test.each([
   [10, 'systemd', undefined],
-  [10, undefined, 'the runtime at unix:///run/c.sock does not tell how it makes control groups'],
+  [10, undefined, 'the runtime at unix:///run/c.sock does not report its cgroup driver'],
   [10, 'cgroupfs', undefined],
   [-1, 'systemd', undefined],
 ] as const)('a limit of %i processes where groups are made by %s', (podPidsLimit, driver, cause) => {
@@ -16,7 +16,7 @@ test.each([
 
 test('a resolver configuration that is not there is refused', () => {
   expect(() => checkResolvConf({ resolvConf: '/nonexistent/resolv.conf' })).toThrow(
-    "--resolv-conf /nonexistent/resolv.conf is not there: name a file, or '' for the machine's configuration",
+    "--resolv-conf /nonexistent/resolv.conf does not exist: give an existing file, or '' for the machine's configuration",
   );
   for (const resolvConf of ['', '/etc/hosts']) expect(() => checkResolvConf({ resolvConf })).not.toThrow();
 });

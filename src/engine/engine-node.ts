@@ -1,4 +1,4 @@
-/** What the engine hands to the node and its status alike: the pressure that it is under, and that the machine shuts down. */
+/** What the node agent and the node status reporter share: capacity, pressure, and the shutdown of the machine. */
 import { existsSync } from 'node:fs';
 import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
@@ -22,21 +22,23 @@ import {
 } from './node-settings.ts';
 import { recordShutdown, type Settings } from './settings.ts';
 
-/** Throws a UserError where a limit of Pods as a whole is asked for and they have no group that it can be set for. */
+/** Throws a UserError if --pod-pids-limit is set but Pods have no control group of their own to set it on. */
 export function checkPodGroups(
   { podPidsLimit, containerRuntimeEndpoint }: Pick<Settings, 'podPidsLimit' | 'containerRuntimeEndpoint'>,
   driver: 'cgroupfs' | 'systemd' | undefined,
 ): void {
   if (podPidsLimit < 0 || driver !== undefined) return;
   throw new UserError(
-    `--pod-pids-limit ${podPidsLimit} cannot be kept: the runtime at ${containerRuntimeEndpoint} does not tell how it makes control groups; start with --pod-pids-limit -1, or without --container-runtime-endpoint`,
+    `--pod-pids-limit ${podPidsLimit} cannot be enforced: the runtime at ${containerRuntimeEndpoint} does not report its cgroup driver; start with --pod-pids-limit -1, or without --container-runtime-endpoint`,
   );
 }
 
-/** Throws a UserError where Pods are to take a resolver configuration that is not there. */
+/** Throws a UserError if the file of --resolv-conf does not exist. */
 export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): void {
   if (resolvConf !== '' && !existsSync(resolvConf))
-    throw new UserError(`--resolv-conf ${resolvConf} is not there: name a file, or '' for the machine's configuration`);
+    throw new UserError(
+      `--resolv-conf ${resolvConf} does not exist: give an existing file, or '' for the machine's configuration`,
+    );
 }
 
 /** The settings of the node agent. */
@@ -69,7 +71,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Rejects with a UserError where more is reserved than the machine has. */
+/** Rejects with a UserError if more is reserved than the machine has. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,
@@ -81,13 +83,13 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   });
 
 export interface Shutdown {
-  /** For the node's status. */
+  /** Reasons why the node is not Ready, for its status. */
   problems(): string[];
-  /** Ends every Pod, once the node's status tells that it shuts down; and writes down what came of it. */
+  /** Reports the shutdown in the node's status, ends every Pod, and records the outcome. */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
-/** Where nothing can be written, the machine does not wait for what there was to tell. */
+/** How long to wait for pending status writes, so that a disk or store that cannot be written does not block the shutdown. */
 const FLUSH_MILLIS = 5_000;
 
 export function createShutdown(settings: Settings, timers: Timers): Shutdown {

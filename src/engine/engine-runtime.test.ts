@@ -15,7 +15,7 @@ test('a containerd whose CRI plugin is off is named as such, with what to change
       server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
     );
     await expect(connectOwnRuntime(endpoint, folder, nodePlatform('error'))).rejects.toThrow(
-      `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins`,
+      `the container runtime at ${endpoint} does not offer CRI v1: remove "cri" from disabled_plugins`,
     );
   } finally {
     server.forceShutdown();

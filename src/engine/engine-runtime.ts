@@ -1,4 +1,4 @@
-/** The engine's container runtime: a private containerd, or the machine's; with the image of sandboxes in it. */
+/** The engine's container runtime: a private containerd or the machine's own, with the sandbox image loaded. */
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
@@ -22,22 +22,22 @@ import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
 
-/** Made of catatonit on this machine, so that no registry is needed. */
+/** Built from this machine's catatonit, so that no registry is needed. */
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
   runtime: ContainerRuntime & ContainerStreams & RuntimeUsage;
   /** containerd */
   name: string;
-  /** How it makes control groups; undefined: it does not tell. */
+  /** The runtime's cgroup driver; undefined if the runtime does not report it. */
   cgroupDriver: RuntimeConfig['cgroupDriver'];
-  /** Of the sandboxes that it makes: their images stay. */
+  /** Images of the runtime's sandboxes; garbage collection keeps them. */
   sandboxImages: string[];
-  /** Called when the private containerd has ended or is back, and when a machine's runtime may have got its sandbox image. */
+  /** The listener is called when the runtime exits or returns, and when the machine's runtime may have got its sandbox image. */
   onChange(listener: () => void): void;
 }
 
-/** `closers` gets what ends it; containers go on. */
+/** `closers` receives the functions that stop the runtime; containers keep running. */
 export async function startRuntime(
   settings: Settings,
   platform: Platform,
@@ -69,20 +69,20 @@ export async function startRuntime(
     onChange(listener) {
       listeners.push(listener);
       containerd?.onExit(listener);
-      const tell = (event: RuntimeEvent): void => {
+      const onEvent = (event: RuntimeEvent): void => {
         if (event.type === 'resync') listener();
       };
-      runtime.events(tell, signal).catch((error: unknown) => {
+      runtime.events(onEvent, signal).catch((error: unknown) => {
         platform.log.error('the events of the runtime ended', { error: String(error) });
       });
     },
   };
 }
 
-/** On all that an engine makes. */
+/** Labels on everything that an engine creates in the runtime. */
 export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });
 
-/** Shows only what the engine of the data folder made: several engines may use the machine's runtime. */
+/** Connects with a view of only what the engine of the data folder created, because several engines may share a runtime. */
 export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
@@ -93,20 +93,20 @@ export function connectOwnRuntime(
   return connectRuntime({ endpoint, ...platform, namespaceLabels, ...options }).catch((error: Error) => {
     throw new UserError(
       hasCode(error, 'Unimplemented')
-        ? `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
+        ? `the container runtime at ${endpoint} does not offer CRI v1: remove "cri" from disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
         : `the container runtime at ${endpoint} does not answer: ${error.message}; start it`,
     );
   });
 }
 
-/** As long as systemd takes to start a containerd again: Debian's unit waits 5 s. */
+/** Enough for systemd to restart containerd; Debian's unit waits 5 s. */
 const RUNTIME_BACK_MILLIS = 30_000;
 const ANSWER_MILLIS = 500;
 
 /**
- * Asks the shims of a machine's containerd how containers end while it is down. A containerd that is down while it has containers is
- * about to be started again: waits for it, so that no end is missed. Other runtimes have no such shims. containerd's state is taken to be
- * in the folder of its socket, as it is by default.
+ * Watches the shims of the machine's containerd, so that exits of containers are seen while containerd is down. If containerd is down
+ * but has shims, waits until it has been restarted, so that no exit is missed. Other runtimes have no such shims. The state of
+ * containerd is assumed to be in the folder of its socket, which is the default.
  */
 async function watchShims(
   endpoint: string,
@@ -125,7 +125,7 @@ async function watchShims(
       platform.log.warn('the container runtime does not answer; waiting for it', { endpoint });
       waiting(`the container runtime at ${endpoint} does not answer; start it`);
     });
-    // Where it does not come back, who connects says so.
+    // If containerd does not return, the connection that follows fails and reports the error.
     await runtimeInitialized(connection, platform.timers, enough).catch(() => undefined);
     late.cancel();
     connection.close();
@@ -148,7 +148,7 @@ async function startPrivate(
     cniBinDir: findCniFolder() ?? '',
     runtimeHandlers,
   };
-  // Those of an earlier engine have what it could give them; new ones inherit from containerd, and that from the engine.
+  // Shims of an earlier engine may have a higher score; new shims inherit theirs from containerd, which inherits the engine's.
   for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());

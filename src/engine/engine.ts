@@ -1,11 +1,11 @@
 /**
- * The engine: everything of one machine in one process, composed.
+ * The engine: composes all parts of one machine into one process.
  *
- * Boundary: the only file that knows all the parts; no part knows another but through what is handed to it here.
+ * Boundary: the only file that knows all the parts; parts know each other only through what is passed to them here.
  * Invariants:
- *  1. The lock on the data folder is taken first and freed last.
- *  2. Whatever was started is ended again where a later step fails, in the reverse order.
- *  3. Ending the engine ends no Pod: the next start adopts them. `lifepod down` ends them.
+ *  1. The lock on the data folder is acquired first and released last.
+ *  2. If a step fails, everything started before it is stopped in reverse order.
+ *  3. Stopping the engine leaves Pods running, and the next start adopts them. Only `lifepod down` ends them.
  */
 import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -76,17 +76,17 @@ export interface Engine {
   settings: Settings;
   /** https://127.0.0.1:6443 */
   server: string;
-  /** Ends the static Pods, gracefully, and begins none any more. Resolves when nothing of them is left. */
+  /** Ends the static Pods gracefully and starts no more of them. Resolves when nothing of them is left. */
   endStaticPods(): Promise<void>;
-  /** Ends every Pod as a machine that shuts down does; their objects stay. Resolves when they are over, or their time is. */
+  /** Ends every Pod for a shutdown of the machine and keeps the objects. Resolves when all have ended or the grace periods are over. */
   shutDownNode(): Promise<void>;
-  /** Resolves when it has ended, after the signal of startEngine() aborted. */
+  /** Resolves when the engine has stopped, after the signal of startEngine() aborted. */
   stopped: Promise<void>;
 }
 
 /**
- * Resolves when the node is Ready. Rejects with a UserError where it cannot start; then nothing of it is left but what
- * an earlier one had started. `signal` ends it; `waiting` is called with the reason why the node is not Ready.
+ * Resolves when the node is Ready. Rejects with a UserError if the engine cannot start, after stopping everything it started.
+ * `signal` stops the engine; `waiting` is called with the reason why the node is not Ready.
  */
 export async function startEngine(
   options: UpOptions,
@@ -146,7 +146,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     onAbort(signal, resolve);
   });
 
-/** Starts at the same time what does not need one another. */
+/** Starts independent parts concurrently. */
 async function startParts(
   settings: Settings,
   platform: Platform,
@@ -183,7 +183,7 @@ async function startParts(
     clusterDomain: CLUSTER_DOMAIN,
     upstreamFrom: settings.resolvConf || MACHINE_RESOLV_CONF,
   };
-  // Before the reporter renews it.
+  // Read before the node status reporter renews the Lease.
   const lastSignOfLife = await readLastSignOfLife(loops, settings.nodeName);
   const [agent, reporter] = await together([
     startNodeAgent({
@@ -263,7 +263,7 @@ async function openRegistry(
   return { registry, pki };
 }
 
-/** Returns the port. */
+/** Starts the API server, writes the kubeconfig and the record, and returns the port. */
 async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
@@ -284,7 +284,7 @@ async function serveApi(
   return api.port;
 }
 
-/** As Promise.all, but waits for all of them also where one fails, so that what they started can be ended. */
+/** Like Promise.all, but waits for all promises even if one rejects, so that everything they started can be stopped. */
 async function together<T extends readonly unknown[]>(
   parts: readonly [...T],
 ): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {

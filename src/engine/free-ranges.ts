@@ -1,4 +1,4 @@
-/** The address ranges of the command line: what a user may give, and the choice of free ones. */
+/** Address ranges: checks those given on the command line, and chooses free ones. */
 import { randomInt } from 'node:crypto';
 import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4 } from '../network/cidr.ts';
 import { UserError } from '../platform/files.ts';
@@ -27,7 +27,7 @@ function tryParse(text: string): Cidr | undefined {
 /** The address at the offset: 1 is the first after the network's own. */
 export const addressAt = (cidr: Cidr, offset: number): string => formatIpv4(cidr.base + offset);
 
-/** What this machine reaches already, but for the default route. */
+/** Ranges that this machine has routes to. */
 async function usedRanges(): Promise<Cidr[]> {
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
     dst: string;

@@ -16,14 +16,14 @@ test('what is given goes before what is remembered, and that before the defaults
 });
 
 test.each<[ImageOptions, RegExp]>([
-  [{ maxParallelImagePulls: 0 }, /^--max-parallel-image-pulls 0 is no number of pulls: /],
-  [{ imageGcHighThreshold: 80 }, /^--image-gc-low-threshold 80 and --image-gc-high-threshold 80 do not fit: /],
-  [{ imageGcHighThreshold: 101 }, /do not fit/],
-  [{ imageGcLowThreshold: Number.NaN }, /do not fit/],
-  [{ minimumImageTtlDuration: 'soon' }, /^--minimum-image-ttl-duration "soon" is no duration: /],
-  [{ imageMaximumGcAge: '7d' }, /^--image-maximum-gc-age "7d" is no duration: /],
-  [{ imageMaximumGcAge: '2m' }, /^--image-maximum-gc-age 2m is no more than --minimum-image-ttl-duration 2m: /],
-  [{ minimumImageTtlDuration: '' }, /is no duration/],
+  [{ maxParallelImagePulls: 0 }, /^--max-parallel-image-pulls 0 is not a valid number of pulls: /],
+  [{ imageGcHighThreshold: 80 }, /^--image-gc-low-threshold 80 and --image-gc-high-threshold 80 are not valid: /],
+  [{ imageGcHighThreshold: 101 }, /are not valid/],
+  [{ imageGcLowThreshold: Number.NaN }, /are not valid/],
+  [{ minimumImageTtlDuration: 'soon' }, /^--minimum-image-ttl-duration "soon" is not a valid duration: /],
+  [{ imageMaximumGcAge: '7d' }, /^--image-maximum-gc-age "7d" is not a valid duration: /],
+  [{ imageMaximumGcAge: '2m' }, /^--image-maximum-gc-age 2m is not longer than --minimum-image-ttl-duration 2m: /],
+  [{ minimumImageTtlDuration: '' }, /is not a valid duration/],
 ])('%j is refused', (options, why) => {
   expect(() => resolveImageSettings(options)).toThrow(why);
 });

@@ -1,4 +1,4 @@
-/** The node as the API server knows it before there is one. */
+/** Stands in for the node in the API server until the node agent has started. */
 
 import { serviceUnavailable } from '../machinery/status.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';

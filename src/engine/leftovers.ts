@@ -1,6 +1,6 @@
 /**
- * What an engine of a data folder has on the machine, and its removal. `lifepod down` ends with it, so that also an
- * engine that was killed leaves nothing.
+ * Finds and removes what the engine of a data folder has on the machine. It is the last step of `lifepod down`, so that even a
+ * killed engine leaves nothing behind.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
@@ -15,7 +15,7 @@ export interface FoundProcess {
   commandLine: string[];
 }
 
-/** Processes one of whose arguments is the path, or names something in it; not this process. */
+/** Other processes that have the path, or a path below it, in an argument. */
 export function processesNaming(path: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -58,7 +58,7 @@ export function mountsOf(dataDir: string): string[] {
     .reverse();
 }
 
-/** The resident memory of a process in bytes; 0 where it is gone. */
+/** The resident memory of a process in bytes; 0 if the process has exited. */
 export function residentBytes(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -68,7 +68,7 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Ends the runtime, unmounts, removes the network and the control groups: nothing of the data folder is left on the machine. Safe to repeat. */
+/** Stops the private runtime and removes mounts, network and control groups of the data folder. Safe to repeat. */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await clearRunState({ dataDir, ...platform });
   await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);

@@ -8,7 +8,7 @@ test('a taken port is refused with what to do; the same port is accepted once it
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await expect(checkPortFree('127.0.0.1', port)).rejects.toThrow(
-    `port ${port} on 127.0.0.1 is in use by another program: choose another with --port, or --port 0 for a free one`,
+    `port ${port} on 127.0.0.1 is in use by another program: choose another with --port, or use --port 0 for a free one`,
   );
   server.close();
   await once(server, 'close');

@@ -1,4 +1,4 @@
-/** What the machine must offer before an engine can start; each lack is one sentence that says what to do. */
+/** Checks the requirements on the machine before an engine starts; each failure is one sentence that says what to do. */
 import { createServer } from 'node:net';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
@@ -39,7 +39,7 @@ export function requireRoot(): void {
   }
 }
 
-/** `privateContainerd` is asked once it is known that lifepod may read its data folder. */
+/** `privateContainerd` is called only after the check for root, because it reads the data folder. */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
     throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
@@ -54,7 +54,7 @@ export function checkMachine(privateContainerd: () => boolean): void {
   }
 }
 
-/** Throws a UserError where another program listens on the port. */
+/** Throws a UserError if another program listens on the port. */
 export async function checkPortFree(host: string, port: number): Promise<void> {
   if (port === 0) return;
   await new Promise<void>((resolve, reject) => {
@@ -63,7 +63,7 @@ export async function checkPortFree(host: string, port: number): Promise<void> {
       if (error.code === 'EADDRINUSE') {
         reject(
           new UserError(
-            `port ${port} on ${host} is in use by another program: choose another with --port, or --port 0 for a free one`,
+            `port ${port} on ${host} is in use by another program: choose another with --port, or use --port 0 for a free one`,
           ),
         );
       } else reject(error);
@@ -76,9 +76,9 @@ interface Route {
   prefsrc?: string;
 }
 
-/** The machine's address to the world, or undefined where it has no default route. */
+/** The source address of the machine's default route, or undefined if there is none. */
 export async function nodeAddress(signal: AbortSignal): Promise<string | undefined> {
-  // No packet is sent: the kernel says which way it would take.
+  // No packet is sent: the kernel only looks up the route.
   const { code, stdout } = await runCommand('ip', ['-json', '-4', 'route', 'get', '192.0.2.1'], { signal });
   return code === 0 ? (JSON.parse(stdout) as Route[])[0]?.prefsrc : undefined;
 }

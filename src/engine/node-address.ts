@@ -1,23 +1,23 @@
 /**
- * The node's address as the machine moves between networks: looked up again when the machine has other addresses than before,
- * and as long as it has no way to the world.
+ * The node's address, which changes when the machine moves between networks. It is looked up again when the addresses of the machine
+ * have changed, and as long as there is no default route.
  */
 import { networkInterfaces } from 'node:os';
 import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddress {
-  /** One address. The list is shared by all who tell of it or ask at it, and is changed in place. */
+  /** The one address. Its users share the list, which is updated in place. */
   readonly ips: readonly string[];
-  /** Looks whether it is still so. */
+  /** Updates the address if necessary and resolves with it. */
   read(): Promise<string>;
 }
 
 export interface AddressSource {
-  /** The machine's address to the world, where it has a way there. */
+  /** The source address of the machine's default route; undefined if there is no default route. */
   find(): Promise<string | undefined>;
-  /** In place of it. */
+  /** Used if there is no default route. */
   fallback: string;
-  /** All that the machine has. */
+  /** All addresses of the machine. */
   all(): string[];
 }
 
@@ -39,7 +39,7 @@ export async function openNodeAddress({ find, fallback, all }: AddressSource): P
     ips,
     async read() {
       const now = present();
-      // A machine that starts may have its address before it has a way to the world.
+      // While a machine boots, it may have its address before its default route.
       if (now !== seen || ips[0] === fallback) {
         ips[0] = (await find()) ?? fallback;
         seen = now;

@@ -48,7 +48,7 @@ test('adds what to do to the message of a containerd without a CNI configuration
     'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
   expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);
   expect(withRemedy('the container runtime pulls its sandbox image: r/pause:3.10')).toMatch(
-    /pause:3\.10; where the runtime cannot reach the image's registry, load it /,
+    /pause:3\.10; if the runtime cannot reach the image's registry, load the image /,
   );
   expect(withRemedy('PLEG is not healthy')).toBe('PLEG is not healthy');
 });

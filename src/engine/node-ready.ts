@@ -16,11 +16,11 @@ const REMEDIES: readonly [RegExp, string][] = [
   ],
   [
     /pulls its sandbox image/,
-    "where the runtime cannot reach the image's registry, load it (containerd: 'ctr -n k8s.io images import FILE')",
+    "if the runtime cannot reach the image's registry, load the image (containerd: 'ctr -n k8s.io images import FILE')",
   ],
   [
     /no sandbox image/,
-    "load it (containerd: 'ctr -n k8s.io images import FILE'), or name another one as sandbox image in the runtime's configuration",
+    "load the image (containerd: 'ctr -n k8s.io images import FILE'), or configure another sandbox image in the runtime",
   ],
 ];
 

@@ -56,9 +56,12 @@ test.each([
   [{ shutdownGracePeriodByPodPriority: '1=x' }, '--shutdown-grace-period-by-pod-priority: "1=x" is not'],
   [{ kubeReserved: 'cpu:1' }, '--kube-reserved: "cpu:1" is not RESOURCE=AMOUNT'],
   [{ systemReserved: 'memory=x' }, '--system-reserved: "memory=x" is not RESOURCE=AMOUNT'],
-  [{ terminatedPodGcThreshold: 'all' }, '--terminated-pod-gc-threshold all is no number of Pods'],
-  [{ maxPods: '-1' }, '--max-pods -1 is no number of Pods'],
-  [{ shutdownGracePeriod: '5s' }, '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period'],
+  [{ terminatedPodGcThreshold: 'all' }, '--terminated-pod-gc-threshold all is not a valid number of Pods'],
+  [{ maxPods: '-1' }, '--max-pods -1 is not a valid number of Pods'],
+  [
+    { shutdownGracePeriod: '5s' },
+    '--shutdown-grace-period-critical-pods must not be longer than --shutdown-grace-period',
+  ],
 ])('refuses %j', (options, message) => {
   expect(() => resolveNodeOptions(options, undefined)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** The options of the node: what it keeps from Pods, when it evicts them, and how long it waits for them at a shutdown. */
+/** The options of the node: reserved resources, eviction thresholds, grace periods of a shutdown, and other limits. */
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
@@ -9,7 +9,7 @@ import { DEFAULT_MAX_PODS } from '../node/status/machine-facts.ts';
 import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
 
-/** By their names on the command line; as they were written. */
+/** Named like the options on the command line; values as they were given. */
 export interface NodeOptions {
   evictionHard?: string;
   evictionSoft?: string;
@@ -44,112 +44,112 @@ const TABLE: readonly NodeOption[] = [
     key: 'evictionHard',
     flag: '--eviction-hard',
     value: '<signal<value,...>',
-    description: 'evict Pods at once when less is left',
+    description: 'evict Pods without a grace period when less is available',
     default: DEFAULT_EVICTION.hard,
   },
   {
     key: 'evictionSoft',
     flag: '--eviction-soft',
     value: '<signal<value,...>',
-    description: 'evict Pods with grace when less has been left for a time',
+    description: 'evict Pods with a grace period when less has been available for a time',
     default: DEFAULT_EVICTION.soft,
   },
   {
     key: 'evictionSoftGracePeriod',
     flag: '--eviction-soft-grace-period',
     value: '<signal=time,...>',
-    description: 'that time, of each soft threshold',
+    description: 'how long each soft threshold must be exceeded',
     default: DEFAULT_EVICTION.softGracePeriod,
   },
   {
     key: 'evictionMinimumReclaim',
     flag: '--eviction-minimum-reclaim',
     value: '<signal=value,...>',
-    description: 'what must be free beyond a threshold that was met',
+    description: 'how much to reclaim beyond a threshold once it was exceeded',
     default: DEFAULT_EVICTION.minimumReclaim,
   },
   {
     key: 'evictionMaxPodGracePeriod',
     flag: '--eviction-max-pod-grace-period',
     value: '<seconds>',
-    description: 'that a Pod has at most when a soft threshold evicts it',
+    description: 'longest grace period of a Pod that is evicted for a soft threshold',
     default: String(DEFAULT_EVICTION.maxPodGracePeriod),
   },
   {
     key: 'evictionPressureTransitionPeriod',
     flag: '--eviction-pressure-transition-period',
     value: '<time>',
-    description: 'how long the node shows a pressure after it is over',
+    description: 'how long the node reports a pressure condition after it is over',
     default: DEFAULT_EVICTION.pressureTransitionPeriod,
   },
   {
     key: 'shutdownGracePeriod',
     flag: '--shutdown-grace-period',
     value: '<time>',
-    description: "that Pods have together at 'lifepod shutdown-node'",
+    description: "total grace period of all Pods for 'lifepod shutdown-node'",
     default: '30s',
   },
   {
     key: 'shutdownGracePeriodCriticalPods',
     flag: '--shutdown-grace-period-critical-pods',
     value: '<time>',
-    description: 'the last part of it, which only critical Pods have',
+    description: 'last part of the shutdown grace period, reserved for critical Pods',
     default: '10s',
   },
   {
     key: 'allowedUnsafeSysctls',
     flag: '--allowed-unsafe-sysctls',
     value: '<sysctl,...>',
-    description: 'sysctls that Pods may set beside the safe ones; those that end in * are prefixes',
+    description: 'sysctls that Pods may set in addition to the safe ones; a trailing * matches any suffix',
     default: '',
   },
   {
     key: 'resolvConf',
     flag: '--resolv-conf',
     value: '<file>',
-    description: "the node's resolver configuration for Pods, in place of the machine's",
+    description: "resolver configuration for Pods (default: the machine's)",
     default: '',
   },
   {
     key: 'shutdownGracePeriodByPodPriority',
     flag: BY_PRIORITY,
     value: '<priority=seconds,...>',
-    description: 'in place of both: the time of the Pods from each priority on, the lowest first',
+    description: 'grace periods by minimum Pod priority, used instead of both; lowest priority first',
     default: '',
   },
   {
     key: 'kubeReserved',
     flag: '--kube-reserved',
     value: '<resource=amount,...>',
-    description: 'cpu, memory, ephemeral-storage and pid that are kept from Pods for lifepod and containerd',
+    description: 'cpu, memory, ephemeral-storage and pid reserved for lifepod and containerd',
     default: '',
   },
   {
     key: 'systemReserved',
     flag: '--system-reserved',
     value: '<resource=amount,...>',
-    description: 'the same for the rest of the machine',
+    description: 'cpu, memory, ephemeral-storage and pid reserved for the rest of the machine',
     default: '',
   },
   {
     key: 'maxPods',
     flag: '--max-pods',
     value: '<number>',
-    description: 'on the node',
+    description: 'maximum number of Pods on the node',
     default: String(DEFAULT_MAX_PODS),
   },
   {
     key: 'terminatedPodGcThreshold',
     flag: '--terminated-pod-gc-threshold',
     value: '<number>',
-    description: 'Pods that have ended and are kept; of more the oldest are deleted; 0: all',
+    description: 'how many ended Pods to keep before the oldest are deleted; 0 keeps all',
     default: String(DEFAULT_TERMINATED_PODS),
   },
   {
     key: 'terminatingPhase',
     flag: '--terminating-phase',
     value: '<true|false>',
-    description: 'whether a Pod has the phase Terminating while its defer containers run; false: it keeps its phase',
+    description: 'whether a Pod has the phase Terminating while its defer containers run, or keeps its phase (false)',
     default: 'true',
   },
 ];
@@ -160,11 +160,11 @@ export function addNodeOptions(command: Command): Command {
   return command;
 }
 
-/** As arguments of a command line. */
+/** The options as arguments of a command line. */
 export const nodeOptionFlags = (options: NodeOptions): [string, string | undefined][] =>
   TABLE.map(({ key, flag }) => [flag, options[key]]);
 
-/** What is given holds, then what is remembered, then the default. Throws a UserError where one cannot be understood. */
+/** Given options win over recorded ones, and those over defaults. Throws a UserError if a value is invalid. */
 export function resolveNodeOptions(options: NodeOptions, record: NodeOptions | undefined): Required<NodeOptions> {
   const resolved = Object.fromEntries(
     TABLE.map(({ key, default: usual }) => [key, options[key] ?? record?.[key] ?? usual]),
@@ -201,7 +201,7 @@ export function shutdownPeriods(options: Required<NodeOptions>): ShutdownPeriod[
   const criticalSeconds = seconds('--shutdown-grace-period-critical-pods', options.shutdownGracePeriodCriticalPods);
   if (criticalSeconds > graceSeconds)
     throw new UserError(
-      '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period: give no longer one',
+      '--shutdown-grace-period-critical-pods must not be longer than --shutdown-grace-period, which includes it',
     );
   return periodsOf(graceSeconds, criticalSeconds);
 }
@@ -209,7 +209,7 @@ export function shutdownPeriods(options: Required<NodeOptions>): ShutdownPeriod[
 export const allowedSysctls = ({ allowedUnsafeSysctls }: Required<NodeOptions>): string[] =>
   understood(() => parseAllowedSysctls(allowedUnsafeSysctls), '--allowed-unsafe-sysctls: ');
 
-/** For lifepod's own parts and the rest of the machine together. */
+/** The sum of what is reserved for lifepod and for the rest of the machine. */
 export const reservedResources = ({ kubeReserved, systemReserved }: Required<NodeOptions>): Reserved =>
   understood(() =>
     addAmounts(parseReserved('--kube-reserved', kubeReserved), parseReserved('--system-reserved', systemReserved)),
@@ -227,7 +227,7 @@ export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>)
 
 function podCount(flag: string, text: string): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(count)) throw new UserError(`${flag} ${text} is no number of Pods`);
+  if (!Number.isSafeInteger(count)) throw new UserError(`${flag} ${text} is not a valid number of Pods`);
   return count;
 }
 

@@ -1,4 +1,4 @@
-/** How long the records of Pods' lives are kept, and how large all of them may be: --record-age and --record-size. */
+/** The limits on the records of Pods' lives: --record-age and --record-size. */
 import type { RecordLimits } from '../controllers/record-limits/record-limits.ts';
 import { parseQuantity } from '../machinery/quantity.ts';
 import { UserError } from '../platform/files.ts';
@@ -20,7 +20,7 @@ function parseAge(text: string): number {
   const millis = UNIT_MILLIS.reduce((sum, unit, index) => sum + unit * Number(parts?.[index + 1] ?? 0), 0);
   if (parts === null || !Number.isSafeInteger(millis) || millis < MINIMUM_AGE_MILLIS) {
     throw new UserError(
-      `--record-age ${JSON.stringify(text)} is not an age that records can have: give a minute or more, such as 30m, 24h or 7d`,
+      `--record-age ${JSON.stringify(text)} is not a valid age of records: give one minute or more, such as 30m, 24h or 7d`,
     );
   }
   return millis;
@@ -31,7 +31,7 @@ function parseSize(text: string): number {
   const bytes = quantity === undefined ? 0 : Number(quantity.nano / 1_000_000_000n);
   if (!Number.isSafeInteger(bytes) || bytes < MINIMUM_BYTES) {
     throw new UserError(
-      `--record-size ${JSON.stringify(text)} is not a size that records can have: give 1Mi or more, such as 64Mi or 1Gi`,
+      `--record-size ${JSON.stringify(text)} is not a valid size of records: give 1Mi or more, such as 64Mi or 1Gi`,
     );
   }
   return bytes;

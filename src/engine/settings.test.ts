@@ -75,31 +75,28 @@ test('what the data folder remembers holds where no option is given; the port ma
 });
 
 test.each([
-  [{ podCidr: '10.3.0.0/16' }, 'the data folder /d was made with --pod-cidr 10.1.0.0/16: leave'],
-  [{ serviceCidr: '10.3.0.0/16' }, 'the data folder /d was made with --service-cidr 10.2.0.0/16: leave'],
-  [{ nodeName: 'other' }, 'the data folder /d was made with --node-name node-1: leave'],
+  [{ podCidr: '10.3.0.0/16' }, 'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit'],
+  [{ serviceCidr: '10.3.0.0/16' }, 'the data folder /d was created with --service-cidr 10.2.0.0/16: omit'],
+  [{ nodeName: 'other' }, 'the data folder /d was created with --node-name node-1: omit'],
 ])('%j is refused for a data folder that was made otherwise', (options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, record)).toThrow(message);
 });
 
 test.each([
   [{ port: 70000 }, '--port 70000 is not a port'],
-  [
-    { recordAge: 'a day' },
-    '--record-age "a day" is not an age that records can have: give a minute or more, such as 30m',
-  ],
-  [{ recordAge: '' }, '--record-age "" is not an age'],
-  [{ recordAge: '59s' }, '--record-age "59s" is not an age'],
-  [{ recordSize: 'big' }, '--record-size "big" is not a size that records can have: give 1Mi or more, such as 64Mi'],
-  [{ recordSize: '1000k' }, '--record-size "1000k" is not a size'],
-  [{ maxGracePeriodExtension: Number.NaN }, '--max-grace-period-extension NaN is no time: give whole seconds'],
-  [{ maxGracePeriodExtension: -1 }, '--max-grace-period-extension -1 is no time'],
+  [{ recordAge: 'a day' }, '--record-age "a day" is not a valid age of records: give one minute or more, such as 30m'],
+  [{ recordAge: '' }, '--record-age "" is not a valid age'],
+  [{ recordAge: '59s' }, '--record-age "59s" is not a valid age'],
+  [{ recordSize: 'big' }, '--record-size "big" is not a valid size of records: give 1Mi or more, such as 64Mi'],
+  [{ recordSize: '1000k' }, '--record-size "1000k" is not a valid size'],
+  [{ maxGracePeriodExtension: Number.NaN }, '--max-grace-period-extension NaN is not a valid time: give whole seconds'],
+  [{ maxGracePeriodExtension: -1 }, '--max-grace-period-extension -1 is not a valid time'],
   [
     { runtimeHandler: { crun: '/usr/bin/crun' }, containerRuntimeEndpoint: 'unix:///run/c.sock' },
     '--runtime-handler is for the private containerd: configure the handler in the runtime at unix:///run/c.sock',
   ],
-  [{ podPidsLimit: 0 }, '--pod-pids-limit 0 is no limit: give a number from 1, or -1 for none'],
-  [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a node's name: `],
+  [{ podPidsLimit: 0 }, '--pod-pids-limit 0 is not a valid limit: give 1 or more, or -1 for no limit'],
+  [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a valid node name: `],
   [{ podCidr: '10.0.0.0/30' }, '--pod-cidr 10.0.0.0/30 has an unusable size'],
   [{ podCidr: '10.96.1.0/24' }, '--pod-cidr 10.96.1.0/24 and --service-cidr 10.96.0.0/16 overlap'],
 ])('%j is refused', (options, message) => {
@@ -122,7 +119,9 @@ test('runtime handlers are added one by one', () => {
 });
 
 test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])('%j is no runtime handler', (text) => {
-  expect(() => addRuntimeHandler(text)).toThrow(`--runtime-handler ${JSON.stringify(text)} is no handler: give NAME=`);
+  expect(() => addRuntimeHandler(text)).toThrow(
+    `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
+  );
 });
 
 test('the record is read as it was written; a damaged one is refused', () => {

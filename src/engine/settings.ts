@@ -1,6 +1,6 @@
 /**
- * What an engine runs with: the options of `lifepod up`, what the data folder remembers of the last time, the defaults.
- * The data folder remembers, so that `lifepod up` and `lifepod down` need no option but --data-dir the second time.
+ * The settings of an engine: the options of `lifepod up`, else those recorded in the data folder at the last start, else defaults.
+ * Because the options are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -16,24 +16,24 @@ import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './re
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
-/** Not the range of another widespread container network (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
+/** Differs from the ranges of other common container networks (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
 export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
-/** One spelling of a folder, so that a lock, a name and a mount point mean the same one. commander parses no default. */
+/** Resolves links, so that lock, names and mount points agree on one path. commander does not parse defaults, hence realFolder() twice. */
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
-  new Option('--data-dir <folder>', 'where everything is kept')
+  new Option('--data-dir <folder>', 'folder for all data of the engine')
     .default(realFolder(byDefault), JSON.stringify(byDefault))
     .argParser(realFolder);
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** As given on the command line; all but the data folder optional. */
+/** The options as given on the command line. */
 export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
-  /** Any free port, and the data folder goes on remembering its own: for an engine that only ends its Pods. */
+  /** Use any free port and keep the recorded one: for an engine that is started only to end its Pods. */
   anyPort?: boolean;
   podCidr?: string;
   serviceCidr?: string;
@@ -49,31 +49,31 @@ export interface UpOptions extends ImageOptions, NodeOptions {
 
 export interface Settings extends ImageSettings, Required<NodeOptions> {
   dataDir: string;
-  /** 0: any free one. */
+  /** 0 picks a free port. */
   port: number;
-  /** What the data folder remembers in place of the port that is listened on. */
+  /** The port to record if it is not the one listened on. */
   recordedPort?: number;
   podCidr: string;
   serviceCidr: string;
   nodeName: string;
-  /** Of the machine's runtime; absent: a private containerd. */
+  /** Endpoint of the machine's runtime; absent for a private containerd. */
   containerRuntimeEndpoint?: string;
-  /** How long the record of a Pod's life is kept once it is gone: 24h, 7d. */
+  /** How long the record of a Pod's life outlives the Pod: 24h, 7d. */
   recordAge: string;
-  /** How large all records together may be: 64Mi. */
+  /** Maximum total size of all records: 64Mi. */
   recordSize: string;
   /** By how much a Pod's defer containers may extend its grace period at most, in seconds. */
   maxGracePeriodExtension: number;
-  /** The most processes and threads of a Pod; -1: as many as the node allows. */
+  /** Maximum number of processes and threads of a Pod; -1 means no limit of its own. */
   podPidsLimit: number;
-  /** What RuntimeClasses may name beside runc: the path of a program, or the type of a shim of containerd. */
+  /** Handlers for RuntimeClasses in addition to runc: the path of a program, or the type of a containerd shim. */
   runtimeHandlers: Record<string, string>;
   logLevel: LogLevel;
 }
 
 /** <data-dir>/engine.json */
 export interface EngineRecord extends ImageOptions, NodeOptions {
-  /** Of the lifepod that wrote it. */
+  /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
   podCidr: string;
@@ -85,14 +85,14 @@ export interface EngineRecord extends ImageOptions, NodeOptions {
   maxGracePeriodExtension?: number;
   podPidsLimit?: number;
   runtimeHandlers?: Record<string, string>;
-  /** `down`: `lifepod down` came to its end, nothing of this data folder runs. */
+  /** `down`: `lifepod down` has finished, and nothing of this data folder is running. */
   state: 'up' | 'down';
-  /** What the engine wrote last when it had ended the Pods for `lifepod shutdown-node`; gone with its next start. */
+  /** Written once the engine has ended the Pods for `lifepod shutdown-node`; removed at the next start. */
   shutdown?: ShutdownOutcome;
 }
 
 export interface ShutdownOutcome {
-  /** namespace/name of those that were not over when their time was. */
+  /** namespace/name of the Pods that had not ended when their grace period was over. */
   podsLeft: string[];
 }
 
@@ -117,7 +117,7 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** As resolveSettings() will say; what is wrong with the data folder is found out later. */
+/** Predicts the choice of resolveSettings(); true if the record cannot be read, which a later step reports. */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return false;
   try {
@@ -132,7 +132,7 @@ export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void
   if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });
 }
 
-/** Joins options, record and defaults. Throws a UserError where they do not fit. */
+/** Merges options, record and defaults. Throws a UserError if a value is invalid. */
 export function resolveSettings(options: UpOptions, record: EngineRecord | undefined): Settings {
   const settings: Settings = {
     dataDir: options.dataDir,
@@ -156,7 +156,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     settings.containerRuntimeEndpoint = endpoint;
     if (options.runtimeHandler !== undefined) {
       throw new UserError(
-        `--runtime-handler is for the private containerd: configure the handler in the runtime at ${endpoint}, and leave the option away`,
+        `--runtime-handler is for the private containerd: configure the handler in the runtime at ${endpoint}, and omit the option`,
       );
     }
   }
@@ -167,43 +167,43 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
   const { maxGracePeriodExtension } = settings;
   if (!Number.isSafeInteger(maxGracePeriodExtension) || maxGracePeriodExtension < 0) {
     throw new UserError(
-      `--max-grace-period-extension ${maxGracePeriodExtension} is no time: give whole seconds, 0 for none`,
+      `--max-grace-period-extension ${maxGracePeriodExtension} is not a valid time: give whole seconds, 0 for no extension`,
     );
   }
   const { podPidsLimit } = settings;
   if (!Number.isSafeInteger(podPidsLimit) || podPidsLimit < -1 || podPidsLimit === 0) {
-    throw new UserError(`--pod-pids-limit ${podPidsLimit} is no limit: give a number from 1, or -1 for none`);
+    throw new UserError(`--pod-pids-limit ${podPidsLimit} is not a valid limit: give 1 or more, or -1 for no limit`);
   }
   const nameErrors = dns1123SubdomainErrors(settings.nodeName);
   if (nameErrors.length > 0) {
-    throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a node's name: ${nameErrors[0]}`);
+    throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a valid node name: ${nameErrors[0]}`);
   }
   parseRecordLimits(settings.recordAge, settings.recordSize);
   const podCidr = requireCidr('--pod-cidr', settings.podCidr, 28);
   const serviceCidr = requireCidr('--service-cidr', settings.serviceCidr, 28);
   if (overlaps(podCidr, serviceCidr)) {
     throw new UserError(
-      `--pod-cidr ${settings.podCidr} and --service-cidr ${settings.serviceCidr} overlap: choose two apart`,
+      `--pod-cidr ${settings.podCidr} and --service-cidr ${settings.serviceCidr} overlap: choose ranges that do not overlap`,
     );
   }
   return settings;
 }
 
 /**
- * One more handler of --runtime-handler, as NAME=/path/of/a/program or NAME=type.of.a.shim. Throws a UserError where it is
- * neither.
+ * Adds a handler given with --runtime-handler as NAME=/path/of/a/program or NAME=type.of.a.shim. Throws a UserError if it has
+ * neither form.
  */
 export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
   if (dns1123LabelErrors(name).length > 0 || name === 'runc' || !/^(\/.+|[a-z0-9]+(\.[a-z0-9-]+)+)$/.test(runtime)) {
     throw new UserError(
-      `--runtime-handler ${JSON.stringify(text)} is no handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
+      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
     );
   }
   return { ...others, [name]: runtime };
 }
 
-/** What objects in the store already rely on cannot change. */
+/** Throws a UserError if a setting changes that stored objects depend on. */
 function checkUnchanged(settings: Settings, record: EngineRecord | undefined): void {
   if (record === undefined) return;
   const fixed = [
@@ -214,7 +214,7 @@ function checkUnchanged(settings: Settings, record: EngineRecord | undefined): v
   for (const [option, wanted, recorded] of fixed) {
     if (wanted === recorded) continue;
     throw new UserError(
-      `the data folder ${settings.dataDir} was made with ${option} ${recorded}: leave the option away or choose another --data-dir`,
+      `the data folder ${settings.dataDir} was created with ${option} ${recorded}: omit the option or choose another --data-dir`,
     );
   }
 }

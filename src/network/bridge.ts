@@ -1,12 +1,12 @@
 /**
- * The network of one machine's Pods: a bridge with the Pods' gateway and the address of the cluster's DNS, the CNI
- * configuration that attaches sandboxes to it, masquerading of what leaves the Pods' range, and a filter that keeps the
- * machine's loopback addresses from Pods.
+ * The Pod network of one machine: a bridge with the gateway of the Pods and the address of the cluster DNS, the CNI
+ * configuration that attaches sandboxes to it, masquerading of traffic that leaves the Pod range, and a filter between Pods and the
+ * loopback addresses of the machine.
  * Boundary: ip(8), nft(8), /proc/sys and files under <dataDir>/cni. The runtime calls the CNI plugins.
  * Invariants:
- *  1. Every name bears the instance's hash: two instances never touch each other's bridge, table or addresses.
- *  2. setUpNetwork() may be repeated at any time, also over what a crash left; attached Pods keep their network.
- *  3. After tearDownNetwork() nothing of the instance is left in the kernel, and no address is taken.
+ *  1. Every name contains the hash of the instance: two instances never touch each other's bridge, table or addresses.
+ *  2. setUpNetwork() may be repeated at any time, also after a crash in the middle; attached Pods keep their network.
+ *  3. After tearDownNetwork() nothing of the instance is left in the kernel, and no address is leased.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,11 +17,11 @@ import { formatCidr, formatIpv4, overlaps, parseCidr } from './cidr.ts';
 
 export interface NetworkOptions {
   dataDir: string;
-  /** Tells this engine from others on the machine, for example its data folder. */
+  /** Identifies this engine among others on the machine, for example by its data folder. */
   instance: string;
   /** The range of the Pods' addresses; its first address becomes the gateway. */
   podCidr: string;
-  /** Checked for overlaps alone. */
+  /** Used only to check for overlaps. */
   serviceCidr?: string;
   /** The address on which the cluster's DNS listens. */
   dnsIp: string;
@@ -29,11 +29,11 @@ export interface NetworkOptions {
 }
 
 export interface NetworkNames {
-  /** Of the network interface, at most 15 characters. */
+  /** Name of the network interface, at most 15 characters. */
   bridge: string;
-  /** Of the nftables table. */
+  /** Name of the nftables table. */
   table: string;
-  /** Of the CNI network. */
+  /** Name of the CNI network. */
   network: string;
   /** The folder of CNI configuration that the runtime reads. */
   cniConfigDirectory: string;
@@ -52,7 +52,7 @@ export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDi
   };
 }
 
-/** Rejects with a UserError where a range is taken by another network. */
+/** Rejects with a UserError if a range overlaps another network. */
 export async function setUpNetwork(options: NetworkOptions): Promise<NetworkNames & { gateway: string }> {
   const { signal } = options;
   const names = networkNames(options);
@@ -62,7 +62,7 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
   // Before the bridge is up, so that no packet of a Pod goes unfiltered.
   await loadTable(names, formatCidr(range), signal);
   await setUpBridge(names.bridge, [`${gateway}/${range.prefixLength}`, `${options.dnsIp}/32`], signal);
-  await switchOnForwarding();
+  await enableForwarding();
   await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
   writeFileAtomic(
     join(names.cniConfigDirectory, '10-lifepod.conflist'),
@@ -73,13 +73,11 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
 
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
-async function switchOnForwarding(): Promise<void> {
-  // In a container it may be on, and not to be written.
+async function enableForwarding(): Promise<void> {
+  // In a container, forwarding may be on and the file read-only.
   if ((await readFile(FORWARDING, 'utf8')).trim() === '1') return;
   await writeFile(FORWARDING, '1').catch((error: Error) => {
-    throw new UserError(
-      `IP forwarding cannot be switched on: ${error.message}; set the sysctl net.ipv4.ip_forward to 1`,
-    );
+    throw new UserError(`IP forwarding cannot be enabled: ${error.message}; set the sysctl net.ipv4.ip_forward to 1`);
   });
 }
 
@@ -116,12 +114,12 @@ interface Route {
 async function checkRanges({ podCidr, serviceCidr, signal }: NetworkOptions, bridge: string): Promise<void> {
   const pods = parseCidr(podCidr);
   if (pods.prefixLength > 30) {
-    throw new UserError(`the range of Pods ${podCidr} is too small: choose one of at most /30 with --pod-cidr`);
+    throw new UserError(`the Pod range ${podCidr} is too small: choose a prefix length of at most /30 with --pod-cidr`);
   }
   const services = serviceCidr === undefined ? undefined : parseCidr(serviceCidr);
   if (services !== undefined && overlaps(pods, services)) {
     throw new UserError(
-      `the range of Pods ${podCidr} and that of Services ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
+      `the Pod range ${podCidr} and the Service range ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
     );
   }
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show'], { signal })) as Route[];
@@ -129,13 +127,13 @@ async function checkRanges({ podCidr, serviceCidr, signal }: NetworkOptions, bri
     if (dst === 'default' || dev === bridge) continue;
     const route = parseCidr(dst.includes('/') ? dst : `${dst}/32`);
     const taken = overlaps(pods, route)
-      ? { what: 'Pods', range: podCidr, option: '--pod-cidr' }
+      ? { what: 'Pod', range: podCidr, option: '--pod-cidr' }
       : services !== undefined && overlaps(services, route)
-        ? { what: 'Services', range: serviceCidr, option: '--service-cidr' }
+        ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
         : undefined;
     if (taken !== undefined) {
       throw new UserError(
-        `the range of ${taken.what} ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
+        `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
       );
     }
   }
@@ -153,11 +151,11 @@ async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as Link[]) : [];
 }
 
-/** The bridge plugin takes the first address of the bridge for its gateway, so their order counts. */
+/** The order of the addresses matters: the bridge plugin uses the first address of the bridge as the gateway. */
 async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
   const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });
   if ((await readLinks(['link', 'show', 'dev', bridge], signal)).length === 0) {
-    // A fixed address: the bridge would else take that of a Pod's interface, and Pods would lose their gateway with it.
+    // Without a fixed MAC address the bridge takes that of a Pod's interface, and Pods lose their gateway when that interface is deleted.
     const hash = createHash('sha256').update(bridge).digest('hex');
     const hardware = `02:${(hash.slice(0, 10).match(/../g) ?? []).join(':')}`;
     await ip('link', 'add', bridge, 'address', hardware, 'type', 'bridge');
@@ -172,10 +170,10 @@ async function setUpBridge(bridge: string, addresses: string[], signal: AbortSig
 }
 
 /**
- * The portmap plugin sets route_localnet on the bridge for the first port of the host, and leaves it set: from then on the
- * kernel routes packets of Pods to 127.0.0.0/8, and believes those that say that they come from there. Both are dropped
- * before connections are tracked, so that the answers to what the machine sends to 127.0.0.1:HOSTPORT pass: on the bridge they
- * have the gateway's address. The kernel itself drops such packets of IPv6.
+ * The portmap plugin sets route_localnet on the bridge for the first host port and leaves it set. From then on the kernel routes
+ * packets of Pods to 127.0.0.0/8 and accepts packets with such a source address. Both are dropped before connection tracking, so that
+ * replies to the machine's own connections to 127.0.0.1:HOSTPORT still pass: on the bridge they have the address of the gateway. The
+ * kernel itself drops the corresponding IPv6 packets.
  */
 async function loadTable({ table, bridge }: NetworkNames, podCidr: string, signal: AbortSignal): Promise<void> {
   const rules = `
@@ -196,7 +194,7 @@ table ip ${table} {
   await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
 }
 
-/** Removes everything of the instance's network. Safe to repeat; what is gone is success. */
+/** Removes the network of the instance. Safe to repeat: missing parts are ignored. */
 export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);
@@ -214,7 +212,7 @@ export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 
   if (left.length > 0) throw new Error(`the bridge ${names.bridge} could not be removed`);
 }
 
-/** Removes the network namespaces that the runtime made for sandboxes (cni-…) at the other ends of the bridge's ports. */
+/** Removes the network namespaces of sandboxes (cni-…) at the other ends of the bridge's ports. */
 async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<void> {
   const { stdout } = await runCommand('ip', ['-json', 'netns', 'list'], { signal });
   const known = (stdout.trim() === '' ? [] : JSON.parse(stdout)) as { name: string; id?: number }[];
@@ -225,7 +223,7 @@ async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<voi
   }
 }
 
-/** The addresses that Pods hold, by the sandbox's ID, as the IPAM plugin has written them. */
+/** The leased addresses by sandbox ID, read from the files of the IPAM plugin. */
 export async function leasedAddresses(
   options: Pick<NetworkOptions, 'dataDir' | 'instance'>,
 ): Promise<Map<string, string>> {

@@ -6,7 +6,7 @@ export interface Cidr {
   prefixLength: number;
 }
 
-/** Throws where the text is no IPv4 CIDR; bits behind the prefix are cleared. */
+/** Throws if the text is not an IPv4 CIDR. Bits after the prefix are cleared. */
 export function parseCidr(text: string): Cidr {
   const match = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d{1,2})$/.exec(text);
   const address = match === null ? undefined : parseIpv4(match[1] as string);

@@ -1,23 +1,23 @@
 /**
- * Asks the machine's own name servers what the cluster does not know.
- * The servers are those of a resolv.conf file, read again when it changed. Rejects where none answers in time.
+ * Forwards DNS queries for names outside the cluster to the machine's name servers.
+ * The servers come from a resolv.conf file, which is read again when it changes. Rejects if no server answers in time.
  */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { readFileSync, statSync } from 'node:fs';
 import { connect, isIPv6 } from 'node:net';
 
-/** How long one server may take. */
+/** Timeout of one server. */
 const TIMEOUT_MILLIS = 2000;
-/** Questions under way at once; further ones are refused. */
+/** Maximum number of concurrent queries; more are rejected. */
 const MAX_IN_FLIGHT = 1000;
 
 export interface Forwarder {
-  /** The answer to a whole DNS message, with the message's own ID. */
+  /** Resolves with the answer to a DNS message, with the ID of that message. */
   ask(query: Buffer, transport: 'udp' | 'tcp', signal: AbortSignal): Promise<Buffer>;
 }
 
-/** `exclude`: the cluster's own server, so that no question comes back to it. */
+/** `exclude`: the address of the cluster DNS, so that no query is forwarded to itself. */
 export function createForwarder(resolvConf: string, exclude: string, port = 53): Forwarder {
   let changed = Number.NaN;
   let servers: string[] = [];
@@ -41,7 +41,7 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
 
   return {
     async ask(query, transport, signal) {
-      if (inFlight >= MAX_IN_FLIGHT) throw new Error('too many questions at once');
+      if (inFlight >= MAX_IN_FLIGHT) throw new Error('too many concurrent queries');
       inFlight += 1;
       try {
         let failure = new Error('there is no name server to ask');
@@ -61,7 +61,7 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
   };
 }
 
-/** Instead of AbortSignal.any(), which leaves something behind on a signal that lives as long as the server. */
+/** Used instead of AbortSignal.any(), which would leak memory on the long-lived signal of the server. */
 async function inTime<T>(signal: AbortSignal, work: (limit: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const limit = new AbortController();
@@ -76,7 +76,7 @@ async function inTime<T>(signal: AbortSignal, work: (limit: AbortSignal) => Prom
   }
 }
 
-/** Each question has a port and an ID of its own, so that answers are hard to forge. */
+/** Each query uses its own port and random ID, so that answers are hard to forge. */
 function askUdp(query: Buffer, server: string, port: number, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server) ? 'udp6' : 'udp4');
@@ -117,13 +117,13 @@ function askTcp(query: Buffer, server: string, port: number, signal: AbortSignal
       const all = Buffer.concat(chunks);
       if (all.length < 2 || all.length < 2 + all.readUInt16BE(0)) return;
       resolve(all.subarray(2, 2 + all.readUInt16BE(0)));
-      // Not end(): nothing would close it where the server does not.
+      // Not end(), which would leave the connection open if the server does not close its half.
       socket.destroy();
     });
   });
 }
 
-/** A DNS message as TCP carries it. */
+/** Prefixes a DNS message with its length, as TCP requires. */
 export function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);

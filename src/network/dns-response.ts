@@ -1,4 +1,4 @@
-/** The server's own DNS messages. Each is at most as long as its transport carries. */
+/** Encodes the DNS messages of the server itself, within the size limit of the transport. */
 import {
   type Answer,
   AUTHORITATIVE_ANSWER,
@@ -16,9 +16,9 @@ import { TTL_SECONDS } from './zone.ts';
 
 const HEADER_BYTES = 12;
 const CLASSIC_UDP_BYTES = 512;
-/** The size that passes every network unfragmented (DNS flag day 2020). */
+/** The size that is never fragmented in practice (DNS flag day 2020). */
 const MAX_UDP_BYTES = 1232;
-/** TCP carries a message with its length in two bytes. */
+/** Over TCP the length of a message has two bytes. */
 const MAX_TCP_BYTES = 65_535;
 
 export interface Answers {
@@ -27,7 +27,7 @@ export interface Answers {
   additionals: Answer[];
 }
 
-/** Over UDP a message that is too long has no answer at all, so that the client asks over TCP; there it has those that fit. */
+/** A response that is too long is truncated: over UDP to no answers, so that the client retries over TCP; over TCP to those that fit. */
 export function respond(
   query: Packet,
   question: Question,
@@ -56,7 +56,7 @@ export function respond(
     : encode({ ...cut, answers: [], additionals: edns });
 }
 
-/** The first ones, without a look at the many that may follow. */
+/** The first answers that fit; does not measure the possibly many after them. */
 function thatFit(answers: Answer[], room: number): Answer[] {
   let left = room;
   const tooMany = answers.findIndex((answer) => {
@@ -77,7 +77,7 @@ const ownOpt = (): OptAnswer => ({
   options: [],
 });
 
-/** Tells resolvers how long they may remember that there is nothing. */
+/** Sets how long resolvers may cache a negative answer. */
 const startOfAuthority = (zone: string): SoaAnswer => ({
   name: zone,
   type: 'SOA',
@@ -93,7 +93,7 @@ const startOfAuthority = (zone: string): SoaAnswer => ({
   },
 });
 
-/** Made of the message's bytes: it may be one that cannot be decoded. */
+/** Built from the raw bytes, because the message may not be decodable. */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

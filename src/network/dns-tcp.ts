@@ -1,13 +1,13 @@
-/** One client's connection over TCP: messages, each after its length. */
+/** One TCP connection of a DNS client: length-prefixed messages. */
 import type { Socket } from 'node:net';
 import type { Log } from '../platform/platform.ts';
 import { withLength } from './dns-forward.ts';
 
 const IDLE_MILLIS = 10_000;
-/** Questions of one connection that are answered at once: those of a resolver that asks for A and AAAA, and some more. */
+/** Concurrent queries of one connection: enough for a resolver that sends A and AAAA together. */
 const MAX_UNDER_WAY = 4;
 
-/** The socket allows that the client ends its half first: what it asked before is answered. */
+/** The socket must allow half-open connections: a client that ends its half still gets the pending answers. */
 export function serveConnection(
   socket: Socket,
   answer: (message: Buffer, transport: 'tcp') => Promise<Buffer | undefined>,
@@ -23,7 +23,7 @@ export function serveConnection(
     pending = pending.subarray(end);
     return message;
   };
-  /** Answers that the client does not read would fill the memory: it is heard again when it has read them. */
+  /** Reading pauses while the client does not read its answers, which would otherwise fill the memory. */
   const mayTake = (): boolean => underWay < MAX_UNDER_WAY && !socket.writableNeedDrain && !socket.destroyed;
   const take = (): void => {
     while (mayTake()) {

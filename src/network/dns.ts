@@ -1,7 +1,7 @@
 /**
  * The cluster's DNS server, over UDP and TCP.
- * Boundary: the names are zone.ts's, other names are forwarded (dns-forward.ts); Services come from an informer.
- * Invariants: a Service resolves as soon as its watch event has arrived; a bad message ends nothing; no question is
+ * Boundary: zone.ts answers for cluster names, other names are forwarded (dns-forward.ts); Services come from an informer.
+ * Invariants: a Service resolves as soon as its watch event has arrived; a malformed message never stops the server; no query is
  * forwarded to the server itself.
  */
 
@@ -25,7 +25,7 @@ import { answerQuestion, type ZoneServices } from './zone.ts';
 export interface DnsOptions {
   client: Client;
   ip: string;
-  /** 0: any free one. */
+  /** 0 picks a free port. */
   port: number;
   /** cluster.local */
   clusterDomain: string;
@@ -63,7 +63,7 @@ export async function startDns(options: DnsOptions): Promise<{ port: number }> {
 
 type Responder = (message: Buffer, transport: 'udp' | 'tcp') => Promise<Buffer | undefined>;
 
-/** Answers one message; undefined where it deserves none. */
+/** Answers one message; undefined for a message that must not be answered. */
 export function createResponder(
   services: ZoneServices,
   forwarder: Forwarder,
@@ -88,7 +88,7 @@ export function createResponder(
     }
   }
 
-  /** The records of an alias's target; none where it cannot be resolved: the client then has the alias alone. */
+  /** The records of the target of an alias; none if it cannot be resolved, and the client gets the alias alone. */
   async function follow(question: Question, depth: number): Promise<Answer[]> {
     if (depth > MAX_ALIASES || (question.type !== 'A' && question.type !== 'AAAA')) return [];
     const local = await resolve(question, depth);
@@ -102,7 +102,7 @@ export function createResponder(
   }
 
   return async (message, transport) => {
-    // A response, or less than a header.
+    // Ignore responses and messages shorter than a header.
     if (message.length < HEADER_BYTES || message.readUInt8(2) >= 0x80) return undefined;
     if ((message.readUInt8(2) & 0x78) !== 0) return errorResponse(message, NOT_IMPLEMENTED);
     if (!isShort(message)) return errorResponse(message, FORMAT_ERROR);
@@ -125,7 +125,7 @@ export function createResponder(
 }
 
 /**
- * Whether the message has one question and at most four other records: thousands of compressed names take long to decode.
+ * Whether the message has one question and at most four other records. Decoding thousands of compressed names would take long.
  * The header counts the questions, answers, authorities and additional records.
  */
 const isShort = (message: Buffer): boolean =>
@@ -175,11 +175,11 @@ async function listen(
         `the DNS address ${ip}:${port} is in use by another program: stop it or choose another --service-cidr`,
       );
     }
-    throw new Error(`the DNS cannot listen on ${ip}:${port}: ${message}`, { cause: error });
+    throw new Error(`the DNS server cannot listen on ${ip}:${port}: ${message}`, { cause: error });
   }
 }
 
-/** TCP first: the port that it gets is then asked for UDP too. */
+/** Binds TCP first, then UDP to the port that TCP got. */
 async function bind(tcp: Server, udp: UdpSocket, ip: string, port: number): Promise<number> {
   tcp.listen(port, ip);
   await once(tcp, 'listening');

@@ -1,4 +1,4 @@
-/** The Services that the DNS answers from, indexed as it asks for them. Fed by an informer. */
+/** An index of Services for the DNS lookups. An informer keeps it up to date. */
 import type { Service } from '../api/generated/types.ts';
 import type { ZoneServices } from './zone.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The names of the cluster's DNS: a pure answer to each question, from the Services as they are now.
+ * Answers DNS questions for cluster names from the current Services. Pure.
  * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33; where they leave
- * room, as CoreDNS answers (a headless Service without endpoints does not exist).
+ * room, it answers like CoreDNS (a headless Service without endpoints does not exist).
  */
 import type { SrvAnswer, StringAnswer, TxtAnswer } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
@@ -11,24 +11,24 @@ export type ZoneRecord = StringAnswer | SrvAnswer | TxtAnswer;
 
 export type ZoneAnswer =
   | { kind: 'records'; answers: ZoneRecord[]; additionals: ZoneRecord[] }
-  /** The name exists, not with this type. */
+  /** The name exists, but has no records of this type. */
   | { kind: 'noData' }
   | { kind: 'nxDomain' }
-  /** Another name of the world that the client shall get instead. */
+  /** The name is an alias (CNAME) of an external name. */
   | { kind: 'alias'; answers: ZoneRecord[]; target: string }
-  /** Not a name of the cluster. */
+  /** Not a cluster name. */
   | { kind: 'foreign' };
 
-/** The Services that the zone answers from, looked up at each question. */
+/** Access to the current Services. */
 export interface ZoneServices {
   get(namespace: string, name: string): Service | undefined;
   hasNamespace(namespace: string): boolean;
   byClusterIp(ip: string): Service | undefined;
 }
 
-/** Seconds that clients may keep an answer, as CoreDNS's default for the cluster. */
+/** How long clients may cache an answer; CoreDNS's default for the cluster. */
 export const TTL_SECONDS = 5;
-/** More than a DNS message of 64 KiB can hold, so that its encoder still sees that there are too many. */
+/** More than fit into a DNS message of 64 KiB, so that the encoder still notices and truncates. */
 const MAX_RECORDS = 4096;
 const SPEC_VERSION = '1.1.0';
 const REVERSE = '.in-addr.arpa';
@@ -128,7 +128,7 @@ function portAnswer(
   );
 }
 
-/** 10-0-0-7.namespace.pod: the address that the name says. */
+/** Answers 10-0-0-7.namespace.pod with the address in the name. */
 function podAnswer(name: string, labels: string[], type: string, services: ZoneServices): ZoneAnswer {
   const [namespace, pod] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -138,7 +138,7 @@ function podAnswer(name: string, labels: string[], type: string, services: ZoneS
   return type === 'A' || type === 'ANY' ? records([address(name, formatIpv4(value))]) : { kind: 'noData' };
 }
 
-/** Addresses that are no Service's are the world's business. */
+/** Addresses that do not belong to a Service are forwarded. */
 function reverseAnswer(name: string, lower: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const ip = lower.slice(0, -REVERSE.length).split('.').reverse().join('.');
   const service = parseIpv4(ip) === undefined ? undefined : services.byClusterIp(ip);

@@ -87,7 +87,7 @@ test('where no group can be made, who starts it is told', async () => {
   symlinkSync('/sys/kernel', join(root, 'memory'));
   const cgroups = await openCgroups(root);
   await expect(cgroups.set('/a', limits)).rejects.toThrow(
-    `the control group ${join(root, 'memory/a')} cannot be made (EPERM): run lifepod where`,
+    `the control group ${join(root, 'memory/a')} cannot be created (EPERM): run lifepod where`,
   );
 });
 

@@ -2,9 +2,9 @@
  * Control groups behind one interface, for both versions of the kernel's: version 1 has a hierarchy a controller, each
  * mounted in a folder of the root; version 2 has one hierarchy, and a group's controllers are enabled in the group above.
  *
- * Boundary: says nothing of Pods. Paths begin at the root: /lifepod-1a2b/kubepods.
- * Invariants: every call may be repeated. A limit whose controller the machine does not have, or does not let lifepod use, is
- * left out. Where no group can be made at all, set() rejects with a UserError.
+ * Boundary: does not know Pods. Paths begin at the root: /lifepod-1a2b/kubepods.
+ * Invariants: every call may be repeated. Limits of controllers that the machine lacks, or does not let lifepod use, are
+ * skipped. If groups cannot be created at all, set() rejects with a UserError.
  * Sources: the kernel's documents on cgroup v1 and v2; the weight of shares is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -16,9 +16,9 @@ import { UserError } from './files.ts';
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
 export interface CgroupLimits {
-  /** 2 to 262144; the group's part of the CPUs beside its siblings. */
+  /** 2 to 262144; the weight of the group relative to its siblings. */
   cpuShares?: number;
-  /** CPU time in each 100 ms. */
+  /** CPU time in each period of 100 ms. */
   cpuQuotaMicros?: number;
   memoryBytes?: number;
   pids?: number;
@@ -26,30 +26,30 @@ export interface CgroupLimits {
   hugepageBytes?: Readonly<Record<string, number>>;
 }
 
-/** How often the kernel has killed in a group, or in those below it, because memory ran out, since the group was made. */
+/** The OOM kills in a group and in the groups below it, since it was created. */
 export interface OomKills {
-  /** Another group that is made at the same path later has another one. */
+  /** Differs for a group that is created at the same path later. */
   groupId: string;
   count: number;
-  /** What a kill is: a group that ends as a whole (memory.oom.group; counted from Linux 5.17 on), or a process. */
+  /** What is counted: kills of whole groups (memory.oom.group; since Linux 5.17), or of processes. */
   unit: 'group' | 'process';
 }
 
 export interface Cgroups {
   version: 1 | 2;
-  /** The runtime makes a group without limits where it finds none: set() has to come before the first container. */
+  /** Whether the runtime creates a missing group, without limits: then set() must be called before the first container is created. */
   isMadeByRuntimeToo: boolean;
   /** The group as CRI's `cgroup_parent` names it: its path, or the name of its slice. */
   parentName(path: string): string;
-  /** Makes the group and those above it where they are missing, and sets the limits that are given. */
+  /** Creates the group and its missing parents, and sets the given limits. */
   set(path: string, limits: CgroupLimits): Promise<void>;
-  /** The names of the groups right below; empty where there is no such group. */
+  /** The names of the direct children; empty if there is no such group. */
   children(path: string): Promise<string[]>;
-  /** undefined in version 1, which does not count the kills of the groups below, and where there is no such group. */
+  /** undefined if there is no such group, and in version 1, which does not count kills in the groups below. */
   oomKills(path: string): Promise<OomKills | undefined>;
-  /** Removes the group and those below, as far as nobody lives in them. */
+  /** Removes the group and those below, except groups that have processes. */
   removeEmpty(path: string): Promise<void>;
-  /** Kills whoever lives in the group or below, and removes it. Rejects where they do not end. */
+  /** Kills all processes in the group and below, and removes the groups. Rejects if processes do not end. */
   remove(path: string): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(roo
 export const openCgroups = (root = CGROUP_ROOT): Promise<Cgroups> =>
   cgroupVersion(root) === 2 ? openV2(root) : openV1(root);
 
-/** Whether a group's swap can be limited; in version 2 the root itself has no such file, so the groups below are asked. */
+/** Whether the swap of groups can be limited; in version 2 the root group has no such file, so its children are checked. */
 export function limitsSwap(root = CGROUP_ROOT): boolean {
   if (cgroupVersion(root) === 1) return existsSync(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
   const entries = readdirSync(root, { withFileTypes: true });
@@ -70,11 +70,11 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
 
 const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
 
-/** Controllers of version 1 that limits are set with; the runtime makes the groups of the others. */
+/** Controllers of version 1 whose limits are set here; the runtime creates the groups of other controllers. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
 async function openV1(root: string): Promise<Cgroups> {
-  // cpu is a link where cpu and cpuacct are mounted together: for removal each folder counts once.
+  // `cpu` is a link if cpu and cpuacct are mounted together. Removal must visit each folder once, so it skips links.
   const entries = await readdir(root, { withFileTypes: true });
   const hierarchies = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
   const mounted = entries.map(({ name }) => name).filter((name) => V1_CONTROLLERS.includes(name));
@@ -109,7 +109,7 @@ async function openV1(root: string): Promise<Cgroups> {
 const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
   value === undefined ? [] : [[controller, file, value]];
 
-/** Those of version 2 that Pods have limits of. The runtime enables the others for the containers that need them. */
+/** Controllers of version 2 for the limits of Pods. The runtime enables others for containers that need them. */
 const V2_CONTROLLERS = ['cpu', 'hugetlb', 'memory', 'pids'];
 
 async function openV2(root: string): Promise<Cgroups> {
@@ -123,7 +123,7 @@ async function openV2(root: string): Promise<Cgroups> {
         () => true,
         refused,
       );
-    // One that is refused takes those with it that are written together.
+    // The kernel refuses the whole write if it refuses one controller, so try each alone.
     if (!(await write(controllers))) {
       const taken: string[] = [];
       for (const name of controllers) if (await write([name])) taken.push(name);
@@ -162,7 +162,7 @@ async function openV2(root: string): Promise<Cgroups> {
     set: (path, limits) =>
       make(path, limits).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        // A controller is off in a group above: systemd disables what none of its units asks for, as often as it sets a unit up.
+        // A controller was disabled in a parent group: whenever systemd sets up a unit, it disables controllers that no unit needs.
         enabled.clear();
         return make(path, limits);
       }),
@@ -186,10 +186,10 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** Of who may not write, and of a kernel that does not let a group have both processes and controllers for those below. */
+/** Errors for missing permission, and for a group that cannot have both processes and controllers for its children. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
-/** For catch(): false where the kernel will not. */
+/** For catch(): returns false if the kernel refused the write, and rethrows other errors. */
 function refused(error: unknown): false {
   if (!REFUSALS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   return false;
@@ -202,7 +202,7 @@ async function makeGroup(folder: string): Promise<void> {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error;
     throw new UserError(
-      `the control group ${folder} cannot be made (${code}): run lifepod where ${CGROUP_ROOT} can be written, in a container with its own writable mount of it`,
+      `the control group ${folder} cannot be created (${code}): run lifepod where ${CGROUP_ROOT} can be written, in a container with its own writable mount of it`,
     );
   }
 }
@@ -213,7 +213,7 @@ export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2
 const END_TRIES = 200;
 const END_RETRY_MILLIS = 10;
 
-/** `removed` hears of each folder that went. */
+/** `removed` is called for each removed folder. */
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,
@@ -232,7 +232,7 @@ function removals(
     },
     removeEmpty,
     async remove(path) {
-      // Of the end of the processes version 1 tells nobody.
+      // Version 1 does not notify of the end of processes, so poll.
       for (let tries = 1; ; tries++) {
         await removeEmpty(path);
         const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));
@@ -250,7 +250,7 @@ async function foldersIn(folder: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** The folder and all below, the deepest first. */
+/** The folder and all folders below it, deepest first. */
 async function treeOf(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));
@@ -264,7 +264,7 @@ async function removeFolder(folder: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return true;
-    // Somebody lives in it or below.
+    // The group, or one below it, has processes.
     if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
     throw error;
   }
@@ -277,13 +277,13 @@ async function killIn(folder: string): Promise<void> {
       try {
         process.kill(Number(pid), 'SIGKILL');
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     }
   }
 }
 
-/** For catch(): what is not there is nothing. */
+/** For catch(): returns undefined if the file or group does not exist, and rethrows other errors. */
 function gone(error: unknown): undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT' && code !== 'ENODEV') throw error;

@@ -108,7 +108,7 @@ test('a locked data folder is refused with one sentence that names the process',
 
 test('who clears up a data folder is no engine that a signal could be for', () => {
   const lock = lockDataDir(folder, 'down');
-  const refusal = `'lifepod down' (PID ${process.pid}) is clearing up after the engine of ${folder}: wait until it has ended`;
+  const refusal = `'lifepod down' (PID ${process.pid}) is cleaning up after the engine of ${folder}: wait until it has finished`;
   expect(() => dataDirOwner(folder)).toThrow(refusal);
   expect(() => lockDataDir(folder)).toThrow(refusal);
   lock.release();
@@ -189,5 +189,5 @@ test('the format version is written once and accepted again; a newer one is refu
   writeFileSync(join(folder, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
   expect(() => checkDataFormat(folder)).toThrow(/was written by a newer lifepod .*: update lifepod or choose/);
   writeFileSync(join(folder, 'format-version'), 'x');
-  expect(() => checkDataFormat(folder)).toThrow(/does not hold a version number/);
+  expect(() => checkDataFormat(folder)).toThrow(/does not contain a version number/);
 });

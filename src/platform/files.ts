@@ -29,7 +29,7 @@ export class UserError extends Error {
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
-/** The one path of a folder that no link leads through, also of one that is still to be made. */
+/** The path of a folder with all symbolic links resolved; the folder need not exist yet. */
 export function realFolder(path: string): string {
   const full = resolve(path);
   try {
@@ -40,13 +40,13 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Makes the folder, and those above it, with mode 0700; an existing one gets that mode. */
+/** Creates the folder and its parents with mode 0700; an existing folder gets that mode. */
 export function ensurePrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   chmodSync(path, 0o700);
 }
 
-/** As ensurePrivateFolder, for the folder that a user names; what stands in its way is a UserError. */
+/** Like ensurePrivateFolder, for the folder given by the user. Throws a UserError if it cannot be created. */
 export function ensureDataDir(path: string): void {
   try {
     ensurePrivateFolder(path);
@@ -54,22 +54,22 @@ export function ensureDataDir(path: string): void {
     if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) {
       throw new UserError(`${path} is not a folder: choose another --data-dir`);
     }
-    throw new UserError(`the data folder ${path} cannot be made: ${(error as Error).message}`);
+    throw new UserError(`the data folder ${path} cannot be created: ${(error as Error).message}`);
   }
 }
 
 /**
- * Replaces the file at once and durably: a reader sees the old content or the new, also after a crash. A file that has the
- * content already takes no room on the disk.
+ * Replaces the file atomically and durably: a reader sees the old or the new content, also after a crash. A file that already has the
+ * content is not rewritten and takes no disk space.
  */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
-  if (!holds(path, bytes, mode)) replaceFile(path, bytes, mode);
-  // Also of one that is there: who wrote it may have been killed before this.
+  if (!hasContent(path, bytes, mode)) replaceFile(path, bytes, mode);
+  // Also if the file was not rewritten: its writer may have been killed before this sync.
   syncFolder(dirname(path));
 }
 
-function holds(path: string, bytes: Uint8Array, mode: number): boolean {
+function hasContent(path: string, bytes: Uint8Array, mode: number): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size !== bytes.length || (found.mode & 0o7777) !== mode) return false;
   return readFileSync(path).equals(bytes);
@@ -89,7 +89,7 @@ function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    // A failed write does not tell of which file.
+    // The error of a failed write does not include the path.
     throw Object.assign(error as Error, { path });
   }
 }
@@ -103,7 +103,7 @@ function syncFolder(path: string): void {
   }
 }
 
-/** The text of a file, or undefined where there is none. */
+/** The text of a file, or undefined if the file does not exist. */
 export function readTextIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -131,28 +131,28 @@ function tryFlock(fd: number, ...how: string[]): boolean {
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
-  // Ctrl+C on a terminal ended the command as well: whoever asks decides what that means.
+  // Ctrl+C on a terminal killed the command as well; the caller handles the signal, so try again.
   if (result.signal !== null) return tryFlock(fd, ...how);
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** Who has a data folder: an engine, or a `lifepod down` that clears up after it. */
+/** The owner of a data folder: an engine, or a `lifepod down` that cleans up after it. */
 export type DataDirRole = 'engine' | 'down';
 
-/** Who looks, or waits for a release, has the lock as well, for a moment. */
-const OTHERS_LOOK_SECONDS = 1;
+/** How long to wait for the shared lock that processes hold for a moment when they check for an owner or wait for a release. */
+const SHARED_LOCK_SECONDS = 1;
 
 /**
- * Takes the data folder for this process until release() or its end, even by kill -9.
- * Throws a UserError where a live process has it.
+ * Locks the data folder until release() or until this process ends, even by kill -9.
+ * Throws a UserError if another live process has locked it.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
-  if (!tryFlock(fd, '--exclusive', '--wait', String(OTHERS_LOOK_SECONDS))) {
+  if (!tryFlock(fd, '--exclusive', '--wait', String(SHARED_LOCK_SECONDS))) {
     closeSync(fd);
     throw inUse(dataDir, readOwner(dataDir));
   }
-  // In place: what is written over takes no room on a full disk.
+  // Written in place, because overwriting needs no space on a full disk.
   const written = writeSync(fd, `${process.pid} ${role}\n`, 0);
   ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
@@ -172,12 +172,12 @@ function readOwner(dataDir: string): Owner {
 const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
   new UserError(
     role === 'down'
-      ? `'lifepod down' (PID ${pid ?? 'unknown'}) is clearing up after the engine of ${dataDir}: wait until it has ended`
+      ? `'lifepod down' (PID ${pid ?? 'unknown'}) is cleaning up after the engine of ${dataDir}: wait until it has finished`
       : `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): ` +
           `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
   );
 
-/** The process of the engine that holds the data folder, or undefined where none does. Throws a UserError where another process does. */
+/** The PID of the engine that has locked the data folder, or undefined. Throws a UserError while `lifepod down` has it. */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
   try {
@@ -196,24 +196,24 @@ export function dataDirOwner(dataDir: string): number | undefined {
   return owner.pid;
 }
 
-/** Resolves when nobody holds the data folder; waits in the kernel. Rejects when `signal` aborts. */
+/** Resolves when no process has the data folder locked; waits in the kernel. Rejects when `signal` aborts. */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {
-    // Shared: who waits is not taken for an owner. A group of its own: Ctrl+C on a terminal is not for it.
+    // A shared lock, so that a waiting process is not taken for an owner. Its own process group, so that Ctrl+C does not reach it.
     const args = ['--shared', lockPath(dataDir), 'true'];
     const child: ChildProcess = spawn('flock', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);
     child.once('exit', resolve);
   });
-  // Ctrl+C ends it all the same in the moment before it has that group.
+  // Ctrl+C can still kill the command before it is in its own group.
   if (code === null) return dataDirReleased(dataDir, signal);
   if (code !== 0) throw new Error(`flock ended with exit code ${code}`);
 }
 
 /**
  * Writes the format version into a new data folder, checks that of an existing one.
- * Throws a UserError where a newer version of lifepod wrote it.
+ * Throws a UserError if a newer version of lifepod wrote it.
  */
 export function checkDataFormat(dataDir: string): void {
   const path = join(dataDir, 'format-version');
@@ -224,7 +224,9 @@ export function checkDataFormat(dataDir: string): void {
   }
   const version = Number(text.trim());
   if (!Number.isInteger(version) || version < 1) {
-    throw new UserError(`${path} does not hold a version number: restore the data folder or choose another --data-dir`);
+    throw new UserError(
+      `${path} does not contain a version number: restore the data folder or choose another --data-dir`,
+    );
   }
   if (version > DATA_FORMAT_VERSION) {
     throw new UserError(

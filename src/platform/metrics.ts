@@ -1,16 +1,16 @@
 /**
- * Counters, gauges and histograms, and their text. Source: the Prometheus text format 0.0.4.
+ * Counters, gauges and histograms, and their text form. Source: the Prometheus text format 0.0.4.
  *
- * Invariant: to count is a lookup in a map and an addition; text is made when someone reads it.
+ * Invariant: counting costs a map lookup and an addition; the text is generated only when it is read.
  */
 import type { Millis } from './platform.ts';
 
 export interface MetricSample {
-  /** Behind the name of the family: _bucket, _sum, _count. */
+  /** Appended to the name of the family: _bucket, _sum, _count. */
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When it was measured, where that is not now. */
+  /** When the value was measured; absent for now. */
   at?: Millis;
 }
 
@@ -21,10 +21,10 @@ export interface MetricFamily {
   samples: readonly MetricSample[];
 }
 
-/** What is added to: label values are in the order of the names. */
+/** A counter or gauge; label values are in the order of the label names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
-  /** Forgets the series: what its labels name is gone. */
+  /** Drops the series, when the object that its labels name no longer exists. */
   remove(...labelValues: string[]): void;
 }
 
@@ -34,17 +34,17 @@ export interface Histogram {
 
 export interface Metrics {
   counter(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** What goes up and down, by adding. */
+  /** A value that goes up and down, changed by adding. */
   gauge(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** `bounds`: the upper ones of the buckets, ascending; one without a bound comes last by itself. */
+  /** `bounds`: the upper bounds of the buckets, ascending; the bucket for +Inf is added automatically. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Histogram;
-  /** Families that are made when someone reads. */
+  /** Adds families that are computed when they are read. */
   source(families: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>): void;
-  /** Rejects where a source does. */
+  /** Rejects if a source rejects. */
   families(): Promise<MetricFamily[]>;
 }
 
-/** Stands in no label value. */
+/** Does not occur in label values. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(): Metrics {
@@ -100,7 +100,7 @@ export function createMetrics(): Metrics {
 }
 
 interface Series {
-  /** Of each bucket alone; the last one is without a bound. */
+  /** Counts per bucket, not cumulative; the last bucket is +Inf. */
   counts: Float64Array;
   sum: number;
 }
@@ -124,7 +124,7 @@ function labelsOf(names: readonly string[], key: string): Record<string, string>
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Families without a sample are left out. */
+/** Omits families without samples. */
 export function metricsText(families: readonly MetricFamily[]): string {
   const lines: string[] = [];
   for (const { name, help, type, samples } of families) {
@@ -146,7 +146,7 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
 }
 
-/** A family of one kind with its samples, for sources. */
+/** Makes a counter or gauge family for a source. */
 export const family = (
   type: 'counter' | 'gauge',
   name: string,
@@ -154,7 +154,7 @@ export const family = (
   samples: readonly MetricSample[],
 ): MetricFamily => ({ name, help, type, samples });
 
-/** The one sample of a family without labels. */
+/** The single sample of a family without labels. */
 export const single = (value: number, at?: Millis): MetricSample[] => [
   { labels: {}, value, ...(at === undefined ? {} : { at }) },
 ];

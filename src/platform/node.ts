@@ -1,5 +1,5 @@
 /**
- * The real platform: the engine's clock, one timer heap for everyone, pino's structured log.
+ * The real platform: the clock of the engine, one shared timer heap, pino's structured log.
  */
 import { uptime } from 'node:os';
 import { pino } from 'pino';
@@ -9,34 +9,34 @@ import { createTimerHeap } from './timer-heap.ts';
 /** setTimeout takes at most 2^31-1 ms; a later time is reached in several steps. */
 const MAX_TIMEOUT_MILLIS = 2 ** 31 - 1;
 
-/** The machine's clock, as it is set now: for what others stamp with it. */
+/** The machine's current clock, for comparison with timestamps of other programs. */
 export const machineClock: Clock = { now: () => Date.now() };
 
-/** Two clocks that nobody sets. */
+/** Two clocks that cannot be set. */
 export interface SteadyClocks {
-  /** Since the start of the process; stands still while the machine is suspended. */
+  /** Time since the start of the process; stops while the machine is suspended. */
   processMillis(): Millis;
-  /** Since the machine's start, to a second or better; goes on meanwhile. */
+  /** Time since the boot of the machine, accurate to a second or better; keeps running while the machine is suspended. */
   bootMillis(): Millis;
 }
 
 const steadyClocks: SteadyClocks = { processMillis: () => performance.now(), bootMillis: () => uptime() * 1000 };
 
-/** So often the two are compared at most. */
+/** Minimum time between two comparisons of the clocks. */
 const COMPARE_MILLIS = 1000;
-/** Beyond what the second one is inexact by. */
+/** Smallest difference that counts as suspension; larger than the inaccuracy of bootMillis(). */
 const SUSPENDED_MILLIS = 2000;
-/** Two readings that are further apart are not compared. */
+/** Readings that are taken further apart than this are not compared. */
 const STALLED_MILLIS = 100;
 
 /**
- * Timers on the engine's own clock: all of them share one setTimeout, for the earliest. The clock is the machine's at the start of
- * the process, counted on in real time: whoever sets the machine's clock later moves no deadline, no back-off and no grace period.
- * The time for which the machine was suspended counts: it has passed for everyone else who reads times in the API.
+ * Timers on the engine's own clock; all share one setTimeout, for the earliest. The clock starts from the machine's clock at the start
+ * of the process and advances in real time, so setting the machine's clock later changes no deadline, back-off or grace period.
+ * Time for which the machine was suspended counts, because it has also passed for clients that read times in the API.
  */
 export function systemTimers({ processMillis, bootMillis }: SteadyClocks = steadyClocks): Timers {
   const heap = createTimerHeap();
-  /** undefined: the process stood still between the two readings, which tell nothing then. */
+  /** The difference of the clocks; undefined if the process stalled between the two readings, which makes them useless. */
   const readApart = (): Millis | undefined => {
     const ran = processMillis();
     const apart = bootMillis() - ran;
@@ -97,7 +97,7 @@ export function createLog(options: { level: 'debug' | 'info' | 'warn' | 'error';
     child: (fields) => wrap(inner.child(fields)),
   });
   const destination = pino.destination({ fd: options.fileDescriptor ?? 2, sync: true });
-  // A line that the disk does not take is lost: whoever logs goes on.
+  // A log line that cannot be written is dropped; the caller must not fail.
   destination.on('error', () => undefined);
   const logger = pino({ level: options.level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   return wrap(logger);

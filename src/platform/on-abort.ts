@@ -1,6 +1,6 @@
 /**
- * Calls `act` once: when the signal aborts, or at once where it has aborted before. What is started meanwhile, with a signal that
- * aborts during the start, ends as well; a plain listener for `abort` would never be called.
+ * Calls `act` once: when the signal aborts, or at once if it has already aborted. In the latter case a plain `abort` listener
+ * would never be called, and something started while the signal aborted would never be stopped.
  */
 export function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();

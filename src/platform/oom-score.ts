@@ -1,18 +1,18 @@
 /**
- * oom_score_adj: whom the kernel ends when memory runs out, from 1000 (first) to -1000 (never). Children inherit it.
- * Boundary: /proc. Processes lower theirs with CAP_SYS_RESOURCE alone; without it down to what they were given at most.
+ * oom_score_adj: which processes the kernel kills when memory runs out, from 1000 (first) to -1000 (never). Children inherit it.
+ * Boundary: /proc. Without CAP_SYS_RESOURCE a process cannot lower its score below the one that it was given.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Of the kubelet and containerd in Kubernetes, too: whatever runs in Pods goes before. */
+/** The score of the kubelet and containerd in Kubernetes: processes in Pods are killed first. */
 export const ENGINE_OOM_SCORE = -999;
-/** containerd starts its shims with one more than its own: they go before it does, and no container before its shim. */
+/** containerd starts its shims with one more than its own score: they are killed before containerd, and after the containers. */
 export const SHIM_OOM_SCORE = ENGINE_OOM_SCORE + 1;
 
-/** What processes have that nobody has given another; as low as those without the right to -999 may often go. */
+/** The default of the kernel; often the lowest score allowed to a process without CAP_SYS_RESOURCE. */
 const KERNEL_DEFAULT = 0;
 
-/** Undefined where the process is gone. */
+/** Undefined if the process has exited. */
 export function oomScore(pid: number): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
@@ -21,7 +21,7 @@ export function oomScore(pid: number): number | undefined {
   }
 }
 
-/** Lowers the score as far as the rights of this process allow; never raises it, never fails. */
+/** Lowers the score as far as this process is permitted to; never raises it and never throws. */
 export function lowerOomScore(pid: number, wanted: number): void {
   for (const score of [wanted, KERNEL_DEFAULT]) {
     if ((oomScore(pid) ?? score) <= score) return;
@@ -29,7 +29,7 @@ export function lowerOomScore(pid: number, wanted: number): void {
       writeFileSync(`/proc/${pid}/oom_score_adj`, String(score));
       return;
     } catch {
-      // Not allowed, or the process is gone. `lifepod status` shows what the scores are.
+      // Not permitted, or the process has exited. `lifepod status` warns about scores that are too high.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What the rest needs of the machine, as interfaces: clock, timers, log. node.ts is the real one;
- * simulation/ has a virtual one. Files and processes: see files.ts, processes.ts.
+ * Interfaces to the machine: clock, timers, log. node.ts has the real implementation, simulation/ a virtual one.
+ * For files and processes see files.ts and processes.ts.
  */
 /** Milliseconds since the epoch. Defined here as well as in src/machinery/time.ts, because this folder may import nothing. */
 export type Millis = number;
@@ -15,7 +15,7 @@ export interface Timer {
 }
 
 export interface Timers extends Clock {
-  /** Calls once at (or as soon as possible after) the time; in the past: soon. Never synchronously. */
+  /** Calls back once, at the time or as soon as possible after it (soon, if the time has passed); never synchronously. */
   at(time: Millis, callback: () => void): Timer;
 }
 

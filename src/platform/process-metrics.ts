@@ -1,4 +1,4 @@
-/** Figures of this process. Names: the Prometheus client libraries', and prom-client's for Node.js. */
+/** Metrics of this process. The names are those of the Prometheus client libraries, and of prom-client for Node.js. */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { family, type MetricFamily, type Metrics, single } from './metrics.ts';
@@ -12,7 +12,7 @@ const GC_KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 };
 
-/** Adds them until `signal` aborts. */
+/** Adds the process metrics; garbage collections are observed until `signal` aborts. */
 export function addProcessMetrics(metrics: Metrics, signal: AbortSignal): void {
   const collections = metrics.histogram(
     'nodejs_gc_duration_seconds',
@@ -51,7 +51,7 @@ async function processFamilies(): Promise<MetricFamily[]> {
     ),
     family('gauge', 'process_open_fds', 'Open file descriptors.', single(files.length)),
     family('gauge', 'nodejs_heap_size_total_bytes', 'The heap in bytes.', single(heapTotal)),
-    family('gauge', 'nodejs_heap_size_used_bytes', 'What of the heap is used, in bytes.', single(heapUsed)),
+    family('gauge', 'nodejs_heap_size_used_bytes', 'Used heap in bytes.', single(heapUsed)),
     family(
       'gauge',
       'nodejs_external_memory_bytes',

@@ -7,7 +7,7 @@ import { setPriority } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface CommandResult {
-  /** Exit code; 128 and the signal's number where a signal ended it, as a shell says it. */
+  /** Exit code; 128 plus the signal number if a signal ended the program, as in a shell. */
   code: number;
   stdout: string;
   stderr: string;
@@ -21,23 +21,23 @@ export interface CommandOptions {
   cwd?: string;
 }
 
-/** Runs to the end and returns whatever the exit code. Rejects where it cannot start or `signal` aborts (it is killed). */
+/** Runs a program and resolves whatever its exit code. Rejects if it cannot start, or if `signal` aborts, which kills it. */
 export function runCommand(command: string, args: string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       killSignal: 'SIGKILL',
-      // A group of its own: Ctrl+C on a terminal is for lifepod, which may have to go on to end well.
+      // Its own process group: Ctrl+C on a terminal must reach lifepod only, which may still need the program to stop cleanly.
       detached: true,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-      ...(options.env === undefined ? {} : { env: options.env }),
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      signal: options.signal,
+      env: options.env,
+      cwd: options.cwd,
     });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
-    // The program may end without reading its input; its exit code tells.
+    // The program may exit without reading its input; only its exit code matters.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(options.input);
     child.once('error', reject);
@@ -51,12 +51,12 @@ export function runCommand(command: string, args: string[], options: CommandOpti
   });
 }
 
-/** A program failed; in its own words. */
+/** A program failed; the message contains its output. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** As runCommand, but rejects with a CommandError where the exit code is not 0; returns standard output. */
+/** Like runCommand, but rejects with a CommandError where the exit code is not 0; returns standard output. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const result = await runCommand(command, args, options);
   if (result.code !== 0) {
@@ -69,7 +69,7 @@ export async function runCommandOk(command: string, args: string[], options: Com
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 const signalNumber = (signal: NodeJS.Signals | null): number => SIGNAL_NUMBERS[signal ?? ''] ?? 1;
 
-/** A process that has ended needs none. */
+/** Ignores a process that has already exited. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -78,7 +78,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The absolute path of a program in PATH (and in the system's usual folders), or undefined. */
+/** The absolute path of a program in PATH or the usual system folders, or undefined. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [
     ...path.split(delimiter).filter((folder) => folder !== ''),
@@ -102,8 +102,8 @@ function isExecutable(file: string): boolean {
 const ENGINE_NICENESS = -10;
 
 /**
- * Lets this process go before others when the machine is busy: probes and deadlines are kept then, too. What it starts
- * inherits that. Without the right to it nothing changes.
+ * Gives this process priority over others, so that probes and deadlines are on time even on a busy machine. Child processes inherit
+ * the priority. Does nothing without permission.
  */
 export function raisePriority(): void {
   try {

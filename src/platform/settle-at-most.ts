@@ -1,4 +1,4 @@
-/** As Promise.allSettled() of a call for each item, in their order, with no more than `limit` calls under way. */
+/** Like Promise.allSettled() on a call for each item, with at most `limit` calls at a time; results are in the order of the items. */
 export async function settleAtMost<Item, Result>(
   limit: number,
   items: readonly Item[],
@@ -7,7 +7,7 @@ export async function settleAtMost<Item, Result>(
   const results: PromiseSettledResult<Result>[] = [];
   const left = items.entries();
   const work = async (): Promise<void> => {
-    // All workers take from one iterator.
+    // All workers share one iterator.
     for (const [index, item] of left) {
       const [result] = await Promise.allSettled([Promise.resolve(item).then(call)]);
       results[index] = result as PromiseSettledResult<Result>;

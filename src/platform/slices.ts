@@ -1,8 +1,8 @@
 /**
  * Control groups as slices of systemd, for a runtime whose cgroup driver is systemd: `/lifepod-1a2b/kubepods` is the unit
  * lifepod_1a2b-kubepods.slice, in the group /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. Each slice is a unit with the limits
- * as its properties, so that systemd does not reset them. All limits are written into the kernel's files as well: systemd makes a
- * group a moment after it has answered, and has no property for huge pages.
+ * as its properties, so that systemd does not reset them. All limits are also written to the kernel's files, because systemd creates
+ * the group a moment after it has answered, and has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
  * Invariants: those of cgroups.ts. The units are transient: they leave no file when they are stopped, and their drop-ins go with the
@@ -16,32 +16,32 @@ import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_M
 import { UserError } from './files.ts';
 import { runCommandOk } from './processes.ts';
 
-/** As busctl takes it: the name, the type and the value of a property. */
+/** Name, type and value of a property, as busctl expects them. */
 type Property = readonly [name: string, type: 'b' | 's' | 't', value: string];
 
-/** A dash separates a slice from the one that it is in. */
+/** Replaces dashes, which separate a slice from its parent in a slice name. */
 const escaped = (part: string): string => part.replaceAll('-', '_');
 const unescaped = (part: string): string => part.replaceAll('_', '-');
 const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 
 export const sliceName = (path: string): string => `${partsOf(path).map(escaped).join('-')}.slice`;
 
-/** The group of a slice: below those of all slices that it is in. */
+/** The control group of a slice, below the groups of all its parent slices. */
 export const slicePath = (path: string): string =>
   partsOf(path)
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** Where systemd reads units and their drop-ins from until the machine ends. */
+/** The folder from which systemd reads units and drop-ins that last until the next boot. */
 const RUNTIME_UNITS = '/run/systemd/system';
 
-/** Rejects with a UserError where systemd cannot be asked for slices. `units`: the folder for drop-ins. */
+/** Rejects with a UserError if systemd refuses to manage slices. `units`: the folder for drop-ins. */
 export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
   const groups = cgroups ?? (await openCgroups());
   const shutdown = shutdownDropIns(units);
   const started = new Set<string>();
 
-  /** The slice is there afterwards, with the limits. */
+  /** Starts the slice, or updates the limits of a started one. */
   const ensure = async (path: string, limits: CgroupLimits): Promise<void> => {
     const name = sliceName(path);
     const properties = limitProperties(limits, groups.version);
@@ -50,7 +50,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
       return;
     }
     await startSlice(name, [...SLICE_PROPERTIES, ...accounting(groups.version), ...properties]).catch(
-      // An earlier engine has started it.
+      // The slice exists already: an earlier engine started it.
       () => setProperties(name, [...accounting(groups.version), ...properties]),
     );
     started.add(name);
@@ -100,9 +100,9 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
 }
 
 /**
- * Without default dependencies systemd does not stop the slices when a shutdown begins: the engine ends the Pods first. Drop-ins say
- * so, for the top slice and, by their prefix, for all below: systemd has given a slice its dependencies before it looks at the
- * property of that name in StartTransientUnit.
+ * Disables the default dependencies of the slices, so that systemd does not stop them at the beginning of a shutdown, before the engine
+ * has ended the Pods. This needs drop-ins for the top slice and, by prefix, for all below: systemd adds the dependencies before it reads
+ * the property DefaultDependencies in StartTransientUnit.
  */
 function shutdownDropIns(units: string) {
   const folders = (top: string): string[] => {
@@ -132,7 +132,7 @@ const accounting = (version: 1 | 2): Property[] =>
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** Huge pages have no property. */
+/** systemd has no property for huge pages. */
 export function limitProperties(limits: CgroupLimits, version: 1 | 2): Property[] {
   const { cpuShares, cpuQuotaMicros, memoryBytes, pids } = limits;
   const perSecond =
@@ -153,7 +153,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** The properties hold until the unit stops. */
+/** Sets properties until the unit stops. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 

@@ -1,5 +1,5 @@
 /**
- * A binary heap of callbacks by time; equal times keep the order of adding.
+ * A binary heap of callbacks by time; callbacks of equal time keep the order in which they were added.
  * Shared by the system's timers and the simulation's virtual ones.
  */
 import type { Millis } from './platform.ts';
@@ -13,9 +13,9 @@ export interface HeapEntry {
 export interface TimerHeap {
   add(time: Millis, callback: () => void): HeapEntry;
   remove(entry: HeapEntry): void;
-  /** Time of the earliest entry. */
+  /** The time of the earliest entry. */
   nextTime(): Millis | undefined;
-  /** Takes out all entries up to the time, earliest first. */
+  /** Removes all entries up to the time and returns their callbacks, earliest first. */
   takeDue(now: Millis): (() => void)[];
 }
 

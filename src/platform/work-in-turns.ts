@@ -1,7 +1,7 @@
-/** How long work, such as that on one request, may hold the event loop before others have their turn. */
+/** How long one piece of work, such as a request, may occupy the event loop before others get a turn. */
 const TURN_MILLIS = 20;
 
-/** Resolves to whether others have had their turn. */
+/** Resolves to true if other work got a turn in between. */
 export type BetweenSteps = () => Promise<boolean>;
 
 const waiting: (() => void)[] = [];
@@ -33,9 +33,9 @@ export function workInTurns(): BetweenSteps {
   };
 }
 
-/** Lets its callers go on one at a time, in the order of their calls. */
+/** A fair lock: lets one caller through at a time, in the order of the calls. */
 export interface OneAtATime {
-  /** Resolves to the function that lets the next one go on: it is called once, in any case. */
+  /** Resolves to the function that releases the lock. It must be called exactly once, also after an error. */
   enter(): Promise<() => void>;
   /** Whether a caller that enters now has to wait. */
   isTaken(): boolean;
@@ -69,15 +69,15 @@ export interface LongWork {
   begin(): Promise<void>;
   /** Whether `betweenSteps` would wait for other long work now. */
   waitsForOthers(): boolean;
-  /** Gives the slot back: it is called in any case, also where the work fails. */
+  /** Releases the slot. It must be called in any case, also after an error. */
   end(): void;
 }
 
 const slot = oneAtATime();
 
 /**
- * Begins work that may take long and keep much memory. Only one such work goes on at a time: it takes the slot for long work
- * before its first wait, and gives it back with `end`. Until then it must not wait for other long work, which could never begin.
+ * Begins work that may take long and use much memory. Only one such piece of work runs at a time: it takes the slot for long work
+ * before its first wait, and releases it with `end`. Until then it must not wait for other long work, which could never begin.
  */
 export function longWork(): LongWork {
   let began = performance.now();
@@ -103,7 +103,7 @@ export function longWork(): LongWork {
   };
 }
 
-/** The result of the steps; `betweenSteps` is awaited after each. */
+/** Runs all steps, awaits `betweenSteps` after each, and resolves with their result. */
 export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: BetweenSteps): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
@@ -113,8 +113,8 @@ export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: Betw
 }
 
 /**
- * For much work of single pieces that begin in any turn of the event loop: the function that it returns is asked before each
- * piece. It tells whether 20 ms have passed since it was first asked in this turn.
+ * For work in many small pieces that begin in any turn of the event loop. The returned function is called before each piece, and
+ * returns whether 20 ms have passed since its first call in the current turn.
  */
 export function turnClock(): () => boolean {
   let began: number | undefined;

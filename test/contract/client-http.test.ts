@@ -120,7 +120,7 @@ test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', asy
   answer(404, notFound(pods, 'x').status);
   await expect(skipEntry(client, 'a', 'x', 'bye')).rejects.toMatchObject({
     name: 'UserError',
-    message: `no Pod x in namespace a: 'kubectl get pods -A' shows what there is`,
+    message: `no Pod x in namespace a: 'kubectl get pods -A' lists all Pods`,
   });
 });
 

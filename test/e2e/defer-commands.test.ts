@@ -31,7 +31,7 @@ test('skip stops a running entry, skips one that has not started, and the list g
     'defer container unwanted of Pod stuck is given up: it will not run\n',
   );
   expect(await lifepod.cliOk('skip', 'pod/stuck', 'hang')).toBe(
-    'defer container hang of Pod stuck is given up: it gets its stop signal now\n',
+    'defer container hang of Pod stuck is given up: its stop signal is sent now\n',
   );
   await record.gone('stuck');
   const last = record.now('stuck');

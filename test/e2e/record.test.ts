@@ -108,7 +108,7 @@ describe('a whole life', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        new RegExp(`^lifepod: no Pod never-was in namespace ${lifepod.namespace}, nor a record of one: [^\\n]+\\n$`),
+        new RegExp(`^lifepod: no Pod never-was in namespace ${lifepod.namespace}, and no record of one: [^\\n]+\\n$`),
       ),
     });
     expect(await lifepod.cli('timeline', 'whole', '-o', 'yaml')).toMatchObject({
@@ -194,11 +194,13 @@ describe('why', () => {
     expect(await why('large')).toMatch(
       /^large is not scheduled: 0\/1 nodes are available: 1 Insufficient cpu\..*\n {2}- /,
     );
-    expect(await lifepod.cliOk('timeline', 'large')).toContain(`no node has it yet; 'lifepod why large' says why`);
+    expect(await lifepod.cliOk('timeline', 'large')).toContain(
+      `it has not reached a node yet; 'lifepod why large' shows why`,
+    );
     await deleted('large');
     await record.gone('large');
     expect(await why('large')).toMatch(
-      /^large has been gone since .* UTC: it was deleted before anything of it ran; it was not scheduled, 0\/1 nodes are /,
+      /^large has been gone since .* UTC: it was deleted before any of its containers ran; it was not scheduled, 0\/1 nodes are /,
     );
     expect(await lifepod.cliOk('timeline', 'large', '--steps')).toMatch(
       / NotScheduled +Unschedulable 0\/1 nodes.* Gone$/ms,
@@ -209,7 +211,7 @@ describe('why', () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
-      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next try comes in \d+\.\d+s\.\n/,
+      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next attempt is in \d+\.\d+s\.\n/,
     );
     await deleted('unpulled');
   });
@@ -231,7 +233,7 @@ describe('why', () => {
     await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
     await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
     expect(await why('crashing')).toMatch(
-      /^crashing keeps restarting: container app exits with code 7; the next start comes in \d+\.\d+s\.\n {2}- 2 runs, .*\n {2}- its log: no such host\n/,
+      /^crashing keeps restarting: container app exits with code 7; it restarts in \d+\.\d+s\.\n {2}- 2 runs, .*\n {2}- its log: no such host\n/,
     );
     await deleted('crashing');
   });
@@ -246,7 +248,7 @@ describe('why', () => {
     await deleted('staying');
     await record.until('staying', runs('slow'));
     expect(await why('staying')).toMatch(
-      /^staying is not gone yet: its defer container slow \(2 of 2\) runs, for [\d.]+s now, at the latest until \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
+      /^staying is not gone yet: its defer container slow \(2 of 2\) has been running for [\d.]+s; deadline \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
     );
     await record.until('staying', ended('slow'));
     await untilLine(
@@ -256,7 +258,7 @@ describe('why', () => {
       (line) => line.includes('StopSignal'),
     );
     expect(await why('staying')).toMatch(
-      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just got its stop signal).*it will be killed at/,
+      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app was just sent its stop signal).*it will be killed at/,
     );
     await record.gone('staying');
     expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);

@@ -23,7 +23,7 @@ test('a writable disk has no troubles', () => {
 
 test('a disk without a free byte is reported as full', () => {
   expect(() => writeFileSync(join(disk.path, 'file'), Buffer.alloc(8 << 20))).toThrow('ENOSPC');
-  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: 0 B are free: free some space`]);
+  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: only 0 B left: free some space`]);
   emptied();
 });
 
@@ -32,7 +32,7 @@ test('a disk without a free inode is reported as full', () => {
     for (let count = 0; count < 200; count++) writeFileSync(join(disk.path, `file-${count}`), '');
   };
   expect(fill).toThrow('ENOSPC');
-  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: no inode is free: remove some files`]);
+  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: no inodes left: remove some files`]);
   emptied();
 });
 

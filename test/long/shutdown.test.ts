@@ -115,7 +115,7 @@ it('shutdown-node restarts an engine that is killed meanwhile, and ends the othe
   process.kill(engine, 'SIGKILL');
   pods.end();
   expect(await shutdown).toMatch(
-    /the engine ended before it had ended all Pods\n.*starting it.*\nending the Pods.*\nthe Pods have ended;/,
+    /the engine exited before it had ended all Pods\n.*starting it.*\nending the Pods.*\nthe Pods have ended;/,
   );
   expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
 

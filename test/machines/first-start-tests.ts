@@ -13,7 +13,7 @@ const IMPORT_SANDBOX_IMAGE = (name: string): string =>
 export function firstStartTests(machine: () => Machine): void {
   test("with Debian's default configuration lifepod up names what is missing, and gives up after 60 s", async () => {
     const { code, stderr } = await machine().run(`systemctl start containerd && lifepod up --detach ${OPTIONS}`);
-    expect(stderr).toMatch(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /m);
+    expect(stderr).toMatch(/^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /m);
     expect(stderr).toMatch(/^lifepod: the node is not ready after 60 s: .*; write a CNI configuration /m);
     expect(code).toBe(1);
   });
@@ -24,7 +24,9 @@ export function firstStartTests(machine: () => Machine): void {
       echo 'disabled_plugins = ["cri"]' >/etc/containerd/config.toml
       systemctl restart containerd`);
     const { code, stderr } = await machine().run('lifepod up --detach');
-    expect(stderr).toMatch(/^lifepod: .*offers no CRI v1: take "cri" out of disabled_plugins in its configuration/m);
+    expect(stderr).toMatch(
+      /^lifepod: .*does not offer CRI v1: remove "cri" from disabled_plugins in its configuration/m,
+    );
     expect(code).toBe(1);
   });
 
@@ -39,7 +41,7 @@ export function firstStartTests(machine: () => Machine): void {
         if [ -n "$image" ]; then ${IMPORT_SANDBOX_IMAGE('$image')}; fi
       done </tmp/up`);
     expect(output.stdout).toMatch(
-      /^lifepod waits for the node to be ready: .*sandbox image.*\/pause:.*ctr -n k8s\.io images import/m,
+      /^lifepod is waiting for the node to be ready: .*sandbox image.*\/pause:.*ctr -n k8s\.io images import/m,
     );
     expect(output.stdout).toMatch(/^lifepod .* is ready after .*\ncode 0$/m);
   });

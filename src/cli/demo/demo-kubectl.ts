@@ -1,4 +1,4 @@
-/** What the demo does with kubectl, or through the client where there is no kubectl. */
+/** Runs the demo's commands with kubectl, or with lifepod's own client if kubectl is not installed. */
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
@@ -15,7 +15,7 @@ export interface DemoKubectl {
 const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services' };
 const NAMESPACE = 'default';
 
-/** `program`: the path of kubectl; undefined: none. */
+/** `program`: the path of kubectl; undefined if it is not installed. */
 export function createDemoKubectl(
   kubeconfig: string,
   program: string | undefined,

@@ -1,5 +1,4 @@
-/** The life of one Pod as `kubectl get -w` prints it, with the time of each step. */
-
+/** Prints the life of one Pod like `kubectl get -w`, with the time of each step. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -10,20 +9,20 @@ const WAIT_MILLIS = 60_000;
 
 export interface Moment {
   pod: Pod;
-  /** As the table's STATUS: Init:0/2, Running, … */
+  /** The STATUS column of kubectl get: Init:0/2, Running, … */
   status: string;
-  /** As the table's READY: 0/1 */
+  /** The READY column of kubectl get: 0/1 */
   ready: string;
   gone: boolean;
 }
 
 export interface Life {
-  /** Resolves at the first moment, past or to come, that fits. Rejects after a minute, naming `what`. */
+  /** Resolves if the latest moment fits, or at the next one that does. Rejects after a minute with `what` in the message. */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;
 }
 
-/** Prints each change of what a table shows of the Pod. */
+/** Prints each change of the Pod's READY and STATUS columns. */
 export async function watchLife(
   kubeconfig: string,
   name: string,
@@ -69,7 +68,7 @@ export async function watchLife(
         if (fits(moment)) reached.resolve();
       };
       const timer = setTimeout(
-        () => reached.reject(new UserError(`the demo waited a minute until ${what}, in vain`)),
+        () => reached.reject(new UserError(`the demo gave up after waiting a minute until ${what}`)),
         WAIT_MILLIS,
       );
       listeners.add(listener);
@@ -84,7 +83,7 @@ export async function watchLife(
   };
 }
 
-/** A deleted Pod whose containers have ended shows how they did (Error, Completed); the demo is about its end. */
+/** A deleted Pod whose containers have ended would show their reason (Error, Completed); the demo shows Terminating until it is gone. */
 function summaryOf(pod: Pod): { status: string; ready: number; total: number } {
   const summary = podSummary(pod);
   return pod.metadata.deletionTimestamp === undefined ? summary : { ...summary, status: 'Terminating' };

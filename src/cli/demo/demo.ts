@@ -1,6 +1,6 @@
 /**
- * `lifepod demo`: examples/01-init-containers with real containers, in a scratch folder, on a free port and free
- * networks. It shows the Pod's life as the API tells it, and leaves nothing behind, also after Ctrl+C.
+ * `lifepod demo`: runs examples/01-init-containers with real containers, in a scratch folder, on a free port and free
+ * networks. It shows the Pod's life as the API reports it, and cleans up, also after Ctrl+C.
  */
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** The example's app does not handle SIGTERM: it is killed after this. */
+/** Grace period of the example's app, which does not handle SIGTERM and is killed afterwards. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -30,10 +30,10 @@ export async function demo(): Promise<void> {
   const begin = performance.now();
   const stopping = new AbortController();
   const interrupt = (): void => {
-    say('stopping, and cleaning up');
+    say('stopping and cleaning up');
     stopping.abort(new UserError('the demo was stopped'));
   };
-  // Also while it cleans up: nothing is to stay behind.
+  // The handlers stay during the cleanup, so that a second Ctrl+C does not interrupt it.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-demo-')));
@@ -52,24 +52,26 @@ export async function demo(): Promise<void> {
 }
 
 async function startEngine(dataDir: string): Promise<void> {
-  // Also on a machine whose disk is nearly full.
+  // Without disk thresholds the demo also works on a machine whose disk is nearly full.
   const evictionHard = 'memory.available<100Mi';
   say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
   const { server, nodeName, startMillis } = await startDetached({
-    ...{ dataDir, port: 0, evictionHard },
+    dataDir,
+    port: 0,
+    evictionHard,
     ...(await chooseFreeRanges()),
   });
   say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
 }
 
-/** Where the registry answers, the node pulls; elsewhere the image is made of the machine's busybox-static. */
+/** Builds the image from the machine's busybox-static if the registry cannot be reached; otherwise the node pulls it. */
 async function provideImage(dataDir: string): Promise<void> {
   const reached = await fetch(REGISTRY, { signal: AbortSignal.timeout(REGISTRY_MILLIS) }).then(
     (response) => response.status === 200 || response.status === 401,
     () => false,
   );
   if (reached) return;
-  say(`\nno image registry can be reached: making ${IMAGE} of this machine's busybox-static`);
+  say(`\nno image registry can be reached: building ${IMAGE} from this machine's busybox-static`);
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
   await loadImages(dataDir, [archive]);

@@ -13,7 +13,7 @@ import type {
 import { parseTime } from '../../machinery/time.ts';
 import { resourceFieldValue } from '../../node/container/downward.ts';
 
-/** One container as kubectl describes it, with tabs; `more` stands after its ports. */
+/** The lines of one container as kubectl describes it, with tabs; the lines of `more` follow the ports. */
 export function containerLines(
   container: Container,
   status: ContainerStatus | undefined,
@@ -142,7 +142,7 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
   const optional = (source: { optional?: boolean }): string => `Optional: ${source.optional === true}`;
   if (fieldRef !== undefined) {
     const { fieldPath, apiVersion = 'v1' } = fieldRef;
-    // The only fields whose values kubectl tells.
+    // kubectl prints the values of these fields only.
     const known: Readonly<Record<string, string | undefined>> = {
       'metadata.name': pod.metadata.name,
       'metadata.namespace': pod.metadata.namespace,
@@ -162,7 +162,7 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
   return [];
 }
 
-/** Where there is no limit the node's allocatable holds, which kubectl does not ask for. */
+/** Without a limit the value is the node's allocatable, which kubectl does not look up. */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };
   const value = resourceFieldValue({ ...selector, containerName: '' }, pod, container, none);

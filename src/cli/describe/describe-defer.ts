@@ -1,6 +1,6 @@
 /**
- * The defer containers of a Pod in the text of kubectl describe: each as kubectl describes an init container, with when it
- * runs; what the Pod as a whole requests; how its grace period is divided and extended; its termination. Pure.
+ * The defer containers of a Pod in the style of kubectl describe: each container like an init container, plus when it runs;
+ * the effective requests of the Pod; how its grace period is divided and extended; its termination. Pure.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -14,7 +14,7 @@ import { imageOf } from '../pod-containers.ts';
 import { containerLines, timeText } from './describe-container.ts';
 import { tabColumns } from './tab-columns.ts';
 
-/** Lines; none if the Pod has no defer containers. */
+/** Returns the lines of the section; none if the Pod has no defer containers. */
 export function deferSection(pod: Pod): string[] {
   const { deferContainers = [] } = pod.spec ?? {};
   if (deferContainers.length === 0) return [];
@@ -31,7 +31,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** The whole text of kubectl with the section in it, after the app containers. */
+/** Inserts the section into kubectl's text, after the app containers. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -80,7 +80,7 @@ function graceLines({ spec }: Pod): string[] {
   ];
 }
 
-/** The default depends on the reason of the termination as well: only its bound is certain. */
+/** The default also depends on the reason of the termination, so only its upper bound is known here. */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
   if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];

@@ -1,6 +1,6 @@
 /**
- * `lifepod describe pod`: what kubectl describes, with the Pod's defer containers.
- * The text is that of the kubectl on the PATH: users know it, and it is the same in every other line.
+ * `lifepod describe pod`: the output of kubectl describe, with the Pod's defer containers.
+ * It runs the kubectl on the PATH, so that all other lines are exactly what users know.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -18,13 +18,13 @@ export async function describe(type: string, name: string | undefined, options: 
   const [kind = '', pod = name] = type.split('/');
   if (!POD_TYPES.includes(kind) || pod === undefined || pod === '') {
     throw new UserError(
-      `lifepod describes Pods: give 'pod NAME' or pod/NAME; for all else there is 'kubectl describe'`,
+      `lifepod describes Pods only: give 'pod NAME' or pod/NAME, or use 'kubectl describe' for other types`,
     );
   }
   const program = findProgram('kubectl');
   if (program === undefined) {
     throw new UserError(
-      'kubectl is not on the PATH, and its text is what is shown: install kubectl 1.32 or newer (https://kubernetes.io/docs/tasks/tools)',
+      'kubectl is not on the PATH, but lifepod describe needs it: install kubectl 1.32 or newer (https://kubernetes.io/docs/tasks/tools)',
     );
   }
   const { client, namespace, kubectl } = await resolveTarget(options);
@@ -39,7 +39,7 @@ export async function describe(type: string, name: string | undefined, options: 
     .resource<Pod>(PODS)
     .get(pod, namespace)
     .catch((error: unknown) => {
-      // It has gone since kubectl has seen it.
+      // The Pod was deleted after kubectl had read it.
       if (isApiError(error, 'NotFound')) return undefined;
       throw error;
     });

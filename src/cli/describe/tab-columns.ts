@@ -1,10 +1,10 @@
-/** Text in columns, as kubectl describe lays it out. Pure. Source: Go's text/tabwriter with a padding of two spaces. */
+/** Aligns text in columns like kubectl describe. Pure. Source: Go's text/tabwriter with a padding of two spaces. */
 
 const PADDING = 2;
 
 /**
- * A tab ends a cell. Cells of lines that follow each other and have that column too are made equally wide; what comes after a
- * line's last tab is no cell.
+ * A tab ends a cell. Cells of one column in consecutive lines get the same width. The text after the last tab of a line is not a
+ * cell and does not affect widths.
  */
 export function tabColumns(lines: readonly string[]): string[] {
   const cells = lines.map((line) => line.split('\t'));
@@ -17,7 +17,7 @@ export function tabColumns(lines: readonly string[]): string[] {
   );
 }
 
-/** Sets the widths of `column` and of those after it, in the lines from `begin` to before `end`. */
+/** Sets the widths of `column` and the columns after it, in the lines from `begin` (inclusive) to `end` (exclusive). */
 function layOut(
   cells: readonly string[][],
   widths: readonly number[][],

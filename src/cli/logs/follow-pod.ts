@@ -1,11 +1,11 @@
 /**
- * Follows the logs of a Pod's containers while the Pod lives: those that run, and those that start later, as they start.
+ * Follows the logs of a Pod's containers until the Pod ends, including containers that start later.
  *
- * Boundary: what to print and where is the caller's; this decides which log is read when.
+ * Boundary: this file decides which log is read when; the caller prints.
  * Invariants:
- *  1. One log of a container is read at a time; a run that follows it is read when it has ended.
- *  2. What has ended before is printed first, in the order of the Pod's containers.
- *  3. It waits for the watch of the Pod and for the logs themselves, never for a time.
+ *  1. One log of a container is read at a time; the log of the next run is read after the previous one has ended.
+ *  2. Logs of containers that had ended before are printed first, in the order of the Pod's containers.
+ *  3. There are no timeouts or polls: it waits only for the watch of the Pod and for the logs themselves.
  */
 
 import { hasEnded as podHasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -18,11 +18,11 @@ import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 export interface FollowPorts {
   pods: ResourceClient<Pod>;
   /**
-   * Prints the log of the container's present run; resolves when that has ended. `wasThere`: the run had begun before the
-   * command. Rejects only where nothing more can be read of the Pod.
+   * Prints the log of the container's current run; resolves when the log has ended. `wasThere`: the run had begun before
+   * the command started. Rejects only if no more logs of the Pod can be read.
    */
   print(container: PodContainer, wasThere: boolean): Promise<void>;
-  /** None of them has begun yet, and they are watched. */
+  /** Called with the containers to follow if none of them has begun yet. */
   waiting(containers: readonly PodContainer[]): void;
 }
 

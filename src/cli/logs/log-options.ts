@@ -1,9 +1,9 @@
-/** The options of `lifepod logs`, and what they make the log subresource be asked. Pure. Source: kubectl logs of v1.32. */
+/** The options of `lifepod logs`, and the query of the log subresource that they lead to. Pure. Source: kubectl logs of v1.32. */
 import { queryText } from '../../client/paths.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** As given on the command line. */
+/** The options as given on the command line. */
 export interface LogCommandOptions {
   container?: string;
   follow?: boolean;
@@ -21,11 +21,11 @@ export interface LogRequest {
   follow: boolean;
   previous: boolean;
   timestamps: boolean;
-  /** Which part of a log that was there before. */
+  /** Limits on the part of the log that was written before the command started. */
   part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
 }
 
-/** Throws a UserError, worded as kubectl words it. */
+/** Throws a UserError with kubectl's wording. */
 export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
@@ -47,15 +47,15 @@ export function logRequest(options: LogCommandOptions): LogRequest {
     previous: options.previous === true,
     timestamps: options.timestamps === true,
     part: {
-      ...(tail === -1 ? {} : { tailLines: tail }),
-      ...(sinceSeconds ? { sinceSeconds } : {}),
-      ...(options.sinceTime === undefined ? {} : { sinceTime: options.sinceTime }),
-      ...(limitBytes === 0 ? {} : { limitBytes }),
+      tailLines: tail === -1 ? undefined : tail,
+      sinceSeconds: sinceSeconds || undefined,
+      sinceTime: options.sinceTime,
+      limitBytes: limitBytes || undefined,
     },
   };
 }
 
-/** Of kubectl's flags, `--follow=true` is `--follow`, and `--follow=false` is as if it were not there. */
+/** Turns kubectl's boolean flags into commander's: `--follow=true` becomes `--follow`, and `--follow=false` is dropped. */
 export const plainFlags = (args: readonly string[]): string[] =>
   args.flatMap((arg) => {
     const [, flag, value] =

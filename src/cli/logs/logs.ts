@@ -1,6 +1,6 @@
 /**
- * `lifepod logs`: as kubectl logs, for every container of a Pod, defer containers among them; with --all-containers in the
- * order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
+ * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers; --all-containers prints
+ * them in the order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
  */
 
 import type { Readable } from 'node:stream';
@@ -21,7 +21,7 @@ const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
-/** `inline`: the container as kubectl takes it as well, after the Pod. */
+/** `inline`: the container as a positional argument after the Pod, as kubectl accepts it. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
@@ -30,7 +30,7 @@ export async function logs(resource: string, inline: string | undefined, options
       stopping.abort();
     });
   }
-  // Whoever reads the output has enough.
+  // The reader of the output has closed it.
   process.stdout.on('error', () => stopping.abort());
   try {
     if (inline !== undefined && options.container !== undefined) {
@@ -47,7 +47,7 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** That it is not there, kubectl words in its own way here. */
+/** kubectl logs has its own wording for a Pod that does not exist. */
 const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
   client
     .resource<Pod>(PODS)
@@ -87,7 +87,7 @@ async function printLogs(
   const follows = request.follow && !request.previous;
   if (follows && (only === undefined || waitsForItsTurn(pod, only) || only.kind === 'defer')) {
     const pods = target.client.resource<Pod>(PODS);
-    const ports = { pods, print: source.printTimed, waiting: sayWhatIsWaitedFor };
+    const ports = { pods, print: source.printTimed, waiting: printWaiting };
     const wasRead = await followPod(pod, only?.name, ports, signal);
     if (!wasRead && only !== undefined && !signal.aborted) {
       throw new UserError(`container ${only.name} in pod ${pod.metadata.name} has never started`);
@@ -100,12 +100,12 @@ async function printLogs(
   }
 }
 
-function sayWhatIsWaitedFor(containers: readonly PodContainer[]): void {
+function printWaiting(containers: readonly PodContainer[]): void {
   const names = containers.map(({ name }) => name).join(', ');
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** A container whose turn has not come has none, and nothing is wrong with it. */
+/** False for a container whose turn has not come: it has no log, and asking for one would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
@@ -131,7 +131,7 @@ function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   return first;
 }
 
-/** Reads logs of the Pod and writes them out. */
+/** Reads logs of the Pod and writes them to standard output. */
 function createSource(pod: Pod, options: LogsOptions, request: LogRequest, target: Target, signal: AbortSignal) {
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>
@@ -165,7 +165,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
         await copy(await open(container.name, asked), lines.begin(), signal);
       } catch (error) {
         if (signal.aborted) return;
-        // The log of one container does not keep those of others back.
+        // A failure of one container's log must not stop the logs of the others.
         if (!isApiError(error)) throw error;
         report(error);
       }
@@ -173,7 +173,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   };
 }
 
-/** Without `lines` as it is. Rejects with a UserError where the connection is lost. */
+/** Writes the body unchanged if `lines` is undefined. Rejects with a UserError if the connection is lost. */
 async function copy(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>)
@@ -185,7 +185,7 @@ async function copy(body: Readable, lines: LineSplitter | undefined, signal: Abo
   if (lines !== undefined) await write(lines.end());
 }
 
-/** Resolves when the output takes more. */
+/** Resolves when the output accepts more. */
 const write = (chunk: Buffer): Promise<void> =>
   new Promise((resolve) => {
     if (chunk.length === 0) resolve();

@@ -1,16 +1,16 @@
-/** Puts the lines of several logs into one output: none is cut by another's, each says whose it is. Pure. */
+/** Merges the lines of several logs into one output: lines stay whole and carry a prefix. Pure. */
 
 export interface LineFormat {
   /** Before each line; already coloured. */
   prefix: string;
-  /** Whether the time that each line begins with is printed. */
+  /** Whether to print the timestamp at the start of each line. */
   timestamps: boolean;
 }
 
 export interface LineSplitter {
-  /** What can be printed now: whole lines. */
+  /** Returns the lines that are complete so far. */
   feed(chunk: Buffer): Buffer;
-  /** The rest of a log that has ended, as a line. */
+  /** Returns the unfinished last line of a log that has ended, as a line. */
   end(): Buffer;
 }
 
@@ -18,18 +18,18 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 
 /**
- * Of a log whose lines begin with their times. A line that is not later than the last one of an earlier log of the same
- * container is left out: of two logs that follow each other, the second may begin with what the first has told.
+ * Splits logs whose lines begin with timestamps. Lines that are not later than the last line of an earlier log of the same
+ * container are dropped, because consecutive reads of a log may overlap.
  */
 export function createTimedLines(format: LineFormat): { begin(): LineSplitter } {
   let latest = '';
   return {
     begin() {
-      const told = latest;
+      const alreadyPrinted = latest;
       return splitter(format.prefix, (line) => {
         const afterTime = line.indexOf(SPACE);
         const time = line.toString('latin1', 0, Math.max(0, afterTime));
-        if (time <= told) return undefined;
+        if (time <= alreadyPrinted) return undefined;
         latest = time;
         return format.timestamps ? line : line.subarray(afterTime + 1);
       });
@@ -39,7 +39,7 @@ export function createTimedLines(format: LineFormat): { begin(): LineSplitter } 
 
 export const createLines = (prefix: string): LineSplitter => splitter(prefix, (line) => line);
 
-/** `shown`: undefined leaves the line out. */
+/** `shown` returns the text to print for a line, or undefined to drop the line. */
 function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): LineSplitter {
   let rest: Buffer = Buffer.alloc(0);
   const before = Buffer.from(prefix);
@@ -67,9 +67,9 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
   };
 }
 
-/** Of a container's name in a prefix; they are told apart on dark and on light ground. */
+/** Colors of the container names in prefixes, legible on dark and light backgrounds. */
 const COLOURS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
-/** `index`: the container's place in the order of its Pod. */
+/** `index`: the position of the container in its Pod. */
 export const coloured = (text: string, index: number): string =>
   `\u001b[${COLOURS[index % COLOURS.length]}m${text}\u001b[0m`;

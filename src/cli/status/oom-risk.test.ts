@@ -11,6 +11,6 @@ test.each([
 ])('where %s, the risk names the high scores alone', (_, scores, named) => {
   expect(oomRisk(scores)).toBe(
     named &&
-      `when memory runs out, the kernel may end lifepod before Pods (oom_score_adj: ${named}): start it with CAP_SYS_RESOURCE`,
+      `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): start it with CAP_SYS_RESOURCE`,
   );
 });

@@ -1,4 +1,4 @@
-/** What `lifepod status` says where the kernel may end lifepod before Pods when memory runs out. */
+/** The warning of `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 
 export interface OomScores {
@@ -13,7 +13,7 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
   shims: shims.map(oomScore),
 });
 
-/** One sentence, or undefined where all are as low as they are to be. Processes that are gone do not count. */
+/** One sentence, or undefined if all scores are low enough. Processes that have exited are ignored. */
 export function oomRisk({ engine, containerd, shims }: OomScores): string | undefined {
   const parts: string[] = [];
   const name = (what: string, scores: readonly (number | undefined)[]): void => {
@@ -25,7 +25,7 @@ export function oomRisk({ engine, containerd, shims }: OomScores): string | unde
   name('shims', shims);
   if (parts.length === 0) return undefined;
   return (
-    `when memory runs out, the kernel may end lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
+    `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
     'start it with CAP_SYS_RESOURCE'
   );
 }

@@ -59,7 +59,7 @@ test.each<[string, Pod, string | undefined]>([
   [
     'an entry is tried again',
     podWith({ ...ENDING, deferContainerStatuses: [waiting('bye', 'CrashLoopBackOff')] }, { deletionTimestamp: 'x' }),
-    'Pod n/p: Defer:0/2: defer container bye fails and is tried again',
+    'Pod n/p: Defer:0/2: defer container bye failed and is being retried',
   ],
   [
     'a container waits for its image',

@@ -1,5 +1,4 @@
-/** `lifepod status`: what runs, versions, memory, what is unhealthy and why. Exit code 1 where nothing runs or answers. */
-
+/** `lifepod status`: versions, memory use, and what is unhealthy and why. Exit code 1 if the engine is not running or not answering. */
 import { statSync } from 'node:fs';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
@@ -45,7 +44,7 @@ function notRunning(dataDir: string, state: 'up' | 'down' | undefined): string {
   const start = `start it with 'lifepod up --detach --data-dir ${dataDir}'`;
   if (state !== 'up') return `lifepod is not running in ${dataDir}: ${start}`;
   const containers = runtimeProcesses(dataDir).filter(({ commandLine }) => /shim/.test(commandLine[0] ?? '')).length;
-  return `lifepod is not running in ${dataDir}, but ${containers} Pods of it may be: ${start}, or end them with 'lifepod down'`;
+  return `lifepod is not running in ${dataDir}, but ${containers} of its Pods may be: ${start}, or end them with 'lifepod down'`;
 }
 
 async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
@@ -53,11 +52,11 @@ async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
     const [nodes, pods] = await Promise.all([client.resource<Node>(NODES).list(), client.resource<Pod>(PODS).list()]);
     return [nodes.items, pods.items];
   } catch (error) {
-    throw new UserError(`lifepod runs (PID ${pid}), but its API does not answer: ${(error as Error).message}`);
+    throw new UserError(`lifepod is running (PID ${pid}), but its API does not answer: ${(error as Error).message}`);
   }
 }
 
-/** How long the process has run: /proc/PID is made with it. */
+/** How long the process has run; /proc/PID is as old as the process. */
 function ageText(pid: number): string {
   const seconds = Math.max(0, Math.round((Date.now() - statSync(`/proc/${pid}`).ctimeMs) / 1000));
   if (seconds < 120) return `${seconds} s`;

@@ -12,9 +12,9 @@ export interface DrawOptions {
   width: number;
   colour: boolean;
   now: Millis;
-  /** The Pod's containers, init to defer, where it is there. */
+  /** The containers of the Pod, init to defer; empty if the Pod no longer exists. */
   spec: readonly Named[];
-  /** From when on the time is reserved for PostExit entries. */
+  /** The time from here on is reserved for PostExit entries. */
   reservedFrom?: Millis | undefined;
 }
 
@@ -34,7 +34,7 @@ interface Glyph {
   means: string;
 }
 
-/** In the order in which one hides another. */
+/** Later kinds are drawn over earlier ones. */
 const BARS: Readonly<Record<BarKind, Glyph>> = {
   waiting: { char: '·', colour: 'dim', means: 'waiting' },
   backoff: { char: '░', colour: 'yellow', means: 'back-off' },
@@ -68,7 +68,7 @@ const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephe
 
 type Cell = { char: string; colour: Colour; run?: boolean } | undefined;
 
-/** Lines of text, none wider than the terminal. */
+/** Returns lines of text, none wider than the terminal. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
   const picture = pictureOf(transitions, options);
   const used = new Set<Glyph>();
@@ -89,7 +89,7 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
   return lines.map((line) => (options.colour ? line : line.slice(0, options.width)));
 }
 
-/** A deadline that is still to come is on the axis, unless all else were too small beside it. */
+/** Includes a future deadline in the axis, unless the Pod is over and the deadline would make everything else too small. */
 function scaleWithDeadline({ from, to, deadline, over }: LifePicture, times: readonly Millis[], width: number): Scale {
   const scale = scaleOf(from, to, times, width);
   if (deadline === undefined || deadline <= to || (over && deadline - to > scale.shownMillis / 2)) return scale;
@@ -122,7 +122,7 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
   return cells;
 }
 
-/** Behind the run; at its end where another thing follows at once; not at all where the run is too short for that. */
+/** Places the exit code after the run; inside its end if there is no room after it; nowhere if the run is too short for that. */
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
   const fits = (from: number): boolean =>
     from >= 0 && from + text.length <= cells.length && [...text].every((_, i) => cells[from + i]?.run !== true);
@@ -147,7 +147,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** How much time has passed, every few columns. */
+/** The elapsed time every few columns. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {
@@ -221,7 +221,7 @@ function legend(used: ReadonlySet<Glyph>, { width, colour }: DrawOptions): strin
   return lines;
 }
 
-/** `+1.250s  app#0  Exited  1 Error`, one a line. `since`: when the life began, where it is not with the first of them. */
+/** `+1.250s  app#0  Exited  1 Error`, one line per step. `since`: the beginning of the life, if it is before the first of the steps. */
 export function stepLines(transitions: readonly Transition[], since?: Millis): string[] {
   const steps = inOrder(transitions);
   const from = since ?? steps[0]?.at ?? 0;

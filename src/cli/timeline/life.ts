@@ -1,8 +1,8 @@
-/** A record as what there is to draw: rows of bars and marks over time. Pure. */
+/** Turns a record into rows of bars and marks over time, ready to be drawn. Pure. */
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** failed: a run with an exit code other than 0; stopping: from its stop signal on. */
+/** failed: a run with an exit code other than 0; stopping: a run after its stop signal. */
 export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
 export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';
 
@@ -10,7 +10,7 @@ export interface Bar {
   kind: BarKind;
   from: Millis;
   to: Millis;
-  /** It goes on. */
+  /** The bar has not ended yet. */
   open?: true;
 }
 
@@ -26,7 +26,7 @@ export interface Row {
   marks: Mark[];
   /** Where a run ended, and how. */
   exits: { at: Millis; text: string; failed: boolean }[];
-  /** How it stands, in some words. */
+  /** The state of the container in a few words. */
   state: string;
 }
 
@@ -34,28 +34,28 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The deadline in force, and those that it was before. */
+  /** The current deadline; earlier ones are in formerDeadlines. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** From when on the time until the deadline is reserved for PostExit entries. */
+  /** The time from here until the deadline is reserved for PostExit entries. */
   reservedFrom: Millis | undefined;
   ending: Transition | undefined;
-  /** The Pod is no more: nothing of it is left, or its object is gone. */
+  /** The Pod no longer exists: the node has removed it, or its object is deleted. */
   over: boolean;
 }
 
 /**
- * An entry of the list of defer containers that was skipped as its Pod asked for: by its onReasons, or by its when.
+ * Whether a defer container was skipped because of its own onReasons or when.
  * Source: the specification of defer containers (the messages).
  */
 export const isNotDue = (message: string | undefined): boolean =>
   /^(not due on |the app containers did not (succeed|fail))/.test(message ?? '');
 
-/** By time; what has the same time stays as it was told. */
+/** Sorts by time; steps of the same time keep their order. */
 export const inOrder = (transitions: readonly Transition[]): Transition[] =>
   [...transitions].sort((a, b) => a.at - b.at);
 
-/** A container as the Pod's spec has it. */
+/** A container of the Pod's spec. */
 export interface Named {
   name: string;
   kind: ContainerKind;
@@ -63,7 +63,7 @@ export interface Named {
 
 const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
 
-/** Of the spec, in its order, where the Pod is there; else of the steps, as they appear, kind after kind. */
+/** The containers by kind: those of the spec in its order, then others in the order of their steps. */
 function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
   const named = new Map(spec.map((each) => [each.name, each]));
   for (const { container: name, containerKind: kind = 'app' } of steps)
@@ -72,7 +72,7 @@ function containersOf(steps: readonly Transition[], spec: readonly Named[]): Nam
 }
 
 interface PictureOptions {
-  /** The Pod's containers, init to defer, where it is there. */
+  /** The containers of the Pod, init to defer; empty if the Pod no longer exists. */
   spec: readonly Named[];
   now: Millis;
   reservedFrom?: Millis | undefined;
@@ -145,7 +145,7 @@ const MARKS: Readonly<Record<string, MarkKind>> = {
   DeferSkipped: 'skipped',
 };
 
-/** What begins at a step, until the next of them. */
+/** The bar that begins at a step and lasts until the next such step. */
 const BEGINS: Readonly<Record<string, BarKind>> = {
   Pulling: 'pulling',
   PullFailed: 'backoff',
@@ -158,7 +158,7 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
 
 function containerRow({ name, kind }: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
-  // A container waits from when it could begin: the sandbox is there, or the list of its Pod has begun.
+  // A container waits from the moment the sandbox is ready, a defer container from the beginning of the termination.
   const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
   let now: { kind: BarKind; from: Millis } | undefined = due === undefined ? undefined : { kind: 'waiting', from: due };
   const turn = (next: BarKind | undefined, at: Millis): void => {
@@ -183,12 +183,12 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
   return row;
 }
 
-/** A run that ended in the moment in which it began has a bar too. */
+/** Adds the bar even for a run that ended at the moment it began, which turn() would drop. */
 function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
 
-/** What ran before its stop signal ran well until then. */
+/** Shows the part of a run before its stop signal as successful. */
 function colourStopped(row: Row): void {
   for (const [index, bar] of row.bars.entries())
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';
@@ -220,7 +220,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   SandboxLost: 'lost',
 };
 
-/** Of an entry of the list of defer containers that has ended. One that ran is never shown as skipped. */
+/** The state of a defer container that has ended. One that ran is never shown as skipped. */
 function entryState(
   { reason = '', message, exitCode }: Transition,
   ran: boolean,

@@ -1,6 +1,6 @@
 /**
- * Where a time lies on the axis. Long quiet times are drawn short, so that what happens around them can be seen: a
- * Pod starts in a second, runs for days and ends in a second. Pure.
+ * Maps times to columns. Long periods without steps are shortened, so that the steps around them remain visible: a
+ * Pod may start in a second, run for days and end in a second. Pure.
  */
 import type { Millis } from '../../machinery/time.ts';
 
@@ -10,13 +10,13 @@ export interface Scale {
   column(at: Millis): number;
   /** The time at the left edge of a column. */
   timeAt(column: number): Millis;
-  /** How much time is drawn. */
+  /** How much time is drawn, without the time that is left out. */
   shownMillis: number;
   /** Columns in which time was left out. */
   cuts: number[];
 }
 
-/** A quiet time is cut where it is so many times as long as half of all else. */
+/** A period without steps is shortened if it is this many times as long as half of the remaining time. */
 const CUT_FROM = 4;
 const SHORTEST_CUT_MILLIS = 1000;
 
@@ -56,7 +56,7 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
   };
 }
 
-/** 0s, 1.25s, 12.3s, 3m05s, 2h05m, 3d04h: about three figures. */
+/** 0s, 1.25s, 12.3s, 3m05s, 2h05m, 3d04h: about three significant digits. */
 export function shortDuration(millis: number): string {
   const sign = millis < 0 ? '-' : '';
   const exact = Math.abs(millis) / 1000;

@@ -1,4 +1,4 @@
-/** `lifepod timeline`: the life of a Pod, drawn; while it lives, with -w, and after it is gone. */
+/** `lifepod timeline`: draws the life of a Pod, while the Pod exists and after it is gone; -w keeps the drawing up to date. */
 import type { PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../../client/informer.ts';
@@ -20,14 +20,14 @@ export interface TimelineOptions extends TargetOptions {
 }
 
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-/** How often a drawing that is watched grows with the time. */
+/** How often a watched drawing is refreshed. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
 export async function timeline(given: string, options: TimelineOptions): Promise<void> {
   const { output } = options;
   if (output !== undefined && output !== 'json' && output !== 'wide')
-    throw new UserError(`-o ${output} is not a form of a timeline: give json or wide, or omit it`);
+    throw new UserError(`-o ${output} is not a valid output format: give json or wide, or omit the option`);
   const target = await resolveTarget(options);
   const life = await findLife(target.client, target.namespace, given);
   if (options.watch === true) return watch(life, target, options);
@@ -42,20 +42,21 @@ const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[])
 
 function drawing(life: PodLife, steps: readonly Transition[], options: TimelineOptions): string {
   const { isTTY, columns } = process.stdout;
-  if (steps.length === 0) return `${titleOf(life)}: no node has it yet; 'lifepod why ${life.name}' says why`;
+  if (steps.length === 0)
+    return `${titleOf(life)}: it has not reached a node yet; 'lifepod why ${life.name}' shows why`;
   const withSteps = options.steps === true || options.output === 'wide';
   const drawn = drawLife(steps, {
     width: isTTY ? columns : 80,
     colour: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
     spec: life.pod === undefined ? [] : podContainers(life.pod),
-    // The Pod is not read again while it is watched: its stages may have moved.
+    // -w does not read the Pod again, so the deadline of its stages may have changed.
     reservedFrom: options.watch === true ? undefined : parseTime(life.pod?.status?.termination?.preExitDeadline),
   });
   return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
 }
 
-/** On a terminal the drawing, made anew; elsewhere a line for each step, as it comes. Ends with the Pod. */
+/** Redraws on a terminal, prints a line for each new step elsewhere. Resolves when the Pod is gone. */
 async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
@@ -105,7 +106,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
   await informer.synced;
   synced = true;
   show();
-  // Of a Pod that is gone nothing more is recorded.
+  // Nothing more is recorded for a Pod that no longer exists.
   if (life.pod === undefined) stopping.abort();
   const tick = (): void => {
     if (signal.aborted) return;

@@ -25,8 +25,8 @@ explains({
     },
     steps: [...(ENDING ?? []), [3, 'Started', { container: 'slow', containerKind: 'defer', attempt: 0 }]],
     sentence:
-      'p is not gone yet: its defer container slow (2 of 2) runs, for 3.00s now, at the latest until 12:00:12 UTC (in 12.0s).',
-    evidence: ['its end began 8.00s ago: Deleted', 'defer container quick: exit code 0 (Completed)'],
+      'p is not gone yet: its defer container slow (2 of 2) has been running for 3.00s; deadline 12:00:12 UTC (in 12.0s).',
+    evidence: ['its termination began 8.00s ago: Deleted', 'defer container quick: exit code 0 (Completed)'],
     advice:
       /lifepod logs p -n n -c slow -f; wait, or cut it short: kubectl delete pod p -n n --now; or give this entry up: lifepod skip p slow -n n$/,
   },
@@ -35,9 +35,9 @@ explains({
     status: { phase: 'Terminating', deferContainerStatuses: [waiting('bye', 'ImagePullBackOff', 'no such image')] },
     steps: [[8, 'TerminationBegan', { reason: 'Completed', ...until(22) }]],
     sentence:
-      'p has not ended yet: its defer container bye (1 of 1) cannot run, no such image, at the latest until 12:00:22 UTC (in 22.0s).',
+      'p has not ended yet: its defer container bye (1 of 1) cannot run, no such image; deadline 12:00:22 UTC (in 22.0s).',
     evidence: [
-      'its end began 8.00s ago: Completed',
+      'its termination began 8.00s ago: Completed',
       'it was not deleted: its object stays when it has ended',
       'defer container bye waits: ImagePullBackOff',
     ],
@@ -70,8 +70,8 @@ explains({
     },
     steps: [...(ENDING ?? []), [1, 'BackOff', { container: 'bye', containerKind: 'defer', attempt: 1, ...until(1) }]],
     sentence:
-      'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and is tried again in 1.00s, at the latest until 12:00:22 UTC (in 22.0s).',
-    evidence: ['its end began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
+      'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and will be retried in 1.00s; deadline 12:00:22 UTC (in 22.0s).',
+    evidence: ['its termination began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
     advice: /lifepod logs p -n n -c bye; wait/,
   },
   'a preStop hook': {
@@ -79,7 +79,7 @@ explains({
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
     sentence:
-      'p is not gone yet: the preStop hook of container app runs, for 7.00s now, at the latest until 12:00:22 UTC (in 22.0s).',
+      'p is not gone yet: the preStop hook of container app has been running for 7.00s; deadline 12:00:22 UTC (in 22.0s).',
   },
   'PID 1 ignores SIGTERM': {
     metadata: DELETED,
@@ -88,19 +88,23 @@ explains({
     steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
     sentence:
       'p is not gone yet: PID 1 of container app has ignored its stop signal for 8.00s; it will be killed at 12:00:22 UTC (in 22.0s).',
-    evidence: ['its end began 8.00s ago: Deleted', 'stop signal sent 8.00s ago', 'its PID 1: sh -c server; true'],
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'stop signal sent 8.00s ago',
+      'its PID 1: sh -c server; true',
+    ],
     advice: /trap TERM/,
   },
   'it was told to stop just now': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
-    sentence: 'p is not gone yet: container app has just got its stop signal.',
+    sentence: 'p is not gone yet: container app was just sent its stop signal.',
   },
   finalizers: {
     metadata: { ...DELETED, deletionGracePeriodSeconds: 0, finalizers: ['a/b'] },
     status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
-    sentence: 'p is not gone yet: nothing of it runs any more, but the finalizer a/b keeps its object.',
+    sentence: 'p is not gone yet: none of its containers run any more, but the finalizer a/b keeps its object.',
     advice: /kubectl patch pod p -n n/,
   },
   'a PreExit entry, bounded by the time that is reserved for PostExit entries': {
@@ -116,12 +120,12 @@ explains({
     },
     steps: ENDING,
     sentence:
-      'p is not gone yet: its defer container bye (1 of 2) runs, for 20.0s now, at the latest until 12:00:07 UTC (in 7.00s).',
+      'p is not gone yet: its defer container bye (1 of 2) has been running for 20.0s; deadline 12:00:07 UTC (in 7.00s).',
     evidence: [
-      'its end began 8.00s ago: Deleted',
+      'its termination began 8.00s ago: Deleted',
       'its time was extended by 10 s',
       '47 s are not counted: its node did not answer',
-      'from 12:00:07 UTC on the time is reserved for PostExit entries',
+      'the time from 12:00:07 UTC on is reserved for PostExit entries',
     ],
   },
   'an entry, bounded by its timeoutSeconds, after others that did not run or hung': {
@@ -143,12 +147,12 @@ explains({
     },
     steps: ENDING,
     sentence:
-      'p is not gone yet: its defer container bye (3 of 3) runs, for 20.0s now, at the latest until 12:00:05 UTC (in 5.00s).',
+      'p is not gone yet: its defer container bye (3 of 3) has been running for 20.0s; deadline 12:00:05 UTC (in 5.00s).',
     evidence: [
-      'its end began 8.00s ago: Deleted',
+      'its termination began 8.00s ago: Deleted',
       'defer container undue: did not run, not due on Deleted',
       'defer container hang: exit code 143 (GivenUp)',
-      'its timeoutSeconds are 10',
+      'its timeoutSeconds is 10',
     ],
   },
   'an entry that was given up, and has not stopped yet': {
@@ -161,7 +165,7 @@ explains({
     },
     steps: [...(ENDING ?? []), [0.5, 'StopSignal', { ...entry('bye'), ...until(1.5) }]],
     sentence:
-      'p is not gone yet: its defer container bye (1 of 1) was given up and got its stop signal 0.50s ago; it will be killed at 12:00:01 UTC (in 1.50s).',
+      'p is not gone yet: its defer container bye (1 of 1) was given up and was sent its stop signal 0.50s ago; it will be killed at 12:00:01 UTC (in 1.50s).',
   },
   'an entry that was given up a moment ago': {
     metadata: DELETED,
@@ -172,7 +176,8 @@ explains({
       termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), skip: ['bye'] },
     },
     events: [['DeferContainerGivenUp', 'User "ada" gave up defer container "bye"', 'bye']],
-    sentence: 'p is not gone yet: its defer container bye (1 of 1) was given up and gets its stop signal.',
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) was given up and is about to be sent its stop signal.',
     evidence: ['Event DeferContainerGivenUp, 1.00s ago: User "ada" gave up defer container "bye"'],
   },
   'an entry whose time is over': {
@@ -184,7 +189,7 @@ explains({
       [1, 'StopSignal', { ...entry('bye'), ...until(1), message: 'its timeoutSeconds had passed' }],
     ],
     sentence:
-      'p is not gone yet: its defer container bye (1 of 1) got its stop signal 1.00s ago; it will be killed at 12:00:01 UTC (in 1.00s).',
+      'p is not gone yet: its defer container bye (1 of 1) was sent its stop signal 1.00s ago; it will be killed at 12:00:01 UTC (in 1.00s).',
     evidence: ['it was stopped: its timeoutSeconds had passed'],
   },
   'an entry whose image is pulled': {
@@ -193,20 +198,20 @@ explains({
     status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
     steps: [[3, 'Pulling', { ...entry('bye'), message: 'reg/i:1' }]],
     sentence:
-      /its defer container bye \(1 of 1\) waits for its image reg\/i:1, which has been pulled for 3.00s, at the latest/,
+      /its defer container bye \(1 of 1\) waits for its image reg\/i:1, which has been pulled for 3.00s; deadline /,
   },
   'an entry of a static Pod, which cannot be given up': {
     metadata: { ...DELETED, annotations: { 'kubernetes.io/config.mirror': 'uid' } },
     spec: { deferContainers: [container('bye')] },
     status: { deferContainerStatuses: [running('bye')] },
-    sentence: /its defer container bye \(1 of 1\) runs/,
+    sentence: /its defer container bye \(1 of 1\) has been running for /,
     advice: /--now$/,
   },
   'an entry that is about to start': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
-    sentence: /its defer container bye \(1 of 1\) is about to start, at the latest/,
+    sentence: /its defer container bye \(1 of 1\) is about to start; deadline /,
   },
   'a preStop hook of a sidecar, which the grace period bounds': {
     metadata: DELETED,
@@ -217,7 +222,7 @@ explains({
     },
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('proxy'), reason: 'preStop' }]],
     sentence:
-      /the preStop hook of init container proxy runs, for 7.00s now, at the latest until 12:00:22 UTC \(in 22.0s\)\.$/,
+      /the preStop hook of init container proxy has been running for 7.00s; deadline 12:00:22 UTC \(in 22.0s\)\.$/,
   },
   'a preStop hook, which the reserve bounds': {
     metadata: DELETED,
@@ -226,7 +231,7 @@ explains({
       termination: { reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-7), deadline: time(-22) },
     },
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
-    sentence: /the preStop hook of container app runs, for 7.00s now, at the latest until 12:00:07 UTC \(in 7.00s\)\.$/,
+    sentence: /the preStop hook of container app has been running for 7.00s; deadline 12:00:07 UTC \(in 7.00s\)\.$/,
   },
   'the container runtime does not answer': {
     metadata: DELETED,
@@ -234,11 +239,11 @@ explains({
     status: { phase: 'Terminating', deferContainerStatuses: [running('bye')] },
     steps: ENDING,
     notReady: 'container runtime is down: it has not answered for 30 s',
-    sentence: 'p is not gone yet: the container runtime of its node node does not answer, for 12.0s now.',
+    sentence: 'p is not gone yet: the container runtime of its node node has not answered for 12.0s.',
     evidence: [
-      'its end began 8.00s ago: Deleted',
+      'its termination began 8.00s ago: Deleted',
       'condition Ready of the node is False: container runtime is down: it has not answered for 30 s',
-      'its end goes on when the runtime answers; until then its grace period does not count',
+      'its termination continues when the runtime answers; until then its grace period does not count',
     ],
     advice: /^lifepod status/,
   },
@@ -247,7 +252,7 @@ explains({
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
     notReady: 'network is not ready',
-    sentence: 'p is not gone yet: container app has just got its stop signal.',
+    sentence: 'p is not gone yet: container app was just sent its stop signal.',
   },
   'what its node does has no effect': {
     metadata: DELETED,
@@ -255,9 +260,9 @@ explains({
     events: [['FailedKillPod', 'error killing pod: removing sandbox 0123 had no effect']],
     steps: ENDING,
     sentence:
-      'p is not gone yet: its node tries to end it, without effect so far: removing sandbox 0123 had no effect.',
+      'p is not gone yet: its node is trying to terminate it, so far without effect: removing sandbox 0123 had no effect.',
     evidence: [
-      'its end began 8.00s ago: Deleted',
+      'its termination began 8.00s ago: Deleted',
       'Event FailedKillPod, 1.00s ago: error killing pod: removing sandbox 0123 had no effect',
     ],
     advice: /ctr or crictl/,
@@ -267,14 +272,14 @@ explains({
     status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     steps: [...(ENDING ?? []), [2, 'ActionFailed', { message: 'removing sandbox 0123 had no effect' }]],
     sentence:
-      'p is not gone yet: its node tries to end it, without effect so far: removing sandbox 0123 had no effect.',
-    evidence: ['its end began 8.00s ago: Deleted', 'step ActionFailed, 2.00s ago'],
+      'p is not gone yet: its node is trying to terminate it, so far without effect: removing sandbox 0123 had no effect.',
+    evidence: ['its termination began 8.00s ago: Deleted', 'step ActionFailed, 2.00s ago'],
   },
   'what its node did had no effect at first': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     events: [['FailedKillPod', 'error killing pod: stopping container app had no effect']],
     steps: [...(ENDING ?? []), [-0.5, 'StopSignal', of('app')]],
-    sentence: 'p is not gone yet: container app has just got its stop signal.',
+    sentence: 'p is not gone yet: container app was just sent its stop signal.',
   },
 });

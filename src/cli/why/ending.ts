@@ -1,4 +1,4 @@
-/** Why a Pod that was deleted is not gone yet, and a Pod that ends by itself has not ended. Pure. */
+/** Why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
 import type { Container, CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -22,9 +22,9 @@ import {
   sidecarsOf,
 } from './subject.ts';
 
-/** A process that listens to its stop signal has mostly ended by then. */
+/** Most processes that handle their stop signal end within this time. */
 const QUICK_MILLIS = 1000;
-/** The times of Events are whole seconds. */
+/** Event timestamps are whole seconds. */
 const EVENT_TIME_MILLIS = 1000;
 
 export function explainEnding(subject: Living): Explanation | undefined {
@@ -42,9 +42,9 @@ export function explainEnding(subject: Living): Explanation | undefined {
     fruitless(subject) ??
     hookOf(subject, running) ??
     deafOf(subject, running) ?? {
-      sentence: `${still(subject)}: its node removes what is left of it.`,
+      sentence: `${still(subject)}: its node is removing what is left of it.`,
       evidence: begun(subject),
-      advice: 'wait a moment; lifepod status shows whether containerd is well',
+      advice: 'wait a moment; lifepod status shows whether containerd is healthy',
     }
   );
 }
@@ -53,26 +53,26 @@ function finalizersOf(subject: Living, finalizers: readonly string[]): Explanati
   const { name, namespace } = subject;
   const some = finalizers.length > 1 ? 'the finalizers' : 'the finalizer';
   return {
-    sentence: `${name} is not gone yet: nothing of it runs any more, but ${some} ${listed(finalizers)} ${finalizers.length > 1 ? 'keep' : 'keeps'} its object.`,
+    sentence: `${name} is not gone yet: none of its containers run any more, but ${some} ${listed(finalizers)} ${finalizers.length > 1 ? 'keep' : 'keeps'} its object.`,
     evidence: [`metadata.finalizers: ${finalizers.join(', ')}`, ...begun(subject)],
     advice: `the client that set them removes them when it is done; by hand: kubectl patch pod ${name} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`,
   };
 }
 
-/** Without the runtime nothing of the end goes on. */
+/** The termination cannot proceed without the container runtime. */
 function silentRuntime(subject: Living): Explanation | undefined {
   const { node, now } = subject;
   const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || !/container runtime is down/.test(ready.message ?? ''))
     return undefined;
   const since = parseTime(ready.lastTransitionTime);
-  const time = since === undefined ? '' : `, for ${forTime(since, now)} now`;
+  const time = since === undefined ? 'does not answer' : `has not answered for ${forTime(since, now)}`;
   return {
-    sentence: `${still(subject)}: the container runtime of its node ${node?.metadata.name} does not answer${time}.`,
+    sentence: `${still(subject)}: the container runtime of its node ${node?.metadata.name} ${time}.`,
     evidence: [
       ...begun(subject),
       `condition Ready of the node is ${ready.status}: ${oneLine(ready.message)}`,
-      'its end goes on when the runtime answers; until then its grace period does not count',
+      'its termination continues when the runtime answers; until then its grace period does not count',
     ],
     advice: 'lifepod status shows what runs; the log of containerd says why it does not answer',
   };
@@ -80,7 +80,7 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** The last try of the node changed nothing, and nothing has happened since. */
+/** The last attempt of the node had no effect, and nothing has happened since. */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));
@@ -93,10 +93,10 @@ function fruitless(subject: Living): Explanation | undefined {
   const isEvent = timeOf(event) >= (step?.at ?? 0) - EVENT_TIME_MILLIS;
   const action = oneLine(isEvent ? event?.message : step?.message).replace(/^error killing pod: /, '');
   return {
-    sentence: `${still(subject)}: its node tries to end it, without effect so far: ${action}.`,
+    sentence: `${still(subject)}: its node is trying to terminate it, so far without effect: ${action}.`,
     evidence: [...begun(subject), ...(isEvent ? [] : [`step ${step?.type}, ${ago(at, subject.now)}`])],
     advice:
-      'the node tries again by itself, with a back-off; containers that were removed with ctr or crictl can be the cause: lifepod status shows whether containerd is well',
+      'the node retries with a back-off; removing containers with ctr or crictl can be the cause: lifepod status shows whether containerd is healthy',
   };
 }
 
@@ -108,10 +108,10 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   for (const shown of running) {
     const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
     if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
-    // The hook of a sidecar may take until the sidecar is to be gone.
+    // The hook of a sidecar may run until the end of the whole termination, not only of the PreExit stage.
     const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {
-      sentence: `${still(subject)}: the preStop hook of ${called(shown)} runs, for ${forTime(step.at, now)} now${untilText(until, subject)}.`,
+      sentence: `${still(subject)}: the preStop hook of ${called(shown)} has been running for ${forTime(step.at, now)}${untilText(until, subject)}.`,
       evidence: [...begun(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
       advice: hurry(subject),
     };
@@ -119,7 +119,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return undefined;
 }
 
-/** It has its stop signal, and runs on. */
+/** A container keeps running after its stop signal. */
 function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
   const { now } = subject;
   const signalled = running.flatMap((shown) => {
@@ -134,7 +134,7 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
   const quiet = now - step.at < QUICK_MILLIS;
   return {
     sentence: quiet
-      ? `${still(subject)}: ${called(shown)} has just got its stop signal${kill}.`
+      ? `${still(subject)}: ${called(shown)} was just sent its stop signal${kill}.`
       : `${still(subject)}: PID 1 of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
     evidence: [
       ...begun(subject),
@@ -143,7 +143,7 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
     ],
     advice: quiet
       ? 'wait a moment'
-      : `a shell as PID 1 does not pass SIGTERM on: let it exec the program, or trap TERM; ${hurry(subject)}`,
+      : `a shell as PID 1 does not forward SIGTERM: make it exec the program, or trap TERM; ${hurry(subject)}`,
   };
 }
 

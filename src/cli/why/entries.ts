@@ -1,8 +1,8 @@
 /**
- * How the entries of a Pod's list of defer containers ended, in words. Pure.
+ * Describes how the defer containers of a Pod ended. Pure.
  *
- * Invariant: an entry that ran is never said not to have run. Its reason alone does not show that: an entry that was cut off
- * because its node had no time is Skipped as well.
+ * Invariant: an entry that ran is never reported as not run. The reason alone does not distinguish the two: an entry that was cut
+ * off because its node had no time left is Skipped as well.
  */
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -15,11 +15,11 @@ export interface EntryEnd {
   reason: string;
   exitCode: number;
   message: string;
-  /** Some process of it ran. */
+  /** Whether any attempt of the entry ran. */
   ran: boolean;
 }
 
-/** undefined: it has not ended. */
+/** How an entry ended, from its status; undefined if it has not ended. */
 export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
   const { terminated } = status.state ?? {};
   if (terminated === undefined) return undefined;
@@ -27,7 +27,7 @@ export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]
   return { name: status.name, reason, exitCode, message, ran: ranBefore(status) || hasRunStep(status.name, steps) };
 }
 
-/** From the record; undefined: the record has no end of it. */
+/** How an entry ended, from the record; undefined if the record does not have its end. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
   const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
@@ -58,7 +58,7 @@ const OF_REASONS: Readonly<Record<string, Fate>> = {
   SandboxLost: 'lost with the sandbox',
 };
 
-/** undefined: it did what it was there for, or was not due. */
+/** Returns undefined if the entry succeeded or was not due. */
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
   if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
   const fate = OF_REASONS[reason];
@@ -66,7 +66,7 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** `; of its defer containers bye failed, hang was given up and last did not run`; empty if all is well. */
+/** `; of its defer containers bye failed, hang was given up and last did not run`; empty if none failed. */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** Why a Pod that ends waits for an entry of its list of defer containers. Pure. */
+/** Why a terminating Pod waits for one of its defer containers. Pure. */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -21,19 +21,19 @@ import {
   shownContainers,
 } from './subject.ts';
 
-/** An entry whose turn it is. */
+/** The entry whose turn it is. */
 interface Turn {
   shown: Shown;
   spec: DeferContainer;
   /** `defer container slow (2 of 2)` */
   place: string;
-  /** Evidence: the end of the Pod, and the entries before. */
+  /** Evidence about the termination of the Pod and the entries before. */
   evidence: string[];
-  /** When it is stopped at the latest, and why then. */
+  /** When the entry is stopped at the latest, and the evidence for that time. */
   limit: { at: Millis | undefined; because: string[] };
 }
 
-/** undefined: all have ended, or the next one waits for the app containers. */
+/** Returns undefined if all entries have ended, or if the next one waits for the app containers. */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;
@@ -53,7 +53,9 @@ function turnOf(subject: Living): Turn | undefined {
   const before = entries.slice(0, index).flatMap(({ status }) => endOfEntry(status, subject.transitions) ?? []);
   const limit = limitOf(subject, spec);
   return {
-    ...{ shown, spec, limit },
+    shown,
+    spec,
+    limit,
     place: `${called(shown)} (${index + 1} of ${entries.length})`,
     evidence: [
       ...begun(subject),
@@ -63,7 +65,7 @@ function turnOf(subject: Living): Turn | undefined {
   };
 }
 
-/** The earlier of the end of its stage and the end of its timeoutSeconds. */
+/** The earlier of the deadline of the stage and the end of timeoutSeconds. */
 function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContainer): Turn['limit'] {
   const { turn } = subject.pod.status?.termination ?? {};
   const deadline = deadlineOf(subject);
@@ -71,15 +73,15 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   const since = turn?.entry === name ? parseTime(turn.since) : undefined;
   const timeout = since === undefined || timeoutSeconds === undefined ? undefined : since + timeoutSeconds * 1000;
   if (timeout !== undefined && (stage === undefined || timeout < stage))
-    return { at: timeout, because: [`its timeoutSeconds are ${timeoutSeconds}`] };
+    return { at: timeout, because: [`its timeoutSeconds is ${timeoutSeconds}`] };
   const isReserved = stage !== undefined && deadline !== undefined && stage < deadline;
   return {
     at: stage,
-    because: isReserved ? [`from ${clock(stage)} on the time is reserved for PostExit entries`] : [],
+    because: isReserved ? [`the time from ${clock(stage)} on is reserved for PostExit entries`] : [],
   };
 }
 
-/** It has its stop signal, or gets it: it was given up, or its time is over. */
+/** The entry is being stopped, because it was given up or its time is over. */
 function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
   const { now, pod } = subject;
   const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
@@ -90,8 +92,8 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   const kill = signalled?.deadline;
   const said =
     signalled === undefined
-      ? 'gets its stop signal'
-      : `got its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clock(kill)} (${inTime(kill, now)})`}`;
+      ? 'is about to be sent its stop signal'
+      : `was sent its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clock(kill)} (${inTime(kill, now)})`}`;
   return {
     sentence: `${still(subject)}: its ${place} ${what}${said}.`,
     evidence: [
@@ -103,7 +105,7 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   };
 }
 
-/** Nothing for the mirror of a static Pod: its node does not read it. */
+/** Empty for a mirror Pod: the node of a static Pod does not read skip requests from the API. */
 const skipText = ({ name, namespace, pod }: Living, entry: string): string =>
   isMirrorPod(pod) ? '' : `; or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
 
@@ -112,13 +114,13 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   const { restartCount, state } = shown.status;
   const since = lastStep(subject, ['Started'], shown.name)?.at ?? parseTime(state?.running?.startedAt);
   return {
-    sentence: `${still(subject)}: its ${place} runs${since === undefined ? '' : `, for ${forTime(since, now)} now`}${untilText(limit.at, subject)}.`,
-    evidence: [...evidence, ...(restartCount > 0 ? [`it is attempt ${restartCount + 1} of it`] : [])],
-    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}${skipText(subject, shown.name)}`,
+    sentence: `${still(subject)}: its ${place} ${since === undefined ? 'is running' : `has been running for ${forTime(since, now)}`}${untilText(limit.at, subject)}.`,
+    evidence: [...evidence, ...(restartCount > 0 ? [`this is attempt ${restartCount + 1}`] : [])],
+    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}${skipText(subject, shown.name)}`,
   };
 }
 
-/** Its last attempt failed, and there will be another. */
+/** The last attempt failed, and another one follows. */
 function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
   const { name, namespace, now } = subject;
   const { state, lastState, restartCount } = shown.status;
@@ -126,18 +128,18 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   if (state?.waiting?.reason !== 'CrashLoopBackOff' || failed === undefined) return undefined;
   const attempts = restartCount + 1;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
-  const again = `is tried again${next === undefined ? '' : ` ${inTime(next, now)}`}`;
+  const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;
   return {
     sentence: `${still(subject)}: its ${place} failed with exit code ${failed.exitCode} and ${again}${untilText(limit.at, subject)}.`,
     evidence: [
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
     ],
-    advice: `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}${skipText(subject, shown.name)}`,
+    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}${skipText(subject, shown.name)}`,
   };
 }
 
-/** Its attempt has not started: that takes a moment, or something is missing. */
+/** The attempt has not started yet, or cannot start. */
 function starts(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
   const { now } = subject;
   const { waiting } = shown.status.state ?? {};

@@ -1,4 +1,4 @@
-/** Pods, their Events and their records as a user may find them, and what is said of them. */
+/** Builders for test cases of explain(): Pods with their Events, records and logs. */
 import { expect, test } from 'vitest';
 import type { Container, ContainerStatus, CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -15,7 +15,7 @@ export interface Case {
   events?: [reason: string, message: string, container?: string][];
   steps?: [secondsAgo: number, type: string, more?: Partial<Transition>][];
   lines?: Record<string, string[]>;
-  /** The message of its node, which has not been Ready for 12 s. */
+  /** The message of the node's Ready condition, which has been False for 12 s. */
   notReady?: string;
   gone?: true;
   sentence: string | RegExp;

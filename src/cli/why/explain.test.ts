@@ -26,7 +26,7 @@ const tainted = (taint: string, advice: RegExp): Case => ({
 });
 
 explains({
-  'no node takes it': {
+  'no node fits': {
     spec: unbound,
     status: {
       conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
@@ -45,11 +45,11 @@ explains({
   'a node that is not ready': tainted('node.kubernetes.io/not-ready: ', /lifepod status/),
   'scheduling gates': {
     spec: { ...unbound, schedulingGates: [{ name: 'a/b' }, { name: 'c/d' }] },
-    sentence: 'p is not scheduled: its scheduling gates a/b and c/d hold it back.',
+    sentence: 'p is not scheduled: its scheduling gates a/b and c/d have not been removed.',
   },
   'a scheduler that does not exist': {
     spec: { ...unbound, schedulerName: 'mine' },
-    sentence: 'p is not scheduled: it asks for the scheduler mine, which has not looked at it.',
+    sentence: 'p is not scheduled: it requires the scheduler mine, which has not handled it.',
     advice: /default-scheduler/,
   },
   'an image that cannot be pulled': {
@@ -61,15 +61,15 @@ explains({
       [30, 'PullFailed', { ...of('app'), ...until(-20) }],
       [5, 'PullFailed', { ...of('app'), ...until(15) }],
     ],
-    sentence: 'p waits for the image i of its container app: it cannot be pulled, the next try comes in 15.0s.',
-    evidence: ['ImagePullBackOff: not found', '2 tries failed, the last one 5.00s ago'],
+    sentence: 'p waits for the image i of its container app: it cannot be pulled, the next attempt is in 15.0s.',
+    evidence: ['ImagePullBackOff: not found', '2 attempts failed, the last one 5.00s ago'],
     advice: /lifepod image load/,
   },
   'an image that must be pulled each time': {
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },
     sentence: /cannot be pulled/,
-    advice: /an image that is loaded does not do/,
+    advice: /loading the image is not enough/,
   },
   'an image that may not be pulled': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
@@ -78,17 +78,17 @@ explains({
   'a pull under way': {
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [[3, 'Pulling', { ...of('app'), message: 'reg/i:1' }]],
-    sentence: 'p is starting: it pulls the image reg/i:1 of container app, for 3.00s now.',
+    sentence: 'p is starting: it has been pulling the image reg/i:1 of container app for 3.00s.',
   },
   'a ConfigMap that is missing': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'configmap "x" not found')] },
     sentence: 'p waits: container app cannot be started, configmap "x" not found.',
-    advice: /create the ConfigMap/,
+    advice: /create the missing ConfigMap/,
   },
   'a key that is missing': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', "couldn't find key k in Secret n/s")] },
     sentence: /couldn't find key k/,
-    advice: /create the ConfigMap, Secret or key/,
+    advice: /create the missing ConfigMap, Secret or key/,
   },
   'an ephemeral container whose target does not run': {
     spec: { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] },
@@ -104,7 +104,7 @@ explains({
   'a postStart hook that failed': {
     status: { containerStatuses: [waiting('app', 'PostStartHookError', 'HTTP lifecycle hook (/) failed')] },
     sentence: 'p waits: container app cannot be started, HTTP lifecycle hook (/) failed.',
-    advice: /^correct its postStart hook/,
+    advice: /^fix its postStart hook/,
   },
   'a user that may not be root': {
     status: {
@@ -118,7 +118,7 @@ explains({
   'a subPath that leads out': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'failed to prepare subPath')] },
     sentence: /subPath/,
-    advice: /^correct what is named/,
+    advice: /^fix the named problem/,
   },
   'a volume that is missing': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
@@ -129,7 +129,7 @@ explains({
   'a sandbox that cannot be made': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [[5, 'SandboxFailed', { message: 'no address is free' }]],
-    sentence: 'p waits: its sandbox cannot be made, no address is free.',
+    sentence: 'p waits: its sandbox cannot be created, no address is free.',
   },
   'a container that crashes': {
     status: {
@@ -140,7 +140,7 @@ explains({
     },
     steps: [[4, 'BackOff', { ...of('app'), ...until(16) }]],
     lines: { app: ['cannot open the file', 'good bye'] },
-    sentence: 'p keeps restarting: container app exits with code 3; the next start comes in 16.0s.',
+    sentence: 'p keeps restarting: container app exits with code 3; it restarts in 16.0s.',
     evidence: [
       '3 runs, the last one ended 4.00s ago with code 3 (Error)',
       'its log: cannot open the file',
@@ -175,7 +175,7 @@ explains({
       containerStatuses: [waiting('app', 'PodInitializing', '', { containerID: '' })],
     },
     sentence:
-      'p is initializing: init container two (3 of 3) runs, for 20.0s now, and the containers after it wait for it.',
+      'p is initializing: init container two (3 of 3) has been running for 20.0s, and the containers after it wait for it.',
     evidence: ['it was restarted 1×', 'condition Initialized is False'],
   },
   'a readiness probe that fails': {
@@ -207,12 +207,12 @@ explains({
       ],
       containerStatuses: [running('app')],
     },
-    sentence: 'p is not ready: its readiness gates wait, gate is closed.',
+    sentence: 'p is not ready: its readiness gates are not met, gate is closed.',
     advice: /example\.com\/gate/,
   },
   'all is well': {
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app'), running('b')] },
-    sentence: 'p runs well: all 2 containers are ready, for 30.0s.',
+    sentence: 'p is running: all 2 containers are ready, for 30.0s.',
     evidence: ['container app: never restarted', 'container b: never restarted'],
   },
   'it runs, but the images of two entries cannot be pulled': {
@@ -229,12 +229,12 @@ explains({
     },
     steps: [[5, 'PullFailed', { ...entry('bye'), ...until(15) }]],
     sentence:
-      'p runs, but the image tools:9 of its defer container bye cannot be pulled, the next try comes in 15.0s; nor is there an image for last.',
+      'p runs, but the image tools:9 of its defer container bye cannot be pulled, the next attempt is in 15.0s; images are also missing for last.',
     evidence: [
       'ImagePullBackOff: not found',
-      '1 try failed, the last one 5.00s ago',
+      '1 attempt failed, the last one 5.00s ago',
       'ErrImagePull: no such host',
-      'its containers are not affected: an entry needs its image when the Pod ends',
+      'its other containers are not affected: a defer container needs its image only when the Pod ends',
     ],
     advice: /lifepod image load/,
   },
@@ -256,7 +256,7 @@ explains({
       containerStatuses: [running('app', { restartCount: 4, lastState: terminated(1, 'Error') })],
     },
     sentence:
-      'p runs again: container app was restarted 4×, the last time 4.00s ago, when it had ended with code 1 (Error).',
+      'p is running again: container app was restarted 4×, the last time 4.00s ago, when it had ended with code 1 (Error).',
   },
   'it has completed': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
@@ -365,7 +365,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it had; of its defer containers bye failed and last did not run.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given; of its defer containers bye failed and last did not run.',
     evidence: [
       'container app: exit code 0 (Completed), after 3 runs',
       'defer container bye: exit code 1 (Error)',
@@ -399,7 +399,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s that it had; of its defer containers bad and unpulled failed, slow timed out, hang and other were given up, lost was lost with the sandbox, cut was cut off and late did not run.',
+      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s that it was given; of its defer containers bad and unpulled failed, slow timed out, hang and other were given up, lost was lost with the sandbox, cut was cut off and late did not run.',
     evidence: [
       'defer container good: exit code 0 (Completed)',
       'defer container hang: exit code 0 (GivenUp)',
@@ -421,7 +421,7 @@ explains({
       [896, 'Removed'],
       [16, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it had.',
+    sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given.',
   },
   'gone, and no node had it': {
     gone: true,
@@ -431,13 +431,13 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted before anything of it ran; it was not scheduled, 0/1 nodes are available: 1 Insufficient cpu.',
+      'p has been gone since 11:59:44 UTC: it was deleted before any of its containers ran; it was not scheduled, 0/1 nodes are available: 1 Insufficient cpu.',
     evidence: [],
   },
   'gone, before its node began': {
     gone: true,
     steps: [[16, 'Gone']],
-    sentence: 'p has been gone since 11:59:44 UTC: it was deleted before anything of it ran.',
+    sentence: 'p has been gone since 11:59:44 UTC: it was deleted before any of its containers ran.',
   },
   'gone, unseen': {
     gone: true,

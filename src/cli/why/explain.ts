@@ -1,8 +1,8 @@
 /**
- * Why a Pod is as it is: one sentence, what it is concluded from, and what to do.
+ * Explains the state of a Pod: one sentence, the evidence, and what to do.
  *
- * Boundary: pure; the caller has fetched the Pod, its node, its Events, its record and the last lines of its logs. The first
- * rule that applies answers: what hinders the Pod comes before its present state.
+ * Boundary: pure; the caller fetches the Pod, its node, its Events, its record and the last lines of its logs. The first rule
+ * that applies gives the answer; rules about problems come before those about the normal state.
  */
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';

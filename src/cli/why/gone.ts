@@ -1,4 +1,4 @@
-/** How a Pod ended that is gone. Pure. */
+/** How a Pod that no longer exists ended. Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
@@ -14,8 +14,8 @@ const REASONS: Readonly<Record<string, string>> = {
   Preempted: 'it made way for a Pod of higher priority',
   DeadlineExceeded: 'its activeDeadlineSeconds had passed',
   NodeShutdown: 'its node was shut down',
-  NodePressure: 'its node had too little left',
-  Completed: 'it had completed by itself',
+  NodePressure: 'its node was under resource pressure',
+  Completed: 'it had completed',
 };
 
 export function explainGone(subject: Subject): Explanation {
@@ -29,7 +29,7 @@ export function explainGone(subject: Subject): Explanation {
   if (gone !== undefined && began === undefined && !reached) {
     const waited = oneLine(lastStep(subject, ['NotScheduled'])?.message).replace(/\.$/, '');
     return {
-      sentence: `${name} has been gone since ${clock(gone.at)}: it was deleted before anything of it ran${waited && `; it was not scheduled, ${waited}`}.`,
+      sentence: `${name} has been gone since ${clock(gone.at)}: it was deleted before any of its containers ran${waited && `; it was not scheduled, ${waited}`}.`,
       evidence,
       advice,
     };
@@ -41,10 +41,10 @@ export function explainGone(subject: Subject): Explanation {
       advice,
     };
   const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
-  // Finalizers may have kept the object, and an engine that was not there has seen only later that it went.
+  // Prefer Removed to Gone: finalizers may have kept the object longer, and an engine that was down notices its deletion late.
   const over = lastStep(subject, ['Removed']) ?? gone;
   const took = shortDuration(over.at - began.at);
-  const grace = `${shortDuration(deadline - began.at)} that it had`;
+  const grace = `${shortDuration(deadline - began.at)} that it was given`;
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
   const defers = deferOutcome(entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []));
@@ -60,7 +60,7 @@ const entriesOf = (steps: readonly Transition[]): string[] => [
   ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
 ];
 
-/** How the last run of each container ended, and how each defer container did. */
+/** How the last run of each container ended. */
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)

@@ -1,4 +1,4 @@
-/** Why a Pod that runs is not ready, that it is well, and how one ended that is over by itself. Pure. */
+/** Why a running Pod is not ready, that it is healthy, and how a completed Pod ended. Pure. */
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
@@ -25,7 +25,7 @@ import {
 
 const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${name} -n ${namespace} shows its life`;
 
-/** It is over: nothing of it runs any more. Its app containers say how it ended; sidecars and defer containers are only named. */
+/** The Pod is Succeeded or Failed. Its init and app containers determine the outcome; sidecars and defer containers are only listed. */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name, namespace } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -60,16 +60,16 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence, badEnd);
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
-    : (badEnd ?? 'its containers did not end well');
+    : (badEnd ?? 'its containers did not succeed');
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
     evidence: [...evidence, ...(bad === undefined ? [] : lastWords(subject, bad.name, bad.terminated.message))],
     advice:
-      bad === undefined ? timeline(subject) : `see what it said: lifepod logs ${name} -n ${namespace} -c ${bad.name}`,
+      bad === undefined ? timeline(subject) : `see its output: lifepod logs ${name} -n ${namespace} -c ${bad.name}`,
   };
 }
 
-/** An entry with failurePolicy FailPod did not end well. `badEnd`: how an init or app container failed as well. */
+/** A defer container with failurePolicy FailPod did not succeed. `badEnd`: how an init or app container failed as well. */
 function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
   const { name, namespace, pod } = subject;
   const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
@@ -80,9 +80,7 @@ function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: 
     sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}${badEnd && `; ${badEnd}`}.`,
     evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
     advice:
-      first?.ran === true
-        ? `see what it wrote: lifepod logs ${name} -n ${namespace} -c ${first.name}`
-        : timeline(subject),
+      first?.ran === true ? `see its output: lifepod logs ${name} -n ${namespace} -c ${first.name}` : timeline(subject),
   };
 }
 
@@ -95,9 +93,9 @@ export function explainReadiness(subject: Living): Explanation | undefined {
   if (unready !== undefined) return unreadyContainer(subject, unready);
   if (ready?.reason === 'ReadinessGatesNotReady')
     return {
-      sentence: `${name} is not ready: its readiness gates wait, ${oneLine(ready.message)}.`,
+      sentence: `${name} is not ready: its readiness gates are not met, ${oneLine(ready.message)}.`,
       evidence: [...conditionLine(ready), ...conditionLine(conditionOf(subject, 'ContainersReady'))],
-      advice: `whoever owns the conditions ${listed((pod.spec?.readinessGates ?? []).map((gate) => gate.conditionType))} sets them in the Pod's status`,
+      advice: `the controllers that own the conditions ${listed((pod.spec?.readinessGates ?? []).map((gate) => gate.conditionType))} set them in the Pod's status`,
     };
   const ended = wanted.find(({ kind, status }) => kind === 'app' && status.state?.terminated !== undefined);
   if (ended !== undefined) return endedContainer(subject, ended);
@@ -105,7 +103,7 @@ export function explainReadiness(subject: Living): Explanation | undefined {
   return {
     sentence:
       starting === undefined
-        ? `${name} is starting: the node has just got it.`
+        ? `${name} is starting: it has just been assigned to its node.`
         : `${name} is starting: ${called(starting)} is about to run.`,
     evidence: conditionLine(ready),
     advice: `wait a moment, or watch it: lifepod timeline ${name} -n ${subject.namespace} -w`,
@@ -116,11 +114,11 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
   const { name, now, pod, namespace } = subject;
   const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
   const spec = all.find((each) => each.name === shown.name);
-  const logs = `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name}`;
+  const logs = `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name}`;
   const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
   if (hook?.type === 'HookBegan' && hook.reason === 'postStart')
     return {
-      sentence: `${name} is not ready: the postStart hook of ${called(shown)} runs, for ${forTime(hook.at, now)} now.`,
+      sentence: `${name} is not ready: the postStart hook of ${called(shown)} has been running for ${forTime(hook.at, now)}.`,
       evidence: [`step HookBegan (postStart), ${ago(hook.at, now)}`],
       advice: `wait for it, or make the hook shorter: the container counts as running once it has ended`,
     };
@@ -148,19 +146,19 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** It restarts at once, or as its policy says not at all while others run. */
+/** A container has ended: it restarts soon, or its restart policy does not allow a restart while others still run. */
 function endedContainer(subject: Living, shown: Shown): Explanation {
   const { name, now, namespace } = subject;
   const { terminated } = shown.status.state ?? {};
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
-  const soon = next !== undefined && next > now ? `; the next start comes ${inTime(next, now)}` : '';
+  const soon = next !== undefined && next > now ? `; it restarts ${inTime(next, now)}` : '';
   return {
     sentence: `${name} is not ready: ${called(shown)} ended with code ${terminated?.exitCode} (${terminated?.reason})${soon}.`,
     evidence: [
       `restartPolicy is ${subject.pod.spec?.restartPolicy}`,
       ...lastWords(subject, shown.name, terminated?.message),
     ],
-    advice: `see what it said: lifepod logs ${name} -n ${namespace} -c ${shown.name}`,
+    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name}`,
   };
 }
 
@@ -184,7 +182,7 @@ function probeText({
   return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
 }
 
-/** A restart that is older says nothing of the present. Source: after ten minutes of running the back-off begins anew. */
+/** Older restarts are ignored. Source: the back-off is reset after ten minutes of running. */
 const RECENT_MILLIS = 10 * 60 * 1000;
 
 export function explainRunning(subject: Living): Explanation {
@@ -205,13 +203,13 @@ export function explainRunning(subject: Living): Explanation {
   if (restarted !== undefined) {
     const { last, at, status } = restarted;
     return {
-      sentence: `${name} runs again: ${called(restarted)} was restarted ${status.restartCount}×, the last time ${ago(at, now)}, when it had ended with code ${last.exitCode} (${last.reason}).`,
+      sentence: `${name} is running again: ${called(restarted)} was restarted ${status.restartCount}×, the last time ${ago(at, now)}, when it had ended with code ${last.exitCode} (${last.reason}).`,
       evidence: [...stopReason(subject, restarted.name), ...lastWords(subject, restarted.name, last.message)],
-      advice: `see what it said before: lifepod logs ${name} -n ${subject.namespace} -c ${restarted.name} --previous`,
+      advice: `see its previous output: lifepod logs ${name} -n ${subject.namespace} -c ${restarted.name} --previous`,
     };
   }
   return {
-    sentence: `${name} runs well: ${count} ready${since === undefined ? '' : `, for ${forTime(since, now)}`}.`,
+    sentence: `${name} is running: ${count} ready${since === undefined ? '' : `, for ${forTime(since, now)}`}.`,
     evidence: shown.map(({ kind, name: own, status }) => {
       const last = status.lastState?.terminated;
       const restarts =

@@ -1,4 +1,4 @@
-/** What is looked at to say why a Pod is as it is, and how it is put. Pure. */
+/** The input of the explanations (Pod, Events, record, node), and helpers to query and phrase it. Pure. */
 import type { ContainerStatus, CoreV1Event, Node, Pod, PodCondition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -8,15 +8,15 @@ import { shortDuration } from '../timeline/scale.ts';
 export interface Subject {
   name: string;
   namespace: string;
-  /** Absent: it is gone. */
+  /** Undefined if the Pod no longer exists. */
   pod: Pod | undefined;
-  /** Those of the Pod. */
+  /** The Events of the Pod. */
   events: readonly CoreV1Event[];
-  /** The node that it is bound to; absent: it has none, or that is gone. */
+  /** The node that the Pod is bound to; undefined if there is none or it no longer exists. */
   node?: Node | undefined;
-  /** The record of its life. */
+  /** The record of the Pod's life. */
   transitions: readonly Transition[];
-  /** The last lines that a container wrote before its last end, by its name. */
+  /** The last lines of the log of each container's last ended run, by container name. */
   lastLines: Readonly<Record<string, readonly string[]>>;
   now: Millis;
 }
@@ -24,13 +24,13 @@ export interface Subject {
 export interface Explanation {
   /** One sentence. */
   sentence: string;
-  /** What it is concluded from. */
+  /** The facts from which the sentence is concluded. */
   evidence: string[];
   /** What to do. */
   advice: string;
 }
 
-/** A Pod that is there. */
+/** A subject whose Pod exists. */
 export interface Living extends Subject {
   pod: Pod;
 }
@@ -38,7 +38,7 @@ export interface Living extends Subject {
 export const conditionOf = ({ pod }: Living, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** With a status. */
+/** A container that has a status. */
 export interface Shown {
   kind: ContainerKind;
   name: string;
@@ -50,7 +50,7 @@ export const shownContainers = ({ pod }: Living): Shown[] =>
     each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
   );
 
-/** The names of the init containers that run beside the app containers. */
+/** The names of the sidecars: init containers with restartPolicy Always. */
 export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
   new Set((spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])));
 
@@ -63,7 +63,7 @@ export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1E
     .map(parseTime)
     .find((time) => time !== undefined) ?? 0;
 
-/** The newest Event with one of the reasons, of the container where one is named. */
+/** The newest Event with one of the reasons; only of the container, if given. */
 export function eventOf({ events }: Subject, reasons: readonly string[], container?: string): CoreV1Event | undefined {
   return events
     .filter(({ reason, involvedObject }) => {
@@ -87,7 +87,7 @@ export const conditionLine = (condition: PodCondition | undefined): string[] =>
         `condition ${condition.type} is ${condition.status}${condition.reason ? ` (${condition.reason})` : ''}${condition.message ? `: ${oneLine(condition.message)}` : ''}`,
       ];
 
-/** The newest step of the type, of the container where one is named. */
+/** The newest step of one of the types; only of the container, if given. */
 export const lastStep = (
   { transitions }: Subject,
   types: readonly string[],
@@ -102,14 +102,14 @@ export const forTime = (since: Millis, now: Millis): string => shortDuration(Mat
 
 export const ago = (at: Millis, now: Millis): string => `${forTime(at, now)} ago`;
 
-/** `in 7.50s`; what has passed is due now. */
+/** `in 7.50s`, or `now` for a time that has passed. */
 export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : `in ${shortDuration(at - now)}`);
 
 export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
-/** The termination message of a run, or else the last that it wrote. */
+/** The termination message of a run, else the last lines of its log. */
 export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
@@ -118,7 +118,7 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** Why it did not exit by itself: a probe or a hook had failed. */
+/** Why the node stopped the container, such as a failed probe or hook. */
 export function stopReason(subject: Subject, container: string): string[] {
   const step = lastStep(subject, ['StopSignal'], container);
   return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];

@@ -1,4 +1,4 @@
-/** Why a Pod that has a node has not started yet, or starts again and again. Pure. */
+/** Why a scheduled Pod has not started yet, or keeps restarting. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
@@ -31,7 +31,7 @@ const START_REASONS = [
   'Error',
 ];
 
-/** Something that it needs cannot be had. */
+/** The Pod waits for something that cannot be obtained. */
 export function explainWaiting(subject: Living): Explanation | undefined {
   const { name } = subject;
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
@@ -55,16 +55,16 @@ export function explainWaiting(subject: Living): Explanation | undefined {
 
 function startAdvice(reason: string | undefined, message: string, namespace: string): string {
   if (reason === 'PostStartHookError')
-    return 'correct its postStart hook, or what that needs; a changed Pod must be made anew';
+    return 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it';
   if (reason !== 'CreateContainerConfigError')
-    return 'correct its command, security context or devices, and make the Pod anew';
+    return 'fix its command, security context or devices, and recreate the Pod';
   if (/^(configmap|secret) ".*" not found|^couldn't find key /.test(message))
-    return `create the ConfigMap, Secret or key that is named in namespace ${namespace}: the next try comes by itself`;
+    return `create the missing ConfigMap, Secret or key in namespace ${namespace}: the node retries automatically`;
   if (/target container/.test(message))
-    return 'wait for its target: it starts by itself once that runs, and one without a target starts at once';
+    return 'wait for its target container: it starts once that runs; an ephemeral container without a target starts at once';
   if (/runAsNonRoot|non-root policy/.test(message))
-    return 'give it a runAsUser above 0, or an image with the number of such a user, and make the Pod anew';
-  return 'correct what is named, in the Pod or on the node: the next try comes by itself, a changed Pod must be made anew';
+    return 'give it a runAsUser above 0, or an image with a numeric non-root user, and recreate the Pod';
+  return 'fix the named problem in the Pod or on the node: the node retries automatically; to change the Pod, recreate it';
 }
 
 function missingImage(subject: Living, shown: Shown, reason: string, message: string | undefined): Explanation {
@@ -75,17 +75,17 @@ function missingImage(subject: Living, shown: Shown, reason: string, message: st
   };
 }
 
-/** `cannot be pulled, the next try comes in 15.0s`. */
+/** `cannot be pulled, the next attempt is in 15.0s`. */
 function noImage(subject: Living, container: string, reason: string): string {
   if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
   const next = lastStep(subject, ['PullFailed'], container)?.deadline;
-  return `cannot be pulled${next === undefined ? '' : `, the next try comes ${inTime(next, subject.now)}`}`;
+  return `cannot be pulled${next === undefined ? '' : `, the next attempt is ${inTime(next, subject.now)}`}`;
 }
 
 function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
   const failed = lastStep(subject, ['PullFailed'], shown.name);
   const tries = subject.transitions.filter(({ type, container }) => type === 'PullFailed' && container === shown.name);
-  const count = `${tries.length} ${tries.length === 1 ? 'try' : 'tries'} failed`;
+  const count = `${tries.length} ${tries.length === 1 ? 'attempt' : 'attempts'} failed`;
   return [
     `${reason}: ${oneLine(message)}`,
     ...(failed === undefined ? [] : [`${count}, the last one ${ago(failed.at, subject.now)}`]),
@@ -97,11 +97,11 @@ function imageAdvice({ pod }: Living, shown: readonly Shown[]): string {
     ({ name, imagePullPolicy }) => imagePullPolicy === 'Always' && shown.some((each) => each.name === name),
   );
   return isPulledAlways
-    ? 'look at the name for a mistake, and whether the registry answers: its imagePullPolicy is Always, so an image that is loaded does not do; with IfNotPresent one would'
-    : 'look at the name for a mistake; lifepod image load FILE loads an image from an archive, without a registry';
+    ? 'check the name, and whether the registry answers: its imagePullPolicy is Always, so loading the image is not enough; with IfNotPresent it would be'
+    : 'check the name; lifepod image load FILE loads an image from an archive, without a registry';
 }
 
-/** The Pod runs, but entries of its list will need images that cannot be had. */
+/** The Pod runs, but its defer containers will need images that cannot be obtained. */
 export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
   const [first] = entries;
@@ -109,13 +109,13 @@ export function explainEntryImages(subject: Living): Explanation | undefined {
   const { reason = '' } = first.status.state?.waiting ?? {};
   const others = entries.slice(1).map(({ name }) => name);
   return {
-    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${noImage(subject, first.name, reason)}${others.length === 0 ? '' : `; nor is there an image for ${listed(others)}`}.`,
+    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${noImage(subject, first.name, reason)}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
     evidence: [
       ...entries.flatMap((shown) => {
         const { waiting } = shown.status.state ?? {};
         return imageEvidence(subject, shown, waiting?.reason ?? '', waiting?.message);
       }),
-      'its containers are not affected: an entry needs its image when the Pod ends',
+      'its other containers are not affected: a defer container needs its image only when the Pod ends',
     ],
     advice: imageAdvice(subject, entries),
   };
@@ -126,7 +126,7 @@ function restarting(subject: Living, shown: Shown): Explanation {
   const { status } = shown;
   const last = status.lastState?.terminated ?? status.state?.terminated;
   const backOff = lastStep(subject, ['BackOff'], shown.name);
-  const next = backOff?.deadline === undefined ? '' : `; the next start comes ${inTime(backOff.deadline, now)}`;
+  const next = backOff?.deadline === undefined ? '' : `; it restarts ${inTime(backOff.deadline, now)}`;
   const ended = parseTime(last?.finishedAt);
   const oom = last?.reason === 'OOMKilled';
   return {
@@ -137,8 +137,8 @@ function restarting(subject: Living, shown: Shown): Explanation {
       ...lastWords(subject, shown.name, last?.message),
     ],
     advice: oom
-      ? 'raise its memory limit, or make it need less'
-      : `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name} --previous`,
+      ? 'raise its memory limit, or reduce its memory use'
+      : `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name} --previous`,
   };
 }
 
@@ -146,9 +146,9 @@ function sandbox(subject: Living): Explanation | undefined {
   const failed = lastStep(subject, ['SandboxFailed', 'SandboxReady']);
   if (failed?.type !== 'SandboxFailed') return undefined;
   return {
-    sentence: `${subject.name} waits: its sandbox cannot be made, ${oneLine(failed.message)}.`,
+    sentence: `${subject.name} waits: its sandbox cannot be created, ${oneLine(failed.message)}.`,
     evidence: eventLine(eventOf(subject, ['FailedCreatePodSandBox']), subject),
-    advice: 'lifepod status shows whether containerd and the network are well; it is tried again by itself',
+    advice: 'the node retries automatically; lifepod status shows whether containerd and the network are healthy',
   };
 }
 
@@ -160,11 +160,11 @@ function volumes(subject: Living): Explanation | undefined {
   return {
     sentence: `${subject.name} waits for its volumes: ${oneLine(failed?.message ?? event?.message)}.`,
     evidence: eventLine(event, subject),
-    advice: `create what is missing in namespace ${subject.namespace}, or correct the volume: it is tried again by itself`,
+    advice: `create the missing object in namespace ${subject.namespace}, or fix the volume: the node retries automatically`,
   };
 }
 
-/** All goes its way, but is not at its end. */
+/** The Pod is starting without problems. */
 export function explainStarting(subject: Living): Explanation | undefined {
   const { name, now, namespace } = subject;
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed']);
@@ -173,9 +173,9 @@ export function explainStarting(subject: Living): Explanation | undefined {
     shown.find((each) => each.name === container)?.status.state?.waiting !== undefined;
   if (pulling?.type === 'Pulling' && pulling.containerKind !== 'defer' && waits(pulling.container))
     return {
-      sentence: `${name} is starting: it pulls the image ${pulling.message} of container ${pulling.container}, for ${forTime(pulling.at, now)} now.`,
+      sentence: `${name} is starting: it has been pulling the image ${pulling.message} of container ${pulling.container} for ${forTime(pulling.at, now)}.`,
       evidence: [`step Pulling, ${ago(pulling.at, now)}`],
-      advice: 'wait: a pull takes as long as the registry is slow',
+      advice: 'wait: the time depends on the size of the image and the speed of the registry',
     };
   if (conditionOf(subject, 'Initialized')?.status === 'True') return undefined;
   const sidecars = sidecarsOf(subject.pod);
@@ -190,11 +190,11 @@ export function explainStarting(subject: Living): Explanation | undefined {
   const count = subject.pod.spec?.initContainers?.length ?? 0;
   const runs = running !== undefined;
   return {
-    sentence: `${name} is initializing: ${called(init)} (${place} of ${count}) ${runs ? `runs${begun === undefined ? '' : `, for ${forTime(begun, now)} now`}` : 'is about to start'}, and the containers after it wait for it.`,
+    sentence: `${name} is initializing: ${called(init)} (${place} of ${count}) ${runs ? (begun === undefined ? 'is running' : `has been running for ${forTime(begun, now)}`) : 'is about to start'}, and the containers after it wait for it.`,
     evidence: [
       ...(init.status.restartCount > 0 ? [`it was restarted ${init.status.restartCount}×`] : []),
       `condition Initialized is ${conditionOf(subject, 'Initialized')?.status ?? 'unknown'}`,
     ],
-    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${init.name}`,
+    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${init.name}`,
   };
 }

@@ -1,5 +1,4 @@
-/** `lifepod why`: in one sentence why a Pod is as it is, the evidence below it, and what to do. */
-
+/** `lifepod why`: explains the state of a Pod in one sentence, followed by the evidence and what to do. */
 import { text } from 'node:stream/consumers';
 import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
@@ -23,7 +22,12 @@ export async function why(given: string, options: TargetOptions): Promise<void> 
       ? [[], {}, undefined]
       : await Promise.all([eventsOf(client, pod), lastLinesOf(client, pod), nodeOf(client, pod)]);
   const { sentence, evidence, advice } = explain({
-    ...{ name: life.name, namespace: life.namespace, pod, events, lastLines, node },
+    name: life.name,
+    namespace: life.namespace,
+    pod,
+    events,
+    lastLines,
+    node,
     transitions: transitionsOf(life.records),
     now: Date.now(),
   });
@@ -39,7 +43,7 @@ async function eventsOf(client: HttpClient, { metadata }: Pod): Promise<CoreV1Ev
   return items;
 }
 
-/** undefined: it has none; or the user may not read Nodes. */
+/** Resolves with undefined if the Pod has no node, or if the user is not allowed to read Nodes. */
 async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefined> {
   if (!spec?.nodeName) return undefined;
   return client
@@ -51,7 +55,7 @@ async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefin
     });
 }
 
-/** Of the containers that ended badly and left no message. */
+/** The last log lines of containers that failed without a termination message. */
 async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   await Promise.all(
@@ -67,7 +71,7 @@ async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string,
   return found;
 }
 
-/** Nothing where it cannot be had: the log may be gone. */
+/** The log of a container; empty if it cannot be read, for example because it was deleted. */
 async function logOf(
   client: HttpClient,
   { metadata }: Pod,

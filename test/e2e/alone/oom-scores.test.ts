@@ -74,7 +74,7 @@ test('a new engine and a new containerd lower their own scores and those of the 
 });
 
 test('status warns where the rights do not suffice', async () => {
-  const risk = /^warning {3}when memory runs out, the kernel may end lifepod before Pods \(oom_score_adj: engine 0, /m;
+  const risk = /^warning {3}when memory runs out, the kernel may kill lifepod before Pods \(oom_score_adj: engine 0, /m;
   const text = await lifepod.cliOk('status');
   expect(risk.test(text), text).toBe(!mayLower);
   const one = await lifepod.get<Pod>('pod', 'later');

@@ -165,7 +165,7 @@ describe('lifepod up', () => {
       const commands = [['status'], ['image', 'list'], ['logs', 'web']];
       const results = await Promise.all(commands.map((words) => asNobody(...words, '--data-dir', scratch.path)));
       for (const { code, stderr } of results) {
-        expect(stderr).toMatch(/^lifepod: \S+ is not for this user to open: run lifepod with sudo\n$/);
+        expect(stderr).toMatch(/^lifepod: \S+ cannot be opened: permission denied; run lifepod with sudo\n$/);
         expect(code).toBe(1);
       }
     } finally {
@@ -182,7 +182,7 @@ describe('lifepod up', () => {
         LAUNCHER,
         ...['up', '--data-dir', scratch.path, '--port', '0', '--log-level', 'error'],
       ]);
-      expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all rights of root .*\n$/);
+      expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all capabilities of root.*\n$/);
       expect(result.code).toBe(1);
     } finally {
       await scratch.remove();

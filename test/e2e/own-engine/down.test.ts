@@ -90,7 +90,7 @@ test('down reports that containers may remain and fails where the machine’s ru
     writeFileSync(path, JSON.stringify(record));
     const { code, stdout, stderr } = await launch(['down', '--data-dir', scratch.path]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain(`lifepod: some containers may stay in the runtime at ${containerRuntimeEndpoint}: `);
+    expect(stderr).toContain(`lifepod: some containers may remain in the runtime at ${containerRuntimeEndpoint}: `);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(record);
   } finally {

@@ -184,7 +184,7 @@ describe('an image that is loaded, and that no registry has', () => {
     await record.until('never', isReady);
     await record.event('never', /^Normal Pulled: Container image ".*" already present on machine$/);
     await record.until('always', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
-    expect(await lifepod.cliOk('why', 'always')).toContain('an image that is loaded does not do');
+    expect(await lifepod.cliOk('why', 'always')).toContain('loading the image is not enough');
   });
 });
 
@@ -225,10 +225,12 @@ describe('lifepod image', () => {
     const unknown = await lifepod.cli('image', 'rm', gone);
     expect(unknown).toMatchObject({
       code: 1,
-      stderr: `lifepod: there is no image ${gone}: 'lifepod image list' shows those there are\n`,
+      stderr: `lifepod: there is no image ${gone}: 'lifepod image list' shows all images\n`,
     });
     const sandbox = await lifepod.cli('image', 'rm', 'localhost/lifepod/pause:1');
-    expect(sandbox.stderr).toMatch(/^lifepod: the image localhost\/lifepod\/pause:1 is that of every Pod's sandbox\n$/);
+    expect(sandbox.stderr).toMatch(
+      /^lifepod: the image localhost\/lifepod\/pause:1 is the sandbox image of every Pod\n$/,
+    );
     const left = await lifepod.cliOk('image', 'list');
     expect(left).toContain(kept);
     expect(left).not.toContain(gone);

@@ -37,7 +37,7 @@ async function upWaiting(
   const args = ['up', ...options, '--data-dir', lifepod.dataDir, ...lifepod.options];
   const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = once(child, 'exit');
-  const waits = `lifepod waits for the node to be ready: the container runtime at ${machine.containerd.endpoint} does not answer; start it`;
+  const waits = `lifepod is waiting for the node to be ready: the container runtime at ${machine.containerd.endpoint} does not answer; start it`;
   const lines: string[] = [];
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stderr }).on('line', (line) => {

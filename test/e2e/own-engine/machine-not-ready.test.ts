@@ -99,7 +99,9 @@ test('without a CNI configuration up says what is missing and what to do, and is
     expect(await up(seen)).toEqual({
       code: 0,
       lines: [
-        expect.stringMatching(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /),
+        expect.stringMatching(
+          /^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /,
+        ),
         READY,
       ],
     });
@@ -115,7 +117,7 @@ test('down after an interrupted start needs no engine', async () => {
     expect((await up((line, interrupt) => line.startsWith('lifepod waits') && interrupt())).code).toBe(1);
     const leaks = await watchLeaks(dataDir);
     const result = await launch(['down', '--data-dir', dataDir]);
-    expect(result).toMatchObject({ code: 0, stdout: `nothing of ${dataDir} is running or mounted\n` });
+    expect(result).toMatchObject({ code: 0, stdout: `nothing from ${dataDir} is running or mounted any more\n` });
     expect(await leaks.left()).toEqual([]);
   });
 });
@@ -137,7 +139,7 @@ test('without its sandbox image up says how to load it, and is ready once it is 
         code: 0,
         lines: [
           expect.stringMatching(
-            /^lifepod waits for the node to be ready: the container runtime has no sandbox image, and cannot pull it: 127\.0\.0\.1:1\/pause:3\.10: .*connection refused; load it /,
+            /^lifepod is waiting for the node to be ready: the container runtime has no sandbox image, and cannot pull it: 127\.0\.0\.1:1\/pause:3\.10: .*connection refused; load it /,
           ),
           READY,
         ],

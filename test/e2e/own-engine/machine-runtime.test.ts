@@ -86,7 +86,7 @@ test('images are loaded, listed and removed, except those that the runtime or ot
   expect(await lifepod.cliOk('image', 'list')).not.toContain(gone);
   const refused = async (reference: string): Promise<string> => (await lifepod.cli('image', 'rm', reference)).stderr;
   const { sandboxImage } = machine.where.options;
-  expect(await refused(sandboxImage)).toBe(`lifepod: the image ${sandboxImage} is that of every Pod's sandbox\n`);
+  expect(await refused(sandboxImage)).toBe(`lifepod: the image ${sandboxImage} is the sandbox image of every Pod\n`);
 
   const owner = { uid: 'u-foreign', namespace: 'other', name: 'foreign' };
   const sandbox = {
@@ -101,7 +101,7 @@ test('images are loaded, listed and removed, except those that the runtime or ot
   };
   await machine.runtime.createContainer(id, sandbox, container, deadline());
   expect(await refused(foreign)).toBe(
-    `lifepod: the image ${foreign} is used by containers that are not lifepod's: remove them first\n`,
+    `lifepod: the image ${foreign} is used by containers of other programs: remove them first\n`,
   );
   await machine.runtime.stopSandbox(id, deadline());
   await machine.runtime.removeSandbox(id, deadline());
