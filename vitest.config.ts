@@ -24,10 +24,21 @@ export default defineConfig({
     globalSetup: 'test/support/seed.ts',
     projects: [
       {
-        test: { name: 'unit', include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'], testTimeout: 60_000 },
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+        },
       },
       {
-        test: { name: 'contract', include: ['test/contract/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+        test: {
+          name: 'contract',
+          include: ['test/contract/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+        },
       },
       {
         test: {

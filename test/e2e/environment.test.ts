@@ -222,20 +222,21 @@ describe('ConfigMaps and Secrets', () => {
     [
       'no-such-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'constructor') }] },
-      `couldn't find key constructor in ConfigMap ${lifepod.namespace}/settings`,
+      "couldn't find key constructor in ConfigMap NAMESPACE/settings",
     ],
     ['no-secret', { env: [{ name: 'A', ...key('secret', 'later', 'k') }] }, 'secret "later" not found'],
     [
       'no-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'none') }] },
-      `couldn't find key none in ConfigMap ${lifepod.namespace}/settings`,
+      "couldn't find key none in ConfigMap NAMESPACE/settings",
     ],
     [
       'no-secret-key',
       { env: [{ name: 'A', ...key('secret', 'keys', 'none') }] },
-      `couldn't find key none in Secret ${lifepod.namespace}/keys`,
+      "couldn't find key none in Secret NAMESPACE/keys",
     ],
-  ])('a container waits for a missing %s and names it', async (name, app, message) => {
+  ])('a container waits for a missing %s and names it', async (name, app, text) => {
+    const message = text.replace('NAMESPACE', lifepod.namespace);
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
     const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
