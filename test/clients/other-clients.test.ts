@@ -50,6 +50,7 @@ test('an informer of the JavaScript client reports each addition, change and del
   const api = config.makeApiClient(CoreV1Api);
   const { namespace } = lifepod;
   await lifepod.apply(pod('before'));
+  await record.until('before', isReady);
   const informer = makeInformer(config, `/api/v1/namespaces/${namespace}/pods`, () =>
     api.listNamespacedPod({ namespace }),
   );
@@ -60,18 +61,18 @@ test('an informer of the JavaScript client reports each addition, change and del
       seen.push(`${kind} ${metadata?.name} ${status?.phase}`);
       heard.dispatchEvent(new Event('change'));
     });
-  const until = async (line: string): Promise<void> => {
-    while (!seen.includes(line))
+  const until = async (start: string): Promise<void> => {
+    while (!seen.some((line) => line.startsWith(start)))
       await new Promise((resolve) => heard.addEventListener('change', resolve, { once: true }));
   };
   await informer.start();
   try {
-    await until('update before Running');
+    await until('add before Running');
     await lifepod.apply(pod('after'));
     await until('add after Pending');
     await until('update after Running');
     await lifepod.kubectlOk('delete', 'pod', 'before');
-    await until('delete before Running');
+    await until('delete before');
     expect(informer.list().map(({ metadata }) => metadata?.name)).toEqual(['after']);
     expect(informer.get('after', namespace)?.status?.podIP).toMatch(/^10\./);
   } finally {

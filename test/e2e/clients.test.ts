@@ -362,7 +362,7 @@ describe.concurrent('lifepod describe pod', () => {
     expect(await lifepod.cli('describe', 'pod', 'none')).toEqual(await lifepod.kubectl('describe', 'pod', 'none'));
     const node = await lifepod.cli('describe', 'node', 'node-1');
     expect(node.code).toBe(1);
-    expect(node.stderr).toContain("lifepod describes Pods: give 'pod NAME' or pod/NAME");
+    expect(node.stderr).toContain("lifepod describes Pods only: give 'pod NAME' or pod/NAME");
   });
 });
 
