@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rm -rf dist
-tsc -p tsconfig.build.json
+node_modules/.bin/tsc -p tsconfig.build.json
 find src -name '*.proto' -o -path 'src/api/generated/*.json' | while read -r file; do
   install -D --mode=644 "$file" "dist/${file#src/}"
 done

@@ -197,7 +197,7 @@ test('random bytes on a stream of a container end only that stream', { timeout: 
         const path = `/api/v1/namespaces/kept/pods/box/${stream}`;
         const opened = await upgrade(lifepod.kubeconfig, path, headers).catch((error: Error) => error);
         if (opened instanceof Error) {
-          expect(opened.message).toMatch(/was answered with 4\d\d$/);
+          expect(opened.message).toMatch(/got the response 4\d\d$/);
           return;
         }
         const stuck = setTimeout(() => opened.socket.destroy(new Error('the stream did not end')), ANSWER_MILLIS);

@@ -132,7 +132,7 @@ test.each([EXEC, FORWARD])(
     const before = sockets();
     for (let i = 0; i < 20; i++) {
       const refused = upgrade(lifepod.kubeconfig, path, { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'x' });
-      await expect(refused).rejects.toThrow('was answered with 403');
+      await expect(refused).rejects.toThrow('got the response 403');
     }
     await expect.poll(sockets).toBeLessThan(before + 10);
   },

@@ -94,7 +94,7 @@ test('without a CNI configuration up says what is missing and what to do, and is
   await withMachine(change, async ({ where, containerd, up }) => {
     await loadImages(where, containerd.endpoint);
     const seen = (line: string): void => {
-      if (line.startsWith('lifepod waits')) writeFileSync(cni, configuration);
+      if (line.startsWith('lifepod is waiting')) writeFileSync(cni, configuration);
     };
     expect(await up(seen)).toEqual({
       code: 0,
@@ -114,7 +114,7 @@ test('down after an interrupted start needs no engine', async () => {
     return {};
   };
   await withMachine(change, async ({ dataDir, up }) => {
-    expect((await up((line, interrupt) => line.startsWith('lifepod waits') && interrupt())).code).toBe(1);
+    expect((await up((line, interrupt) => line.startsWith('lifepod is waiting') && interrupt())).code).toBe(1);
     const leaks = await watchLeaks(dataDir);
     const result = await launch(['down', '--data-dir', dataDir]);
     expect(result).toMatchObject({ code: 0, stdout: `nothing from ${dataDir} is running or mounted any more\n` });
@@ -130,7 +130,7 @@ test('without its sandbox image up says how to load it, and is ready once it is 
     async (machine) => {
       const { where, containerd, up } = machine;
       const load = async (line: string): Promise<void> => {
-        if (!line.startsWith('lifepod waits')) return;
+        if (!line.startsWith('lifepod is waiting')) return;
         const archive = await pauseArchive(where, sandboxImage);
         const target = { endpoint: containerd.endpoint, timers: where.options.timers };
         await loadImageArchives(target, [archive], AbortSignal.timeout(60_000));
