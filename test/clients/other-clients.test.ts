@@ -85,9 +85,25 @@ test('kubetail follows the logs of several Pods in one output', async () => {
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: `echo line of ${name}; ${WAIT}` }] }));
   await Promise.all(['tail-a', 'tail-b'].map((name) => record.until(name, isReady)));
   const env = { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir };
+  // In bash 5.2, `&` in the replacement of a pattern is the match, with which kubetail joins its commands wrongly.
+  const script = 'shopt -u patsub_replacement 2>/dev/null; . "$(command -v kubetail)" "$@"';
+  // Without a terminal, its `tail` would buffer its output.
   const lines = await untilLine(
-    'kubetail',
-    ['tail', '-n', lifepod.namespace, '--colored-output', 'false', '--since', '1h'],
+    'stdbuf',
+    [
+      '-oL',
+      'bash',
+      '-c',
+      script,
+      'kubetail',
+      'tail',
+      '-n',
+      lifepod.namespace,
+      '--colored-output',
+      'false',
+      '--since',
+      '1h',
+    ],
     env,
     (_line, all) => ['tail-a', 'tail-b'].every((name) => all.some((line) => line.includes(`line of ${name}`))),
   );

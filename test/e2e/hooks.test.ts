@@ -79,7 +79,9 @@ describe.concurrent('hooks', () => {
       ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } }), /^Cannot run handler: /],
     ])('a postStart hook that fails kills its container: %s', async (kind, hook, message) => {
       const name = `failing-${kind}`;
-      await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }] }));
+      // A hook may fail, and its container get SIGTERM, before the script has set its trap.
+      const spec = { terminationGracePeriodSeconds: 2 };
+      await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }], spec }));
       await record.until(name, restarted('app', 1));
       await record.until(name, waitsFor('app', 'CrashLoopBackOff'));
       expect(await record.event(name, /Hook failed/)).toBe('Warning FailedPostStartHook: PostStartHook failed');

@@ -178,14 +178,19 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
   return self;
 }
 
-/** Runs a program until a line of its output satisfies `done`. */
+/** Runs a program, in a process group of its own, until a line of its output satisfies `done`; then kills the group. */
 export async function untilLine(
   command: string,
   args: string[],
   env: NodeJS.ProcessEnv,
   done: (line: string, lines: readonly string[]) => boolean,
 ): Promise<string[]> {
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: DEADLINE_MILLIS });
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const killGroup = (): void => {
+    // A process that has ended may have left others of its group; without any, the group does not exist.
+    if (child.pid !== undefined && processGroupExists(child.pid)) process.kill(-child.pid, 'SIGKILL');
+  };
+  const deadline = setTimeout(killGroup, DEADLINE_MILLIS);
   const closed = once(child, 'close');
   const lines: string[] = [];
   let errors = '';
@@ -199,7 +204,16 @@ export async function untilLine(
     }
     throw new Error(`${command} ${args.join(' ')} ended before what was waited for:\n${lines.join('\n')}\n${errors}`);
   } finally {
-    child.kill('SIGKILL');
+    clearTimeout(deadline);
+    killGroup();
     await closed;
+  }
+}
+
+function processGroupExists(id: number): boolean {
+  try {
+    return process.kill(-id, 0);
+  } catch {
+    return false;
   }
 }

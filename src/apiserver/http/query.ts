@@ -5,6 +5,7 @@
  */
 
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../machinery/field-error.ts';
+import { parseFieldSelector } from '../../machinery/field-selector.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
 import type { DeleteOptions, ListOptions, WatchOptions, WriteOptions } from '../../ports/backend.ts';
@@ -89,17 +90,31 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
   };
 }
 
-export function watchOptions(query: URLSearchParams, namespace: string | undefined): WatchOptions {
+/** `name`: the only object to watch. Upstream's check and wording: ListResource in pkg/endpoints/handlers of k8s.io/apiserver. */
+export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
   refuse('ListOptions', resourceVersionMatch(query, true));
   const timeoutSeconds = integer(query, 'timeoutSeconds');
+  const selected = selection(query, namespace);
+  if (name !== undefined && !selectsOnly(name, selected.fieldSelector)) {
+    throw badRequest("fieldSelector metadata.name doesn't match requested name");
+  }
   return {
-    ...selection(query, namespace),
+    ...selected,
+    ...(name !== undefined && { fieldSelector: selected.fieldSelector ?? `metadata.name=${escapeValue(name)}` }),
     resourceVersion: text(query, 'resourceVersion'),
     allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
     sendInitialEvents: flag(query, 'sendInitialEvents'),
     timeoutSeconds: timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds,
   };
 }
+
+const escapeValue = (value: string): string => value.replace(/[\\,=]/g, '\\$&');
+
+const selectsOnly = (name: string, fieldSelector: string | undefined): boolean =>
+  fieldSelector === undefined ||
+  parseFieldSelector(fieldSelector).some(
+    ({ field, op, value }) => field === 'metadata.name' && op === '=' && value === name,
+  );
 
 const selection = (query: URLSearchParams, namespace: string | undefined): ListOptions => ({
   namespace,

@@ -23,6 +23,8 @@ export interface ResourcePath {
   name?: string;
   subresource?: string;
   subpath?: readonly string[];
+  /** Whether the path is a deprecated one of a watch, such as /api/v1/watch/pods. */
+  watch?: boolean;
 }
 
 const key = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
@@ -46,7 +48,9 @@ export function pathSegments(path: string): string[] {
 export function findPath(index: RouteIndex, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
-  const [group, version, ...rest] = core ? ['', ...segments.slice(1)] : segments.slice(1);
+  const [group, version, ...parts] = core ? ['', ...segments.slice(1)] : segments.slice(1);
+  const watch = parts[0] === 'watch';
+  const rest = watch ? parts.slice(1) : parts;
   const find = (plural: string | undefined): KindDefinition | undefined =>
     index.get(key(group ?? '', version ?? '', plural ?? ''));
   // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE address the Namespace itself, other paths its content.
@@ -59,7 +63,7 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   if (inNamespace === undefined && kind.namespaced && name !== undefined) throw pathNotFound();
   const known = subresource !== undefined && Object.hasOwn(kind.subresources, subresource);
   const definition = known ? kind.subresources[subresource] : undefined;
-  if (subresource !== undefined && definition === undefined) throw pathNotFound();
+  if (subresource !== undefined && (definition === undefined || watch)) throw pathNotFound();
   if (subpath.length > 0 && definition?.subpaths !== true) throw pathNotFound();
   const namespace = inNamespace === undefined ? undefined : rest[1];
   return {
@@ -68,6 +72,7 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
     name,
     subresource,
     subpath: definition?.subpaths === true ? subpath : undefined,
+    watch,
   };
 }
 
@@ -99,7 +104,7 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
     subresource === undefined ? verbsOf(kind) : ((kind.subresources[subresource]?.verbs ?? []) as readonly Verb[]);
   if (verb === undefined || !known.includes(verb)) throw methodNotAllowed();
   // Across all namespaces only list and watch are allowed.
-  if (kind.namespaced && namespace === undefined && requested !== 'list') throw methodNotAllowed();
+  if (kind.namespaced && namespace === undefined && verb !== 'list' && verb !== 'watch') throw methodNotAllowed();
   return {
     kind,
     ref,
@@ -112,6 +117,7 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
 }
 
 function verbOf(path: ResourcePath, method: string): Verb | undefined {
+  if (path.watch === true) return method === 'GET' ? 'watch' : undefined;
   if (path.subresource !== undefined) return SUBRESOURCE_VERBS[method];
   return path.name === undefined ? COLLECTION_VERBS[method] : ITEM_VERBS[method];
 }

@@ -54,7 +54,7 @@ export async function serveWatch(
   form: ObjectForm,
 ): Promise<void> {
   const { response, signal } = exchange;
-  const options = watchOptions(exchange.query, route.namespace);
+  const options = watchOptions(exchange.query, route.namespace, route.name);
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
   const encode = eventEncoder(server, exchange, route, form);
   exchange.endWithServer();
