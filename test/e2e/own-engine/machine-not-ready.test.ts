@@ -139,7 +139,7 @@ test('without its sandbox image up says how to load it, and is ready once it is 
         code: 0,
         lines: [
           expect.stringMatching(
-            /^lifepod is waiting for the node to be ready: the container runtime has no sandbox image, and cannot pull it: 127\.0\.0\.1:1\/pause:3\.10: .*connection refused; load it /,
+            /^lifepod is waiting for the node to be ready: the container runtime has no sandbox image, and cannot pull it: 127\.0\.0\.1:1\/pause:3\.10: .*connection refused; load the image /,
           ),
           READY,
         ],
