@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { memoryBackend, silentLog } from '../client/testing.ts';
+import type { Pod } from '../api/generated/types.ts';
+import { registryBackend } from '../client/registry-fixture.ts';
+import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node.ts';
@@ -7,10 +9,11 @@ import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.t
 import { endAllPods, removeRest } from './end-pods.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
-const ending = (failure: ApiError) => {
-  const backend = memoryBackend();
-  const metadata = { name: 'web', namespace: 'default', uid: 'a' };
-  backend.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata });
+const ending = async (failure: ApiError) => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const spec = { containers: [{ name: 'app', image: 'x' }] };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
   backend.failNext('delete pods', failure);
   const said: string[] = [];
   const platform = { timers: systemTimers(), log: silentLog };
@@ -19,7 +22,7 @@ const ending = (failure: ApiError) => {
 };
 
 test('a delete that fails for a full disk or a lost connection is tried again', async () => {
-  const { said, ended } = ending(insufficientStorage('the disk is full'));
+  const { said, ended } = await ending(insufficientStorage('the disk is full'));
   await ended;
   expect(said).toEqual([
     'ending default/web (grace 30 s)',
@@ -29,7 +32,7 @@ test('a delete that fails for a full disk or a lost connection is tried again', 
 });
 
 test('a delete that is refused for good is told', async () => {
-  const { ended } = ending(forbidden(PODS, 'web', 'no'));
+  const { ended } = await ending(forbidden(PODS, 'web', 'no'));
   await expect(ended).rejects.toThrow('no');
 });
 

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryBackend, silentLog } from '../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
+import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node.ts';
@@ -15,11 +16,16 @@ import { createForwarder } from './dns-forward.ts';
 
 const servicesRef = { group: '', version: 'v1', resource: 'services' };
 const service = (name: string, spec: object): KubeObject =>
-  ({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' }, spec }) as KubeObject;
+  ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'default' },
+    spec: { ports: [{ port: 80 }], ...spec },
+  }) as KubeObject;
 
 let folder: string;
 let controller: AbortController;
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let port: number;
 
 const start = (signal: AbortSignal) =>
@@ -37,7 +43,7 @@ const start = (signal: AbortSignal) =>
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   controller = new AbortController();
-  backend = memoryBackend();
+  backend = await registryBackend();
   // Nothing but the server itself: every foreign name must fail, and not come back.
   writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
   ({ port } = await start(controller.signal));
@@ -80,13 +86,13 @@ describe('startDns', () => {
 
   it('answers for a Service as soon as it exists, and no more when it is gone', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
-    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     const found = await ask('web.default.svc.cluster.local');
     expect(found).toMatchObject({ rcode: 'NOERROR', flag_aa: true, flag_ra: true, flag_rd: true });
     expect(found.answers).toMatchObject([{ type: 'A', data: '10.96.0.5', ttl: 5 }]);
     const none = await ask('web.default.svc.cluster.local', 'AAAA');
     expect(none).toMatchObject({ rcode: 'NOERROR', answers: [], authorities: [{ type: 'SOA', ttl: 5 }] });
-    backend.remove(servicesRef, 'default', 'web');
+    await backend.remove(servicesRef, 'default', 'web');
     expect(await ask('web.default.svc.cluster.local')).toMatchObject({
       rcode: 'NXDOMAIN',
       authorities: [{ type: 'SOA', name: 'cluster.local' }],
@@ -95,7 +101,7 @@ describe('startDns', () => {
 
   it('tolerates EDNS and truncates what is too long for UDP', async () => {
     const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
-    backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
+    await backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
     const opt = {
       type: 'OPT' as const,
       name: '.',
@@ -143,7 +149,7 @@ describe('startDns', () => {
 
 describe('createForwarder', () => {
   it('asks the next server where one does not answer, over UDP and TCP', async () => {
-    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     // 127.0.0.2 has no listener on that port: refused at once.
     const file = join(folder, 'two.conf');
     writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');
