@@ -80,7 +80,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
     stop: () => stop.abort(),
     pendingTimers: () => pending.size,
     settled: async (): Promise<void> => {
-      for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+      for (let i = 0; i < 100; i++) await new Promise(setImmediate);
     },
   };
 }

@@ -40,7 +40,7 @@ const start = async (): Promise<void> => {
 };
 const settled = async (): Promise<void> => {
   timers.advance(0);
-  for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+  for (let i = 0; i < 100; i++) await new Promise(setImmediate);
 };
 const deleted = (): string[] =>
   (backend.objects(PODS) as Pod[])

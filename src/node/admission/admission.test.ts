@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createAdmission } from './admission.ts';
 
@@ -16,7 +17,7 @@ const deleted = (pod: Pod): Pod => ({
 });
 
 /** A node with two CPUs. `calls`: what admission called, in order. */
-function setUp() {
+async function setUp() {
   const timers = testTimers();
   const running = new Map<string, Pod>();
   const ending = new Set<string>();
@@ -24,7 +25,7 @@ function setUp() {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    ...{ client: inProcessClient(memoryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
+    ...{ client: inProcessClient(await registryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
     ...{ timers, log: silentLog, signal: new AbortController().signal },
     pods: () => running.values(),
     isStatic: () => false,
@@ -56,7 +57,7 @@ function setUp() {
 }
 
 test('retries writing a refusal until the API accepts it, and reports it once', async () => {
-  const { admission, timers, calls, failures, statuses } = setUp();
+  const { admission, timers, calls, failures, statuses } = await setUp();
   const pod = podNamed('large', '3');
   failures.push(new Error('not now'), new Error('nor now'));
   admission.admit(pod);
@@ -71,8 +72,8 @@ test('retries writing a refusal until the API accepts it, and reports it once', 
   expect(calls).toEqual(['refuse large OutOfcpu']);
 });
 
-test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
-  const { admission, calls, running } = setUp();
+test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', async () => {
+  const { admission, calls, running } = await setUp();
   const pod = podNamed('large', '3');
   admission.admit(pod);
   admission.admit(deleted(pod));
@@ -81,8 +82,8 @@ test('starts a worker for a refused Pod that is deleted, and checks a new Pod of
   expect(calls).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
 });
 
-test('starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
-  const { admission, calls, clear } = setUp();
+test('starts a critical Pod when its victims have been cleared, and reserves their room for it', async () => {
+  const { admission, calls, clear } = await setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   calls.length = 0;
   const pod = critical('critical', '2');
@@ -96,8 +97,8 @@ test('starts a critical Pod when its victims have been cleared, and reserves the
   expect(calls.slice(3)).toEqual(['begin critical']);
 });
 
-test('waits for Pods that are already ending before it preempts others', () => {
-  const { admission, calls, clear } = setUp();
+test('waits for Pods that are already ending before it preempts others', async () => {
+  const { admission, calls, clear } = await setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   admission.admit(critical('first', '1'));
   calls.length = 0;
@@ -108,8 +109,8 @@ test('waits for Pods that are already ending before it preempts others', () => {
   expect(calls.slice(1).sort()).toEqual(['begin first', 'begin second']);
 });
 
-test('starts the worker of a waiting critical Pod that is deleted without waiting for room', () => {
-  const { admission, calls, clear } = setUp();
+test('starts the worker of a waiting critical Pod that is deleted without waiting for room', async () => {
+  const { admission, calls, clear } = await setUp();
   admission.admit(podNamed('a', '2'));
   const pod = critical('critical', '1');
   admission.admit(pod);
@@ -118,8 +119,8 @@ test('starts the worker of a waiting critical Pod that is deleted without waitin
   expect(calls).toEqual(['begin a', 'preempt a', 'begin critical']);
 });
 
-test('adopt() starts a waiting critical Pod and ignores other Pods', () => {
-  const { admission, calls, clear } = setUp();
+test('adopt() starts a waiting critical Pod and ignores other Pods', async () => {
+  const { admission, calls, clear } = await setUp();
   admission.admit(podNamed('a', '2'));
   admission.admit(critical('critical', '1'));
   calls.length = 0;
@@ -132,8 +133,8 @@ test('adopt() starts a waiting critical Pod and ignores other Pods', () => {
   expect(calls).toEqual(['begin critical']);
 });
 
-test('roomMade() starts a critical Pod once the status of its victim is terminal', () => {
-  const { admission, calls, running } = setUp();
+test('roomMade() starts a critical Pod once the status of its victim is terminal', async () => {
+  const { admission, calls, running } = await setUp();
   const victim = podNamed('a', '2');
   admission.admit(victim);
   admission.admit(critical('critical', '1'));

@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { ContainerRuntime, ImageInfo, RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
@@ -11,7 +12,7 @@ import { type NodeStatusReporter, startNodeStatus } from './node-status.ts';
 const nodesRef = { group: '', version: 'v1', resource: 'nodes' };
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let timers: ReturnType<typeof testTimers>;
 let controller: AbortController;
 let problems: string[] | Error;
@@ -48,8 +49,8 @@ const start = async (): Promise<void> => {
   });
 };
 beforeEach(async () => {
-  backend = memoryBackend();
   timers = testTimers();
+  backend = await registryBackend({ timers });
   controller = new AbortController();
   question = async () => undefined;
   problems = [];
@@ -109,7 +110,7 @@ describe('startNodeStatus', () => {
   it('writes only the Lease while nothing changes, and the status every five minutes', async () => {
     const before = writes().length;
     await advance(10_000);
-    expect(lease().spec?.renewTime).toBe('2026-01-31T00:00:10.000000Z');
+    await vi.waitFor(() => expect(lease().spec?.renewTime).toBe('2026-01-31T00:00:10.000000Z'));
     expect(
       writes()
         .slice(before)
@@ -163,10 +164,13 @@ describe('startNodeStatus', () => {
     problems = [];
     await advance(10_000);
     await vi.waitFor(() => expect(backend.calls).toContain('watch nodes /'));
-    backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
-    backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
-    const boots = structuredClone(node());
-    backend.set(nodesRef, { ...boots, status: { ...boots.status, nodeInfo: { bootID: 'of old' } } } as unknown as Node);
+    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
+    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
+    const { status } = node();
+    await backend.setStatus(nodesRef, undefined, 'n1', {
+      ...status,
+      nodeInfo: { ...status?.nodeInfo, bootID: 'of old' },
+    });
     await advance(10_000);
     await vi.waitFor(() =>
       expect(events()).toEqual([
@@ -232,7 +236,7 @@ describe('startNodeStatus', () => {
     controller.abort();
     const labelled = structuredClone(node());
     labelled.metadata.labels = { ...labelled.metadata.labels, disk: 'ssd' };
-    backend.set(nodesRef, labelled);
+    await backend.set(nodesRef, labelled);
     controller = new AbortController();
     timers.advance(3_600_000);
     await start();
@@ -245,12 +249,12 @@ describe('startNodeStatus', () => {
   });
 
   it('registers again if its Node or Lease was deleted', async () => {
-    backend.remove(nodesRef, undefined, 'n1');
-    backend.remove(leasesRef, 'kube-node-lease', 'n1');
+    await backend.remove(nodesRef, undefined, 'n1');
+    await backend.remove(leasesRef, 'kube-node-lease', 'n1');
     await advance(300_000);
     await advance(10_000);
     expect(ready()?.status).toBe('True');
-    expect(lease().spec?.renewTime).toBe('2026-01-31T00:05:10.000000Z');
+    await vi.waitFor(() => expect(lease().spec?.renewTime).toBe('2026-01-31T00:05:10.000000Z'));
   });
 });
 
