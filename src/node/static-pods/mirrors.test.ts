@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
-import { type MemoryBackend, memoryBackend, silentLog } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
@@ -23,7 +23,7 @@ const staticPod = (uid: string, more: Partial<Pod> = {}): Pod => ({
   ...more,
 });
 
-let backend: MemoryBackend;
+let backend: RegistryBackend;
 let stop: AbortController;
 let statics: Map<string, Pod>;
 let mirrors: Mirrors;
@@ -43,12 +43,12 @@ const stored = (): Pod[] => backend.objects(PODS) as Pod[];
 const mirrorOf = (uid: string): Pod | undefined =>
   stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
 
-/** `there`: what the API has before the node comes. */
-async function start(there: KubeObject[] = []): Promise<void> {
+/** `existing`: the Pods that the API has before the node starts. */
+async function start(existing: Pod[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
   const client = inProcessClient(backend);
-  backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1', uid: 'node-uid' } });
-  for (const object of there) backend.set(PODS, object);
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } });
+  for (const pod of existing) await backend.set(PODS, pod);
   mirrors = createMirrors({
     ...options,
     client,
@@ -76,8 +76,8 @@ function run(pod: Pod | undefined): void {
   mirrors.changed(NAME);
 }
 
-beforeEach(() => {
-  backend = memoryBackend();
+beforeEach(async () => {
+  backend = await registryBackend();
   stop = new AbortController();
   statics = new Map();
   written = [];
@@ -90,10 +90,11 @@ describe('mirrors', () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
+    const node = await backend.get(NODES, undefined, 'node-1');
     expect(mirrorOf('s1')).toMatchObject({
       metadata: {
         annotations: { note: 'x', [MIRROR_ANNOTATION]: 's1' },
-        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: 'node-uid', controller: true }],
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: node.metadata.uid, controller: true }],
       },
       spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'x' }] },
     });
@@ -120,12 +121,11 @@ describe('mirrors', () => {
     run(staticPod('s1'));
     await until(() => written.length === 1);
     const before = mirrorOf('s1')?.metadata.uid;
-    backend.remove(PODS, 'default', 'web-node-1');
+    await backend.remove(PODS, 'default', 'web-node-1');
     await until(() => written.length === 2);
     expect(mirrorOf('s1')?.metadata.uid).not.toBe(before);
 
-    const deleted = mirrorOf('s1') as Pod;
-    backend.set(PODS, { ...deleted, metadata: { ...deleted.metadata, deletionTimestamp: '2026-01-31T00:00:00Z' } });
+    await backend.delete(PODS, 'default', 'web-node-1', { gracePeriodSeconds: 30 });
     await until(() => written.length === 3);
     expect(mirrorOf('s1')?.metadata.deletionTimestamp).toBeUndefined();
   });
@@ -143,15 +143,14 @@ describe('mirrors', () => {
 
   it('of Pods that are no more are deleted when they are seen', async () => {
     const { metadata, ...rest } = staticPod('s0');
-    const left = { ...metadata, uid: 'm0', finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
+    const left = { ...metadata, uid: undefined, finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
     await start([{ ...rest, metadata: left }]);
     await until(() => stored().length === 0);
   });
 
   it('wait for a name that another Pod has, and leave that Pod alone', async () => {
-    await start([
-      { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-node-1', namespace: 'default', uid: 'other' } },
-    ]);
+    const metadata = { name: 'web-node-1', namespace: 'default' };
+    await start([{ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [{ name: 'other', image: 'x' }] } }]);
     run(staticPod('s1'));
     const tries = (): number => backend.calls.filter((call) => call === 'create pods default/web-node-1').length;
     await new Promise<void>((resolve) => {
@@ -161,8 +160,8 @@ describe('mirrors', () => {
         return get(...args);
       };
     });
-    expect(stored().map(({ metadata }) => metadata.uid)).toEqual(['other']);
-    backend.remove(PODS, 'default', 'web-node-1');
+    expect(stored().map(({ spec }) => spec?.containers[0]?.name)).toEqual(['other']);
+    await backend.remove(PODS, 'default', 'web-node-1');
     await until(() => written.length === 1);
     expect(mirrorOf('s1')).toBeDefined();
   });
