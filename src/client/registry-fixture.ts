@@ -38,15 +38,17 @@ export interface RegistryBackendOptions {
   timers?: Timers;
   /** Namespaces that exist besides the system's, with their ServiceAccounts `default`. */
   namespaces?: readonly string[];
+  /** The cluster IPs of Services; 10.96.0.0/24 if absent. */
+  serviceCidr?: string;
 }
 
 /** Starts a registry with the objects that every cluster has. */
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
-  const { timers = testTimers(), namespaces = ['a'] } = options;
+  const { timers = testTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
   // Follows the store before the registry does: while a watch of the registry delivers an event, `objects` contains its object.
   const cache = await loadWatchCache({ store, log: silentLog });
-  const { registry } = await startRegistry({ store, timers });
+  const { registry } = await startRegistry({ store, timers, serviceCidr });
   for (const name of namespaces) {
     await registry.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };

@@ -9,7 +9,6 @@ const MOST_LINES = 70;
 const LONGER: Readonly<Record<string, number>> = {
   'src/cli/logs/follow-pod.ts': 1,
   'src/client/informer.ts': 1,
-  'src/client/testing.ts': 1,
   'src/controllers/persistent-volumes/persistent-volumes.ts': 1,
   'src/controllers/record-limits/record-limits.ts': 1,
   'src/engine/engine.ts': 1,
