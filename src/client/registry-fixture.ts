@@ -114,6 +114,7 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
       record('deleteCollection', ref, options.namespace);
       return registry.deleteCollection(ref, options);
     },
+    onDrop: registry.onDrop,
   };
 }
 
