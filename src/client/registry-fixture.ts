@@ -36,7 +36,7 @@ export interface RegistryBackend extends ResourceBackend {
 export interface RegistryBackendOptions {
   /** The registry's clock; if absent, one that stands still. */
   timers?: Timers;
-  /** Namespaces that exist besides the system's, with their ServiceAccounts `default`. */
+  /** Namespaces to create besides the system's, each with its ServiceAccount `default`; `a` if absent. */
   namespaces?: readonly string[];
   /** The cluster IPs of Services; 10.96.0.0/24 if absent. */
   serviceCidr?: string;
@@ -91,8 +91,11 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
       record('watch', ref, options.namespace);
       const watch = new AbortController();
       watches.add(watch);
-      await registry.watch(ref, options, sink, AbortSignal.any([signal, watch.signal]));
-      watches.delete(watch);
+      try {
+        await registry.watch(ref, options, sink, AbortSignal.any([signal, watch.signal]));
+      } finally {
+        watches.delete(watch);
+      }
     },
     async create(ref, namespace, object, options) {
       record('create', ref, namespace, options?.name ?? object.metadata.name, options?.subresource);
