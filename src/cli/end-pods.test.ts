@@ -21,7 +21,7 @@ const ending = async (failure: ApiError) => {
   return { said, ended: endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal) };
 };
 
-test('a delete that fails for a full disk or a lost connection is tried again', async () => {
+test('endAllPods retries a delete that fails because the disk is full', async () => {
   const { said, ended } = await ending(insufficientStorage('the disk is full'));
   await ended;
   expect(said).toEqual([
@@ -31,19 +31,23 @@ test('a delete that fails for a full disk or a lost connection is tried again', 
   ]);
 });
 
-test('a delete that is refused for good is told', async () => {
+test('endAllPods fails if the API refuses a delete permanently', async () => {
   const { ended } = await ending(forbidden(PODS, 'web', 'no'));
   await expect(ended).rejects.toThrow('no');
 });
 
-test('what the runtime still has of Pods goes, also where nothing of it runs', async () => {
+test('removeRest removes all sandboxes from the runtime, running or stopped', async () => {
   const { signal } = new AbortController();
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({ stopMillis: 1 }) });
   const sandboxes = ['running', 'stopped'].map((name) =>
     runtime.runSandbox(
       {
         pod: { uid: name, namespace: 'default', name },
-        ...{ attempt: 0, hostname: name, logDirectory: '/none', labels: {}, annotations: {} },
+        attempt: 0,
+        hostname: name,
+        logDirectory: '/none',
+        labels: {},
+        annotations: {},
       },
       signal,
     ),

@@ -6,6 +6,8 @@ import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createAdmission } from './admission.ts';
 
+const backend = await registryBackend();
+
 const podNamed = (name: string, cpu: string, spec: Partial<PodSpec> = {}): Pod => {
   const pod = defaulted(podOf({ containers: [containerOf('app', { resources: { requests: { cpu } } })], ...spec }));
   return { ...pod, metadata: { ...pod.metadata, name, uid: name } };
@@ -17,7 +19,7 @@ const deleted = (pod: Pod): Pod => ({
 });
 
 /** A node with two CPUs. `calls`: what admission called, in order. */
-async function setUp() {
+function setUp() {
   const timers = testTimers();
   const running = new Map<string, Pod>();
   const ending = new Set<string>();
@@ -25,7 +27,7 @@ async function setUp() {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    ...{ client: inProcessClient(await registryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
+    ...{ client: inProcessClient(backend), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
     ...{ timers, log: silentLog, signal: new AbortController().signal },
     pods: () => running.values(),
     isStatic: () => false,
@@ -56,8 +58,8 @@ async function setUp() {
   return { admission, timers, calls, failures, statuses, running, clear };
 }
 
-test('retries writing a refusal until the API accepts it, and reports it once', async () => {
-  const { admission, timers, calls, failures, statuses } = await setUp();
+test('admission retries writing a refusal until the API accepts it, and reports it once', async () => {
+  const { admission, timers, calls, failures, statuses } = setUp();
   const pod = podNamed('large', '3');
   failures.push(new Error('not now'), new Error('nor now'));
   admission.admit(pod);
@@ -72,8 +74,8 @@ test('retries writing a refusal until the API accepts it, and reports it once', 
   expect(calls).toEqual(['refuse large OutOfcpu']);
 });
 
-test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', async () => {
-  const { admission, calls, running } = await setUp();
+test('admission starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
+  const { admission, calls, running } = setUp();
   const pod = podNamed('large', '3');
   admission.admit(pod);
   admission.admit(deleted(pod));
@@ -82,8 +84,8 @@ test('starts a worker for a refused Pod that is deleted, and checks a new Pod of
   expect(calls).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
 });
 
-test('starts a critical Pod when its victims have been cleared, and reserves their room for it', async () => {
-  const { admission, calls, clear } = await setUp();
+test('admission starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
+  const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   calls.length = 0;
   const pod = critical('critical', '2');
@@ -97,8 +99,8 @@ test('starts a critical Pod when its victims have been cleared, and reserves the
   expect(calls.slice(3)).toEqual(['begin critical']);
 });
 
-test('waits for Pods that are already ending before it preempts others', async () => {
-  const { admission, calls, clear } = await setUp();
+test('admission waits for Pods that are already ending before it preempts others', () => {
+  const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   admission.admit(critical('first', '1'));
   calls.length = 0;
@@ -109,8 +111,8 @@ test('waits for Pods that are already ending before it preempts others', async (
   expect(calls.slice(1).sort()).toEqual(['begin first', 'begin second']);
 });
 
-test('starts the worker of a waiting critical Pod that is deleted without waiting for room', async () => {
-  const { admission, calls, clear } = await setUp();
+test('admission starts the worker of a waiting critical Pod that is deleted, without waiting for room', () => {
+  const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   const pod = critical('critical', '1');
   admission.admit(pod);
@@ -119,8 +121,8 @@ test('starts the worker of a waiting critical Pod that is deleted without waitin
   expect(calls).toEqual(['begin a', 'preempt a', 'begin critical']);
 });
 
-test('adopt() starts a waiting critical Pod and ignores other Pods', async () => {
-  const { admission, calls, clear } = await setUp();
+test('adopt() starts a waiting critical Pod and ignores other Pods', () => {
+  const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   admission.admit(critical('critical', '1'));
   calls.length = 0;
@@ -133,8 +135,8 @@ test('adopt() starts a waiting critical Pod and ignores other Pods', async () =>
   expect(calls).toEqual(['begin critical']);
 });
 
-test('roomMade() starts a critical Pod once the status of its victim is terminal', async () => {
-  const { admission, calls, running } = await setUp();
+test('roomMade() starts a critical Pod once the status of its victim is terminal', () => {
+  const { admission, calls, running } = setUp();
   const victim = podNamed('a', '2');
   admission.admit(victim);
   admission.admit(critical('critical', '1'));
