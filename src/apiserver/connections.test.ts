@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
 import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
 import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
@@ -22,6 +22,7 @@ const start = (limits: Partial<typeof DEFAULT_LIMITS>, more: object = {}): Promi
 
 test('a watch beyond the limit is refused until another one ends', async () => {
   await using at = await start({ watches: 2 });
+  const watch = vi.spyOn(at.backend, 'watch');
   const leave = new AbortController();
   const first = await at.open('GET', `${PODS}?watch=1`, { signal: leave.signal });
   first.on('error', () => undefined);
@@ -29,9 +30,8 @@ test('a watch beyond the limit is refused until another one ends', async () => {
   const refused = await at.call('GET', `${PODS}?watch=1`);
   expect(refused).toMatchObject({ code: 429, headers: { 'retry-after': '1' }, json: TOO_MANY });
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
-  const ended = at.backend.watchEnded();
   leave.abort();
-  await ended;
+  await watch.mock.results[0]?.value;
   expect((await at.open('GET', `${PODS}?watch=1`)).statusCode).toBe(200);
 });
 
@@ -45,7 +45,7 @@ test('a log or stream beyond the limit is refused with HTTP, even if an upgrade 
     },
   };
   await using at = await start({ streams: 1 }, { nodes });
-  const pod = { metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n', containers: [{ name: 'app' }] } };
+  const pod = { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] } };
   const ref = { group: '', version: 'v1', resource: 'pods' };
   await at.backend.create(ref, 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
   const log = await at.open('GET', `${PODS}/p/log?follow=true`);

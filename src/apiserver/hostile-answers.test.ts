@@ -1,10 +1,12 @@
 /** Failures whose responses would be far longer than the requests, or cannot be written: at most their own connection ends. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
 import type { KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError } from '../machinery/status.ts';
 import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
-import { configMapKind, readText, startTestServer } from './server-fixture.ts';
+import { ref } from './registry/testing.ts';
+import { readText, startTestServer } from './server-fixture.ts';
 
 /** Cannot be serialized, like an object whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
@@ -65,13 +67,16 @@ test('a watch whose events cannot be encoded ends without affecting others', asy
   const row = () => {
     throw new Error('cannot make a row');
   };
-  await using at = await startTestServer({ kinds: [{ ...configMapKind, row }] });
+  await using at = await startTestServer({
+    kinds: kinds.map((kind) => (kind.kind === 'ConfigMap' ? { ...kind, row } : kind)),
+  });
+  const watching = vi.spyOn(at.backend, 'watch');
   const watch = await at.open('GET', '/api/v1/configmaps?watch=1', {
     headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
   });
-  const ended = at.backend.watchEnded();
-  at.backend.emit({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } });
+  const metadata = { name: 'a', namespace: 'default' };
+  await at.backend.set(ref('configmaps'), { apiVersion: 'v1', kind: 'ConfigMap', metadata });
   await expect(readText(watch)).rejects.toThrow('aborted');
-  await ended;
+  await watching.mock.results[0]?.value;
   expect(at.errors).toMatchObject([{ message: 'watch failed' }]);
 });

@@ -259,8 +259,12 @@ describe('incomplete bodies', () => {
 });
 
 describe('bodies of slow requests', () => {
-  const configMap = (name: string, length: number): string =>
-    JSON.stringify({ metadata: { name }, data: { a: 'x'.repeat(length) } });
+  /** A PodRecord may be larger than a ConfigMap. */
+  const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
+  const recordOf = (name: string, length: number): string => {
+    const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };
+    return JSON.stringify({ metadata: { name }, podName: 'web', podUID: 'u', transitions: [step] });
+  };
 
   /** A server whose creates do not finish before `answer` is called, and which has no room for another large body. */
   async function startFullServer() {
@@ -275,7 +279,7 @@ describe('bodies of slow requests', () => {
       return create(ref, namespace, object, options);
     };
     const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
-      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), signal });
+      slow.call('POST', PATH, { body: recordOf(name, length), signal });
     const full = Array.from({ length: 23 }, (_, index) => post(`full-${index}`, LARGE));
     await isFull.promise;
     return { ...slow, post, full, begun, answer: answered.resolve };

@@ -1,99 +1,24 @@
-/** For the tests of the API server: a few kinds, a server on an in-memory backend, and an HTTPS client. */
+/** For the tests of the API server: a server on a registry with a store in memory, and an HTTPS client. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KindDefinition } from '../api/kind.ts';
-import type { KubeObject } from '../machinery/meta.ts';
+import { kinds } from '../api/kinds.ts';
+import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
-import { type MapBackend, mapBackend } from './map-backend-fixture.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
-const noErrors = (): never[] => [];
-const base = { version: 'v1', categories: [], validateCreate: noErrors, validateUpdate: noErrors } as const;
-
-export const configMapKind: KindDefinition = {
-  ...base,
-  group: '',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  singular: 'configmap',
-  shortNames: ['cm'],
-  namespaced: true,
-  schema: 'ConfigMap',
-  subresources: {},
-  columns: [
-    { name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 },
-    { name: 'Data', type: 'integer', description: 'The number of entries.', priority: 0 },
-  ],
-  row: (object) => [
-    object.metadata.name,
-    Object.keys((object as KubeObject & { data?: Record<string, string> }).data ?? {}).length,
-  ],
-};
-
-export const podKind: KindDefinition = {
-  ...base,
-  group: '',
-  kind: 'Pod',
-  plural: 'pods',
-  singular: 'pod',
-  shortNames: ['po'],
-  categories: ['all'],
-  namespaced: true,
-  schema: 'Pod',
-  subresources: {
-    status: { verbs: ['get', 'update', 'patch'] },
-    log: { verbs: ['get'] },
-    exec: { verbs: ['get', 'create'], connects: 'PodExecOptions' },
-    attach: { verbs: ['get', 'create'], connects: 'PodAttachOptions' },
-    portforward: { verbs: ['get', 'create'], connects: 'PodPortForwardOptions' },
-    binding: {
-      bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
-      verbs: ['create'],
-    },
-  },
-  columns: [{ name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 }],
-  row: (object) => [object.metadata.name],
-};
-
-export const leaseKind: KindDefinition = {
-  ...configMapKind,
-  group: 'coordination.k8s.io',
-  kind: 'Lease',
-  plural: 'leases',
-  singular: 'lease',
-  shortNames: [],
-  schema: 'Lease',
-};
-
-export const bindingKind: KindDefinition = {
-  ...configMapKind,
-  kind: 'Binding',
-  plural: 'bindings',
-  singular: 'binding',
-  shortNames: [],
-  schema: 'Binding',
-  createOnly: true,
-};
-
-export const nodeKind: KindDefinition = {
-  ...configMapKind,
-  kind: 'Node',
-  plural: 'nodes',
-  singular: 'node',
-  shortNames: ['no'],
-  namespaced: false,
-  schema: 'Node',
-};
-
-export const fixtureKinds = [bindingKind, configMapKind, podKind, nodeKind, leaseKind];
+/** A few kinds of two groups, for tests of documents about all kinds. */
+export const fewKinds = kinds.filter(
+  ({ group, plural }) =>
+    (group === '' && ['bindings', 'configmaps', 'nodes', 'pods'].includes(plural)) || plural === 'leases',
+);
 
 const noNode = (): never => {
   throw new Error('no node in this test');
@@ -138,7 +63,8 @@ export interface Answer {
 
 export interface TestServer extends AsyncDisposable {
   server: ApiServer;
-  backend: MapBackend;
+  /** Unless the test passes its own backend, the one of the server. */
+  backend: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
@@ -171,16 +97,17 @@ export async function readText(response: IncomingMessage): Promise<string> {
 export async function startTestServer(overrides: Partial<ApiServerOptions> = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-apiserver-'));
   const pki = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], now: Date.now() });
-  const backend = mapBackend();
+  const timers = systemTimers();
+  const backend = await registryBackend({ timers, namespaces: [] });
   const { log, errors } = recordingLog();
   const server = await startApiServer({
     backend,
-    kinds: fixtureKinds,
+    kinds,
     nodes: noNodes,
     pki,
     port: 0,
     version: '0.0.0',
-    timers: systemTimers(),
+    timers,
     log,
     ...overrides,
   }).catch((error: unknown) => {

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ConfigMap, Pod } from '../api/generated/types.ts';
+import { CONFIG_MAPS as CONFIG_MAPS_REF, PODS } from '../api/resources.ts';
 import { badRequest } from '../machinery/status.ts';
 import type { LogOptions } from '../ports/node-connection.ts';
 import { makeAuthority, makeLeaf } from './pki/certificates.ts';
@@ -18,6 +20,16 @@ const TABLE =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
 const configMap = (name: string, data: Record<string, string> = { a: 'b' }): string =>
   JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
+
+const podOf = (name: string, containers: string[], initContainers: string[] = [], nodeName?: string): Pod => {
+  const named = (names: string[]) => names.map((each) => ({ name: each, image: 'x' }));
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: { nodeName, containers: named(containers), initContainers: named(initContainers) },
+  };
+};
 
 let at: TestServer;
 beforeAll(async () => {
@@ -105,34 +117,37 @@ test('/version has the version of the API', async () => {
 
 describe('requests for objects', () => {
   test('objects can be created, read, updated, patched and deleted; warnings are headers', async () => {
-    const created = await at.call('POST', `${CONFIG_MAPS}?dryRun=All&fieldValidation=Strict`, {
+    const create = vi.spyOn(at.backend, 'create');
+    const tried = await at.call('POST', `${CONFIG_MAPS}?dryRun=All&fieldValidation=Strict`, {
       body: configMap('one'),
       headers: { 'user-agent': 'kubectl/v1.32.4 (linux/amd64)' },
     });
-    expect(created.code).toBe(201);
-    expect(created.json.metadata).toMatchObject({ name: 'one', namespace: 'default' });
-    expect(created.headers['warning']).toBe('299 - "metadata.name: this is only a \\"test\\""');
-    expect(created.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
-    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({
+    expect(tried.code).toBe(201);
+    expect(create.mock.lastCall?.[3]).toMatchObject({
       dryRun: true,
       fieldValidation: 'Strict',
       fieldManager: 'kubectl',
     });
+    const body = JSON.stringify({ ...JSON.parse(configMap('one')), unknown: 1 });
+    const created = await at.call('POST', CONFIG_MAPS, { body });
+    expect(created.code).toBe(201);
+    expect(created.json.metadata).toMatchObject({ name: 'one', namespace: 'default' });
+    expect(created.headers['warning']).toBe('299 - "unknown field \\"unknown\\""');
+    expect(created.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect((await at.call('GET', `${CONFIG_MAPS}/one`)).json).toEqual(created.json);
     const updated = await at.call('PUT', `${CONFIG_MAPS}/one`, { body: configMap('one', { a: 'c' }) });
     expect(updated.json.data).toEqual({ a: 'c' });
     const patched = await at.call('PATCH', `${CONFIG_MAPS}/one`, {
-      body: '{"data":{"x":"y"}}',
+      body: '{"data":{"a":null,"x":"y"}}',
       headers: { 'content-type': 'application/merge-patch+json' },
     });
     expect(patched.json.data).toEqual({ x: 'y' });
-    const options = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 7, preconditions: { uid: 'u' } };
+    const { uid } = created.json.metadata;
+    const options = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 7, preconditions: { uid } };
+    const remove = vi.spyOn(at.backend, 'delete');
     const deleted = await at.call('DELETE', `${CONFIG_MAPS}/one`, { body: JSON.stringify(options) });
     expect(deleted).toMatchObject({ code: 200, json: { status: 'Success' } });
-    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({
-      gracePeriodSeconds: 7,
-      preconditions: { uid: 'u' },
-    });
+    expect(remove.mock.lastCall?.[3]).toMatchObject({ gracePeriodSeconds: 7, preconditions: { uid } });
     expect((await at.call('GET', `${CONFIG_MAPS}/one`)).json).toMatchObject({
       code: 404,
       message: 'configmaps "one" not found',
@@ -149,10 +164,15 @@ describe('requests for objects', () => {
   });
 
   test('a Binding can be posted to its Pod or to bindings', async () => {
-    const body = JSON.stringify({ apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' }, target: { name: 'n' } });
-    expect((await at.call('POST', '/api/v1/namespaces/default/pods/p/binding', { body })).code).toBe(201);
-    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({ name: 'p', subresource: 'binding' });
-    expect((await at.call('POST', '/api/v1/namespaces/default/bindings', { body })).code).toBe(201);
+    const binding = (name: string): string =>
+      JSON.stringify({ apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { name: 'n' } });
+    const nodesOfPods = () => (at.backend.objects(PODS) as Pod[]).map(({ spec }) => spec?.nodeName);
+    for (const name of ['p', 'q']) await at.backend.set(PODS, podOf(name, ['app']));
+    const posted = await at.call('POST', '/api/v1/namespaces/default/pods/p/binding', { body: binding('p') });
+    expect(posted.code).toBe(201);
+    expect(nodesOfPods()).toEqual(['n', undefined]);
+    expect((await at.call('POST', '/api/v1/namespaces/default/bindings', { body: binding('q') })).code).toBe(201);
+    expect(nodesOfPods()).toEqual(['n', 'n']);
     expect((await at.call('GET', '/api/v1/namespaces/default/bindings')).code).toBe(405);
   });
 
@@ -256,21 +276,17 @@ describe('requests for objects', () => {
 
     test('passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
       await using own = await startTestServer();
-      const created = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
-      const calls: unknown[][] = [];
-      let existed = false;
-      own.backend.patch = async (...call) => {
-        calls.push(call.slice(3, 5));
-        expect(call[5]).toMatchObject({ fieldManager: 'me', force: true });
-        if (!existed) call[5]?.onCreated?.();
-        existed = true;
-        return created;
-      };
+      const patch = vi.spyOn(own.backend, 'patch');
       const apply = () => own.call('PATCH', `${CONFIG_MAPS}/a?fieldManager=me&force=true`, { body, headers });
-      expect(await apply()).toMatchObject({ code: 201, json: created });
-      expect(await apply()).toMatchObject({ code: 200, json: created });
       const config = { apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } };
-      expect(calls).toEqual(Array(2).fill(['application/apply-patch+yaml', config]));
+      expect(await apply()).toMatchObject({ code: 201, json: config });
+      expect(await apply()).toMatchObject({ code: 200, json: config });
+      const passed = [
+        'application/apply-patch+yaml',
+        config,
+        expect.objectContaining({ fieldManager: 'me', force: true }),
+      ];
+      expect(patch.mock.calls.map((call) => call.slice(3))).toEqual([passed, passed]);
     });
 
     test('requires a manager, and only apply can be forced', async () => {
@@ -357,13 +373,23 @@ describe('bodies that are too large', () => {
 describe('lists', () => {
   test('lists pass their options to the backend and are returned as a list or a Table', async () => {
     await using own = await startTestServer();
-    await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
+    const labelled = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'one', labels: { a: 'b' } },
+      data: { a: 'b' },
+    };
+    await own.call('POST', CONFIG_MAPS, { body: JSON.stringify(labelled) });
+    const list = vi.spyOn(own.backend, 'list');
     const query =
       '?limit=5&labelSelector=a%3Db&fieldSelector=metadata.name%3Done&resourceVersion=3&resourceVersionMatch=NotOlderThan&unknown=1';
     const { json } = await own.call('GET', `${CONFIG_MAPS}${query}`);
-    expect(json).toMatchObject({ kind: 'ConfigMapList', metadata: { resourceVersion: '1' } });
+    expect(json).toMatchObject({
+      kind: 'ConfigMapList',
+      metadata: { resourceVersion: expect.stringMatching(/^\d+$/) },
+    });
     expect(json.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['one']);
-    expect(own.backend.calls.at(-1)?.arguments[1]).toEqual({
+    expect(list.mock.lastCall?.[1]).toEqual({
       namespace: 'default',
       limit: 5,
       labelSelector: 'a=b',
@@ -375,14 +401,15 @@ describe('lists', () => {
     expect(table).toMatchObject({
       kind: 'Table',
       apiVersion: 'meta.k8s.io/v1',
-      metadata: { resourceVersion: '1' },
+      metadata: { resourceVersion: json.metadata.resourceVersion },
       columnDefinitions: [
         { name: 'Name', type: 'string', format: 'name', priority: 0 },
-        { name: 'Data', type: 'integer', format: '', priority: 0 },
+        { name: 'Data', type: 'string', format: '', priority: 0 },
+        { name: 'Age', type: 'string', format: '', priority: 0 },
       ],
       rows: [
         {
-          cells: ['one', 1],
+          cells: ['one', 1, expect.any(String)],
           object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'one' } },
         },
       ],
@@ -415,11 +442,12 @@ describe('watches', () => {
   test('watches stream the existing objects and changes, and end with the client', async () => {
     await using own = await startTestServer();
     await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
+    const watch = vi.spyOn(own.backend, 'watch');
     const leave = new AbortController();
     const path = `${CONFIG_MAPS}?watch=true&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=9`;
     const response = await own.open('GET', path, { signal: leave.signal });
     expect(response.headers['content-type']).toBe('application/json');
-    expect(own.backend.calls.at(-1)?.arguments[1]).toEqual({
+    expect(watch.mock.lastCall?.[1]).toEqual({
       namespace: 'default',
       resourceVersion: '0',
       allowWatchBookmarks: true,
@@ -430,16 +458,14 @@ describe('watches', () => {
     expect(await next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'one' } } });
     await own.call('POST', CONFIG_MAPS, { body: configMap('two') });
     expect(await next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'two' } } });
-    expect(own.backend.watches()).toBe(1);
-    const watchEnded = own.backend.watchEnded();
     response.once('error', () => undefined);
     leave.abort();
-    await watchEnded;
-    expect(own.backend.watches()).toBe(0);
+    await watch.mock.results[0]?.value;
   });
 
   test('watches respond before the first event; Tables have columns only in the first event', async () => {
     await using own = await startTestServer();
+    const watch = vi.spyOn(own.backend, 'watch');
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`, { headers: { accept: TABLE } });
     const lines = createInterface(response)[Symbol.asyncIterator]();
     const next = async () => JSON.parse((await lines.next()).value ?? '');
@@ -448,14 +474,17 @@ describe('watches', () => {
       type: 'ADDED',
       object: {
         kind: 'Table',
-        metadata: { resourceVersion: '1' },
-        columnDefinitions: [{}, {}],
-        rows: [{ cells: ['one', 1] }],
+        metadata: { resourceVersion: expect.stringMatching(/^\d+$/) },
+        columnDefinitions: [{}, {}, {}],
+        rows: [{ cells: ['one', 1, expect.any(String)] }],
       },
     });
     await own.call('POST', CONFIG_MAPS, { body: configMap('two') });
-    expect(await next()).toMatchObject({ object: { columnDefinitions: null, rows: [{ cells: ['two', 1] }] } });
-    own.backend.emit({ type: 'ERROR', object: badRequest('no more').status });
+    expect(await next()).toMatchObject({
+      object: { columnDefinitions: null, rows: [{ cells: ['two', 1, expect.any(String)] }] },
+    });
+    const sink = watch.mock.lastCall?.[2];
+    sink?.({ type: 'ERROR', object: badRequest('no more').status });
     expect(await next()).toMatchObject({ type: 'ERROR', object: { kind: 'Status', message: 'no more' } });
     response.destroy();
   });
@@ -471,18 +500,16 @@ describe('watches', () => {
 
   test('watches of a client that does not read are cut', async () => {
     await using own = await startTestServer();
+    const watch = vi.spyOn(own.backend, 'watch');
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
     response.pause();
-    const watchEnded = own.backend.watchEnded();
     const cut = once(response, 'aborted');
-    const object = {
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      metadata: { name: 'big' },
-      data: { a: 'x'.repeat(1024 * 1024) },
-    };
-    for (let sent = 0; sent < 40; sent += 1) own.backend.emit({ type: 'MODIFIED', object });
-    await watchEnded;
+    const metadata = { name: 'big', namespace: 'default' };
+    for (let sent = 0; sent < 40; sent += 1) {
+      const data = { a: `${sent}`.padEnd(1_000_000, 'x') };
+      await own.backend.set<ConfigMap>(CONFIG_MAPS_REF, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+    }
+    await watch.mock.results[0]?.value;
     response.resume();
     await cut;
   });
@@ -515,16 +542,6 @@ describe('watches', () => {
 });
 
 describe('logs', () => {
-  const pod = (names: string[], initNames: string[] = [], nodeName = 'node-1') => ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'p', namespace: 'default', uid: 'u' },
-    spec: {
-      ...(nodeName === '' ? {} : { nodeName }),
-      containers: names.map((name) => ({ name })),
-      initContainers: initNames.map((name) => ({ name })),
-    },
-  });
   const LOG = '/api/v1/namespaces/default/pods/p/log';
 
   test('logs are streamed from the node with the options of the query, and end with the client', async () => {
@@ -541,7 +558,7 @@ describe('logs', () => {
         },
       },
     });
-    own.backend.get = async () => pod(['a', 'b'], ['c']);
+    const { metadata } = await own.backend.set(PODS, podOf('p', ['a', 'b'], ['c'], 'node-1'));
     const leave = new AbortController();
     const query = 'container=c&follow=true&tailLines=3&timestamps=true&sinceSeconds=60&limitBytes=100';
     const response = await own.open('GET', `${LOG}?${query}`, { signal: leave.signal });
@@ -549,7 +566,7 @@ describe('logs', () => {
     const [chunk] = await once(response, 'data');
     expect(chunk.toString()).toBe('one\n');
     expect(seen).toEqual([
-      { namespace: 'default', name: 'p', uid: 'u' },
+      { namespace: 'default', name: 'p', uid: metadata.uid },
       'c',
       { follow: true, previous: false, timestamps: true, tailLines: 3, sinceSeconds: 60, limitBytes: 100 },
     ]);
@@ -570,7 +587,7 @@ describe('logs', () => {
         },
       },
     });
-    own.backend.get = async () => pod(['a']);
+    await own.backend.set(PODS, podOf('p', ['a'], [], 'node-1'));
     const response = await own.open('GET', LOG);
     timers.advance(3_600_000);
     expect((await readText(response)).length).toBe(text.length);
@@ -579,7 +596,7 @@ describe('logs', () => {
   test('logs of an unknown or ambiguous container are refused with the wording of upstream', async () => {
     await using own = await startTestServer();
     const message = async (query = '') => (await own.call('GET', `${LOG}${query}`)).json.message;
-    own.backend.get = async () => pod(['a', 'b'], ['c', 'd']);
+    await own.backend.set(PODS, podOf('p', ['a', 'b'], ['c', 'd'], 'node-1'));
     expect(await message()).toBe(
       'a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [c d]',
     );
@@ -587,8 +604,8 @@ describe('logs', () => {
     expect(await message('?tailLines=-1')).toBe(
       'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
     );
-    own.backend.get = async () => pod(['a'], [], '');
-    expect((await own.call('GET', LOG)).code).toBe(204);
+    await own.backend.set(PODS, podOf('unbound', ['a']));
+    expect((await own.call('GET', '/api/v1/namespaces/default/pods/unbound/log')).code).toBe(204);
   });
 
   test('logs that the node refuses respond with its failure', async () => {
@@ -602,7 +619,7 @@ describe('logs', () => {
         },
       },
     });
-    own.backend.get = async () => pod(['a']);
+    await own.backend.set(PODS, podOf('p', ['a'], [], 'node-1'));
     expect(await own.call('GET', LOG)).toMatchObject({ code: 400, json: { message: refusal } });
   });
 });

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { memoryBackend, silentLog } from '../client/testing.ts';
+import type { Pod } from '../api/generated/types.ts';
+import { registryBackend } from '../client/registry-fixture.ts';
+import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node.ts';
@@ -7,10 +9,11 @@ import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.t
 import { endAllPods, removeRest } from './end-pods.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
-const ending = (failure: ApiError) => {
-  const backend = memoryBackend();
-  const metadata = { name: 'web', namespace: 'default', uid: 'a' };
-  backend.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata });
+const ending = async (failure: ApiError) => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const spec = { containers: [{ name: 'app', image: 'x' }] };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
   backend.failNext('delete pods', failure);
   const said: string[] = [];
   const platform = { timers: systemTimers(), log: silentLog };
@@ -18,8 +21,8 @@ const ending = (failure: ApiError) => {
   return { said, ended: endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal) };
 };
 
-test('a delete that fails for a full disk or a lost connection is tried again', async () => {
-  const { said, ended } = ending(insufficientStorage('the disk is full'));
+test('endAllPods retries a delete that fails because the disk is full', async () => {
+  const { said, ended } = await ending(insufficientStorage('the disk is full'));
   await ended;
   expect(said).toEqual([
     'ending default/web (grace 30 s)',
@@ -28,19 +31,23 @@ test('a delete that fails for a full disk or a lost connection is tried again', 
   ]);
 });
 
-test('a delete that is refused for good is told', async () => {
-  const { ended } = ending(forbidden(PODS, 'web', 'no'));
+test('endAllPods fails if the API refuses a delete permanently', async () => {
+  const { ended } = await ending(forbidden(PODS, 'web', 'no'));
   await expect(ended).rejects.toThrow('no');
 });
 
-test('what the runtime still has of Pods goes, also where nothing of it runs', async () => {
+test('removeRest removes all sandboxes from the runtime, running or stopped', async () => {
   const { signal } = new AbortController();
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({ stopMillis: 1 }) });
   const sandboxes = ['running', 'stopped'].map((name) =>
     runtime.runSandbox(
       {
         pod: { uid: name, namespace: 'default', name },
-        ...{ attempt: 0, hostname: name, logDirectory: '/none', labels: {}, annotations: {} },
+        attempt: 0,
+        hostname: name,
+        logDirectory: '/none',
+        labels: {},
+        annotations: {},
       },
       signal,
     ),

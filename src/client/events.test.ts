@@ -4,7 +4,8 @@ import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
 import { createEventRecorder } from './events.ts';
-import { memoryBackend, silentLog, testTimers } from './testing.ts';
+import { registryBackend } from './registry-fixture.ts';
+import { silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
 const pod: KubeObject = {
@@ -13,9 +14,9 @@ const pod: KubeObject = {
   metadata: { name: 'x', namespace: 'a', uid: 'u', resourceVersion: '7' },
 };
 
-function setUp() {
-  const backend = memoryBackend();
+async function setUp() {
   const timers = testTimers(Date.UTC(2026, 0, 31, 9, 30));
+  const backend = await registryBackend({ timers });
   const recorder = createEventRecorder(inProcessClient(backend), {
     component: 'kubelet',
     host: 'n1',
@@ -27,7 +28,7 @@ function setUp() {
 }
 
 test('an Event has the same fields as one from the kubelet of v1.33', async () => {
-  const { recorder, stored, timers } = setUp();
+  const { recorder, stored, timers } = await setUp();
   recorder.event(pod, 'Normal', 'Pulled', 'Container image present', 'spec.initContainers{init}');
   await recorder.flushed();
   const { metadata, ...event } = stored()[0] as CoreV1Event;
@@ -58,7 +59,7 @@ test('an Event has the same fields as one from the kubelet of v1.33', async () =
 });
 
 test('a repeated Event is patched with a higher count; a different message creates another Event', async () => {
-  const { backend, recorder, stored, timers } = setUp();
+  const { backend, recorder, stored, timers } = await setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   timers.advance(5000);
   recorder.event({ ...pod, metadata: { ...pod.metadata, resourceVersion: '8' } }, 'Warning', 'BackOff', 'one');
@@ -75,17 +76,17 @@ test('a repeated Event is patched with a higher count; a different message creat
 });
 
 test('a repeated Event that has expired is created again with its count continued', async () => {
-  const { backend, recorder, stored } = setUp();
+  const { backend, recorder, stored } = await setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
-  backend.remove(EVENTS, 'a', stored()[0]?.metadata.name as string);
+  await backend.remove(EVENTS, 'a', stored()[0]?.metadata.name as string);
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
   expect(stored().map((each) => each.count)).toEqual([2]);
 });
 
 test('retries Events in order while the server is unavailable, and drops an Event that the server rejects', async () => {
-  const { backend, recorder, stored, timers } = setUp();
+  const { backend, recorder, stored, timers } = await setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   recorder.event(pod, 'Normal', 'First', 'one');
   recorder.event(pod, 'Normal', 'Second', 'two');
@@ -103,7 +104,7 @@ test('retries Events in order while the server is unavailable, and drops an Even
 });
 
 test('drops Events beyond 1000 queued ones without blocking the caller', async () => {
-  const { backend, recorder, stored, timers } = setUp();
+  const { backend, recorder, stored, timers } = await setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   for (let i = 0; i < 3000; i++) recorder.event(pod, 'Normal', 'Many', `${i}`);
   await new Promise(setImmediate);
@@ -113,7 +114,7 @@ test('drops Events beyond 1000 queued ones without blocking the caller', async (
 });
 
 test('a message of more than 1024 bytes is cut between two characters', async () => {
-  const { recorder, stored } = setUp();
+  const { recorder, stored } = await setUp();
   const whole = 'a'.repeat(1024);
   for (const message of [whole, `${whole}b`, 'é'.repeat(1000), `a${'é'.repeat(1000)}`]) {
     recorder.event(pod, 'Warning', 'Unhealthy', message);
@@ -128,7 +129,7 @@ test('a message of more than 1024 bytes is cut between two characters', async ()
 });
 
 test('long messages that differ only beyond the cut count as one Event', async () => {
-  const { recorder, stored } = setUp();
+  const { recorder, stored } = await setUp();
   for (let i = 0; i < 3; i++) recorder.event(pod, 'Warning', 'Unhealthy', 'a'.repeat(2 ** 20) + i);
   await recorder.flushed();
   expect(stored().map((each) => each.count)).toEqual([3]);

@@ -3,19 +3,34 @@ import { CONFIG_MAPS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { serviceUnavailable } from '../machinery/status.ts';
 import { createInformer } from './informer.ts';
-import { memoryBackend, silentLog, testTimers } from './testing.ts';
+import { type RegistryBackend, registryBackend } from './registry-fixture.ts';
+import { silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
-const object = (name: string, extra: object = {}): KubeObject & { data?: unknown } => ({
+const object = (name: string, data: Record<string, string> = {}): KubeObject & { data?: unknown } => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { name, namespace: 'a' },
-  ...extra,
+  data,
 });
 
-function setUp(options: { fieldSelector?: string } = {}) {
-  const backend = memoryBackend();
+const updateOf = (old: KubeObject, { metadata }: KubeObject): string =>
+  `updated ${metadata.name} ${old.metadata.resourceVersion}>${metadata.resourceVersion}`;
+
+/** Delays new watches until the returned function is called. */
+function holdWatches(backend: RegistryBackend): () => void {
+  const { watch } = backend;
+  const released = Promise.withResolvers<void>();
+  backend.watch = async (...call) => {
+    await released.promise;
+    return watch(...call);
+  };
+  return released.resolve;
+}
+
+async function setUp(options: { fieldSelector?: string } = {}) {
   const timers = testTimers();
+  const backend = await registryBackend({ timers });
   const stop = new AbortController();
   const heard: string[] = [];
   let wake = (): void => {};
@@ -29,8 +44,7 @@ function setUp(options: { fieldSelector?: string } = {}) {
       { ...options, log: silentLog, timers, signal: stop.signal },
       {
         added: (each) => record(`added ${each.metadata.name}`),
-        updated: (each, old) =>
-          record(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
+        updated: (each, old) => record(updateOf(old, each)),
         deleted: (each) => record(`deleted ${each.metadata.name}`),
       },
     );
@@ -50,68 +64,79 @@ function setUp(options: { fieldSelector?: string } = {}) {
 }
 
 test('calls the handlers for existing objects, then for each change, and keeps a copy', async () => {
-  const { backend, heard, start, stop, called } = setUp();
-  backend.set(CONFIG_MAPS, object('x'));
+  const { backend, heard, start, stop, called } = await setUp();
+  const before = await backend.set(CONFIG_MAPS, object('x'));
   const informer = start();
   await informer.synced;
   expect(heard).toEqual(['added x']);
   await called('watch configmaps /', 1);
-  backend.set(CONFIG_MAPS, object('y'));
-  backend.set(CONFIG_MAPS, object('x', { data: { k: '1' } }));
-  backend.remove(CONFIG_MAPS, 'a', 'y');
-  expect(heard.slice(1)).toEqual(['added y', 'updated x 1>3', 'deleted y']);
+  await backend.set(CONFIG_MAPS, object('y'));
+  const after = await backend.set(CONFIG_MAPS, object('x', { k: '1' }));
+  await backend.remove(CONFIG_MAPS, 'a', 'y');
+  expect(heard.slice(1)).toEqual(['added y', updateOf(before, after), 'deleted y']);
   expect(informer.list().map((each) => each.metadata.name)).toEqual(['x']);
-  expect(informer.get('a', 'x')?.metadata.resourceVersion).toBe('3');
+  expect(informer.get('a', 'x')?.metadata.resourceVersion).toBe(after.metadata.resourceVersion);
   stop.abort();
 });
 
 test('ignores objects outside the field selector', async () => {
-  const { backend, heard, start, stop, called } = setUp({ fieldSelector: 'metadata.name=x' });
-  backend.set(CONFIG_MAPS, object('y'));
+  const { backend, heard, start, stop, called } = await setUp({ fieldSelector: 'metadata.name=x' });
+  await backend.set(CONFIG_MAPS, object('y'));
   await start().synced;
   await called('watch configmaps /', 1);
-  backend.set(CONFIG_MAPS, object('x'));
+  await backend.set(CONFIG_MAPS, object('x'));
   expect(heard).toEqual(['added x']);
   stop.abort();
 });
 
 test('after a lost watch it watches again from the last revision, without a list', async () => {
-  const { backend, timers, heard, start, stop, until, called } = setUp();
+  const { backend, timers, heard, start, stop, until, called } = await setUp();
   await start().synced;
   await called('watch configmaps /', 1);
-  backend.set(CONFIG_MAPS, object('x'));
+  await backend.set(CONFIG_MAPS, object('x'));
   timers.advance(1000);
+  const watchAgain = holdWatches(backend);
   backend.endWatches();
-  backend.set(CONFIG_MAPS, object('y'));
+  await backend.set(CONFIG_MAPS, object('y'));
+  watchAgain();
   await until(2);
   expect(heard).toEqual(['added x', 'added y']);
   expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(1);
   stop.abort();
 });
 
+// The API server keeps the last 1000 events of a resource.
 test('after 410 Gone it lists again and calls the handlers for the difference', async () => {
-  const { backend, timers, heard, start, stop, until, called } = setUp();
-  for (const name of ['same', 'changed', 'gone', 'replaced']) backend.set(CONFIG_MAPS, object(name));
+  const { backend, timers, heard, start, stop, until, called } = await setUp();
+  for (const name of ['same', 'gone', 'replaced']) await backend.set(CONFIG_MAPS, object(name));
+  const before = await backend.set(CONFIG_MAPS, object('changed'));
   await start().synced;
   await called('watch configmaps /', 1);
   timers.advance(1000);
-  backend.endWatches({ lost: true });
-  backend.set(CONFIG_MAPS, object('changed', { data: {} }));
-  backend.remove(CONFIG_MAPS, 'a', 'gone');
-  backend.remove(CONFIG_MAPS, 'a', 'replaced');
-  backend.set(CONFIG_MAPS, object('replaced'));
-  backend.set(CONFIG_MAPS, object('new'));
+  const watchAgain = holdWatches(backend);
+  backend.endWatches();
+  let after = before;
+  for (let i = 0; i <= 1000; i++) after = await backend.set(CONFIG_MAPS, object('changed', { k: `${i}` }));
+  await backend.remove(CONFIG_MAPS, 'a', 'gone');
+  await backend.remove(CONFIG_MAPS, 'a', 'replaced');
+  await backend.set(CONFIG_MAPS, object('replaced'));
+  await backend.set(CONFIG_MAPS, object('new'));
+  watchAgain();
   await until(9);
-  expect(heard.slice(4).sort()).toEqual(
-    ['added new', 'added replaced', 'deleted gone', 'deleted replaced', 'updated changed 2>6'].sort(),
-  );
+  expect(heard.slice(4).sort()).toEqual([
+    'added new',
+    'added replaced',
+    'deleted gone',
+    'deleted replaced',
+    updateOf(before, after),
+  ]);
   expect(heard.indexOf('deleted replaced')).toBeLessThan(heard.lastIndexOf('added replaced'));
   stop.abort();
 });
 
 test('retries a failed list with exponential back-off', async () => {
-  const { backend, timers, heard, start, stop, called } = setUp();
-  backend.set(CONFIG_MAPS, object('x'));
+  const { backend, timers, heard, start, stop, called } = await setUp();
+  await backend.set(CONFIG_MAPS, object('x'));
   for (let i = 0; i < 3; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
   await called('list configmaps /', 2);
@@ -127,9 +152,9 @@ test('retries a failed list with exponential back-off', async () => {
 });
 
 test('a handler that throws does not keep later objects from being handled', async () => {
-  const { backend, timers, stop } = setUp();
-  backend.set(CONFIG_MAPS, object('x'));
-  backend.set(CONFIG_MAPS, object('y'));
+  const { backend, timers, stop } = await setUp();
+  await backend.set(CONFIG_MAPS, object('x'));
+  await backend.set(CONFIG_MAPS, object('y'));
   const seen: string[] = [];
   const client = inProcessClient(backend).resource(CONFIG_MAPS);
   const added = (each: KubeObject): void => {
@@ -142,7 +167,7 @@ test('a handler that throws does not keep later objects from being handled', asy
 });
 
 test('when stopped before the first list it resolves `synced` and makes no further calls', async () => {
-  const { backend, timers, start, stop, called } = setUp();
+  const { backend, timers, start, stop, called } = await setUp();
   for (let i = 0; i < 2; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
   await called('list configmaps /', 2);
@@ -154,8 +179,8 @@ test('when stopped before the first list it resolves `synced` and makes no furth
 });
 
 test('lists in pages of `pageSize` and stores the transformed objects', async () => {
-  const { backend, timers, stop, called } = setUp();
-  for (const name of ['a', 'b', 'c', 'd', 'e']) backend.set(CONFIG_MAPS, object(name, { data: { size: name } }));
+  const { backend, timers, stop, called } = await setUp();
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await backend.set(CONFIG_MAPS, object(name, { size: name }));
   const heard: string[] = [];
   const informer = createInformer<ReturnType<typeof object>, KubeObject & { size: number }>(
     inProcessClient(backend).resource(CONFIG_MAPS),
@@ -171,8 +196,8 @@ test('lists in pages of `pageSize` and stores the transformed objects', async ()
   expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(3);
   expect(heard).toEqual(Array(5).fill('added 12'));
   await called('watch configmaps /', 1);
-  backend.set(CONFIG_MAPS, object('a', { data: { size: 'more' } }));
-  backend.remove(CONFIG_MAPS, 'a', 'a');
+  await backend.set(CONFIG_MAPS, object('a', { size: 'more' }));
+  await backend.remove(CONFIG_MAPS, 'a', 'a');
   expect(heard.slice(5)).toEqual(['updated 12 15', 'deleted 15']);
   expect(informer.list().map((each) => Object.keys(each))).toEqual(
     Array(4).fill(['apiVersion', 'kind', 'metadata', 'size']),

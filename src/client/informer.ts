@@ -70,86 +70,126 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
   handlers: InformerHandlers<T>,
   transform: (object: From) => T = (object) => object as unknown as T,
 ): Informer<T> {
-  const { log, timers, signal } = options;
-  const selection = {
-    namespace: options.namespace,
-    labelSelector: options.labelSelector,
-    fieldSelector: options.fieldSelector,
+  const copy = localCopy(handlers, client.ref.resource, options.log);
+  const reflector = new Reflector(client, options, copy, transform);
+  void reflector.run();
+  return {
+    synced: reflector.synced,
+    get: (namespace, name) => copy.objects.get(`${namespace ?? ''}/${name}`),
+    list: () => [...copy.objects.values()],
   };
-  const copy = localCopy(handlers, client.ref.resource, log);
-  const synced = Promise.withResolvers<void>();
-  /** The revision to watch from; undefined: list first. */
-  let resourceVersion: string | undefined;
-  let failures = 0;
+}
 
-  const onEvent = (event: WatchEvent<From>): void => {
-    if (event.type === 'ERROR') throw new ApiError(event.object as Status);
-    failures = 0;
-    if (event.type === 'DELETED') copy.remove(transform(event.object));
-    else if (event.type !== 'BOOKMARK') copy.put(transform(event.object));
-    resourceVersion = event.object.metadata.resourceVersion;
-  };
+/** Keeps a local copy current by list and watch until the signal aborts. */
+class Reflector<From extends KubeObject, T extends KubeObject> {
+  readonly #client: ResourceClient<From>;
+  readonly #options: InformerOptions;
+  readonly #copy: LocalCopy<T>;
+  readonly #transform: (object: From) => T;
+  readonly #selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>;
+  readonly #synced = Promise.withResolvers<void>();
+  /** The revision to watch from; undefined: list first. */
+  #resourceVersion: string | undefined;
+  #failures = 0;
+
+  constructor(
+    client: ResourceClient<From>,
+    options: InformerOptions,
+    copy: LocalCopy<T>,
+    transform: (object: From) => T,
+  ) {
+    const { namespace, labelSelector, fieldSelector } = options;
+    this.#client = client;
+    this.#options = options;
+    this.#copy = copy;
+    this.#transform = transform;
+    this.#selection = { namespace, labelSelector, fieldSelector };
+  }
+
+  /** Resolves after the first list, or when the signal aborts. */
+  get synced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  async run(): Promise<void> {
+    const { timers, signal } = this.#options;
+    while (!signal.aborted) {
+      const startedAt = timers.now();
+      try {
+        await this.#follow();
+        // Back off from a server that ends every watch at once.
+        this.#failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? this.#failures + 1 : 0;
+      } catch (error) {
+        if (isExpired(error)) this.#resourceVersion = undefined;
+        this.#failures++;
+        this.#logFailure(error as Error);
+      }
+      // After a single 410 Gone the informer lists again without a pause.
+      if (this.#failures > 1 || (this.#failures === 1 && this.#resourceVersion !== undefined)) {
+        await pause(timers, backOffMillis(this.#failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
+      }
+    }
+    this.#synced.resolve();
+  }
 
   /** Lists if there is no revision to watch from, then watches until the watch ends. */
-  async function follow(): Promise<void> {
-    if (resourceVersion === undefined) {
-      const list = await listAll(client, { ...selection, limit: options.pageSize }, transform);
+  async #follow(): Promise<void> {
+    if (this.#resourceVersion === undefined) {
+      const { pageSize, signal } = this.#options;
+      const list = await listAll(this.#client, { ...this.#selection, limit: pageSize }, this.#transform);
       if (signal.aborted) return;
-      copy.replace(list.items);
-      resourceVersion = list.resourceVersion;
-      synced.resolve();
+      this.#copy.replace(list.items);
+      this.#resourceVersion = list.resourceVersion;
+      this.#synced.resolve();
     }
+    await this.#watch();
+  }
+
+  async #watch(): Promise<void> {
     // An ERROR event ends the watch. Its error is thrown below, not from `sink` into the code that delivers events.
     const ended = new AbortController();
     let failure: unknown;
     const sink = (event: WatchEvent<From>): void => {
       if (ended.signal.aborted) return;
       try {
-        onEvent(event);
+        this.#apply(event);
       } catch (error) {
         failure = error;
         ended.abort();
       }
     };
-    const watching = { ...selection, resourceVersion, allowWatchBookmarks: true };
-    await client.watch(watching, sink, AbortSignal.any([signal, ended.signal]));
+    const watching = { ...this.#selection, resourceVersion: this.#resourceVersion, allowWatchBookmarks: true };
+    await this.#client.watch(watching, sink, AbortSignal.any([this.#options.signal, ended.signal]));
     if (failure !== undefined) throw failure;
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const startedAt = timers.now();
-      try {
-        await follow();
-        // Back off from a server that ends every watch at once.
-        failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? failures + 1 : 0;
-      } catch (error) {
-        if (isExpired(error)) resourceVersion = undefined;
-        failures++;
-        const level = isExpired(error) || isApiError(error, 'ServiceUnavailable') ? 'debug' : 'warn';
-        log[level]('informer: list or watch failed', {
-          resource: client.ref.resource,
-          error: (error as Error).message,
-        });
-      }
-      // After a single 410 Gone the informer lists again without a pause.
-      if (failures > 1 || (failures === 1 && resourceVersion !== undefined)) {
-        await pause(timers, backOffMillis(failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
-      }
-    }
-    synced.resolve();
+  /** Throws the failure of an ERROR event. */
+  #apply(event: WatchEvent<From>): void {
+    if (event.type === 'ERROR') throw new ApiError(event.object as Status);
+    this.#failures = 0;
+    if (event.type === 'DELETED') this.#copy.remove(this.#transform(event.object));
+    else if (event.type !== 'BOOKMARK') this.#copy.put(this.#transform(event.object));
+    this.#resourceVersion = event.object.metadata.resourceVersion;
   }
-  void run();
 
-  return {
-    synced: synced.promise,
-    get: (namespace, name) => copy.objects.get(`${namespace ?? ''}/${name}`),
-    list: () => [...copy.objects.values()],
-  };
+  #logFailure(error: Error): void {
+    const level = isExpired(error) || isApiError(error, 'ServiceUnavailable') ? 'debug' : 'warn';
+    const fields = { resource: this.#client.ref.resource, error: error.message };
+    this.#options.log[level]('informer: list or watch failed', fields);
+  }
+}
+
+interface LocalCopy<T extends KubeObject> {
+  /** By namespace and name. */
+  objects: ReadonlyMap<string, T>;
+  put(object: T): void;
+  remove(object: T): void;
+  /** Makes the objects the only ones. */
+  replace(items: readonly T[]): void;
 }
 
 /** The objects of an informer. Calls the handlers for each change, after it is visible in `objects`. */
-function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log) {
+function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log): LocalCopy<T> {
   const objects = new Map<string, T>();
   const notify = (call: () => void): void => {
     try {

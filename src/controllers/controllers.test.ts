@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import type { ConfigMap, CoreV1Event, Namespace } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
+import { SYSTEM_NAMESPACES } from '../apiserver/registry/bootstrap.ts';
+import { registryBackend } from '../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
@@ -21,17 +23,13 @@ const object = (kind: string, name: string, namespace?: string, rest: object = {
   metadata: { name, namespace },
   ...rest,
 });
-const namespace = (name: string, terminating = false): Namespace => ({
-  apiVersion: 'v1',
-  kind: 'Namespace',
-  metadata: { name, deletionTimestamp: terminating ? '2026-01-31T00:00:00Z' : undefined },
-  spec: { finalizers: ['kubernetes'] },
-  status: { phase: terminating ? 'Terminating' : 'Active' },
-});
+const pod = (name: string, nodeName?: string, namespace = 'a'): KubeObject =>
+  object('Pod', name, namespace, { spec: { nodeName, containers: [{ name: 'app', image: 'x' }] } });
 
-function setUp() {
-  const backend = memoryBackend();
+/** Starts a registry with the namespaces and their default ServiceAccounts. */
+async function setUp(...namespaces: string[]) {
   const timers = testTimers();
+  const backend = await registryBackend({ timers, namespaces });
   const stop = new AbortController();
   const options: ControllerOptions = { client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal };
   let wake = (): void => {};
@@ -49,14 +47,20 @@ function setUp() {
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
+  /** The objects outside of the system's namespaces. */
+  const objects = (ref: ResourceRef): KubeObject[] => {
+    const system: readonly string[] = SYSTEM_NAMESPACES;
+    return backend.objects(ref).filter(({ metadata }) => !system.includes(metadata.namespace ?? metadata.name));
+  };
   const names = (ref: ResourceRef): string[] =>
-    backend.objects(ref).map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
-  return { backend, timers, stop, options, until, called, names };
+    objects(ref).map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
+  return { backend, timers, stop, options, until, called, objects, names };
 }
 
 test('every active namespace gets its default ServiceAccount, also after a deletion', async () => {
-  const { backend, stop, options, until, called, names } = setUp();
-  for (const each of [namespace('a'), namespace('going', true)]) backend.set(NAMESPACES, each);
+  const { backend, stop, options, until, called, names } = await setUp('a', 'going');
+  await backend.remove(NAMESPACES, undefined, 'going');
+  for (const name of ['a', 'going']) await backend.remove(SERVICE_ACCOUNTS, name, 'default');
   await startServiceAccountController(options);
   expect(names(SERVICE_ACCOUNTS)).toEqual(['a/default']);
   for (const [ref, count] of [
@@ -64,55 +68,55 @@ test('every active namespace gets its default ServiceAccount, also after a delet
     ['serviceaccounts', 1],
   ] as const)
     await called(`watch ${ref} /`, count);
-  backend.set(NAMESPACES, namespace('b'));
+  await backend.set(NAMESPACES, object('Namespace', 'b'));
   await until([SERVICE_ACCOUNTS], () => names(SERVICE_ACCOUNTS).length === 2);
-  backend.remove(SERVICE_ACCOUNTS, 'a', 'default');
+  await backend.remove(SERVICE_ACCOUNTS, 'a', 'default');
   await until([SERVICE_ACCOUNTS], () => names(SERVICE_ACCOUNTS).length === 2);
-  expect(names(SERVICE_ACCOUNTS).sort()).toEqual(['a/default', 'b/default']);
+  expect(names(SERVICE_ACCOUNTS)).toEqual(['a/default', 'b/default']);
   stop.abort();
 });
 
 test('a failed creation of a ServiceAccount is retried, except in a terminating namespace', async () => {
-  const { backend, timers, stop, options, names, called } = setUp();
-  for (const name of ['a', 'b']) backend.set(NAMESPACES, namespace(name));
+  const { backend, timers, stop, options, until, called, names } = await setUp('a', 'b');
+  for (const name of ['a', 'b']) await backend.remove(SERVICE_ACCOUNTS, name, 'default');
   backend.failNext('create serviceaccounts a/', serviceUnavailable('not now'));
   backend.failNext('create serviceaccounts b/', forbidden(SERVICE_ACCOUNTS, 'default', 'it is being terminated'));
   await startServiceAccountController(options);
   expect(names(SERVICE_ACCOUNTS)).toEqual([]);
   timers.advance(100_000);
   await called('create serviceaccounts a/default', 2);
+  await until([SERVICE_ACCOUNTS], () => names(SERVICE_ACCOUNTS).length > 0);
   expect(names(SERVICE_ACCOUNTS)).toEqual(['a/default']);
   stop.abort();
 });
 
 test('every active namespace gets the root certificate, and a changed one is corrected', async () => {
-  const { backend, stop, options, until, called } = setUp();
-  backend.set(NAMESPACES, namespace('a'));
-  backend.set(NAMESPACES, namespace('old'));
-  backend.set(CONFIG_MAPS, object('ConfigMap', 'kube-root-ca.crt', 'old', { data: { 'ca.crt': 'former' } }));
+  const { backend, stop, options, until, called, objects } = await setUp('a', 'old');
+  const certificate = (namespace: string, data: object): KubeObject =>
+    object('ConfigMap', 'kube-root-ca.crt', namespace, { data });
+  await backend.set(CONFIG_MAPS, certificate('old', { 'ca.crt': 'former' }));
   await startRootCaPublisher({ ...options, caPem: 'PEM' });
   const data = () =>
-    Object.fromEntries((backend.objects(CONFIG_MAPS) as ConfigMap[]).map((map) => [map.metadata.namespace, map.data]));
+    Object.fromEntries((objects(CONFIG_MAPS) as ConfigMap[]).map((map) => [map.metadata.namespace, map.data]));
   expect(data()).toEqual({ old: { 'ca.crt': 'PEM' }, a: { 'ca.crt': 'PEM' } });
   await called('watch configmaps /', 1);
-  backend.set(CONFIG_MAPS, object('ConfigMap', 'kube-root-ca.crt', 'a', { data: { 'ca.crt': 'PEM', more: 'x' } }));
+  await backend.set(CONFIG_MAPS, certificate('a', { 'ca.crt': 'PEM', more: 'x' }));
   await until([CONFIG_MAPS], () => data()['a']?.['more'] === undefined);
-  backend.remove(CONFIG_MAPS, 'a', 'kube-root-ca.crt');
+  await backend.remove(CONFIG_MAPS, 'a', 'kube-root-ca.crt');
   await until([CONFIG_MAPS], () => data()['a'] !== undefined);
   expect(data()['a']).toEqual({ 'ca.crt': 'PEM' });
   stop.abort();
 });
 
 test('the content of a terminating namespace is deleted, Pods first, then its finalizer', async () => {
-  const { backend, stop, options, until, names } = setUp();
+  const { backend, stop, options, until, objects, names } = await setUp('a', 'b');
   await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
-  backend.set(NAMESPACES, namespace('a'));
-  const pod = object('Pod', 'x', 'a');
-  backend.set(PODS, { ...pod, metadata: { ...pod.metadata, finalizers: ['it ends gracefully'] } });
-  backend.set(PODS, object('Pod', 'other', 'b'));
-  backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
-  backend.set(NAMESPACES, namespace('a', true));
-  const conditions = () => (backend.objects(NAMESPACES)[0] as Namespace).status?.conditions;
+  // A Pod on a node terminates gracefully.
+  await backend.set(PODS, pod('x', 'n'));
+  await backend.set(PODS, pod('other', undefined, 'b'));
+  await backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
+  await backend.remove(NAMESPACES, undefined, 'a');
+  const conditions = () => (objects(NAMESPACES)[0] as Namespace).status?.conditions;
   await until([NAMESPACES], () => conditions() !== undefined);
   expect(conditions()).toMatchObject([
     {
@@ -123,10 +127,10 @@ test('the content of a terminating namespace is deleted, Pods first, then its fi
     },
   ]);
   expect(names(CONFIG_MAPS)).toEqual(['a/m']);
-  expect(backend.objects(PODS).find(({ metadata }) => metadata.name === 'x')?.metadata.deletionTimestamp).toBeDefined();
+  expect(objects(PODS).find(({ metadata }) => metadata.name === 'x')?.metadata.deletionTimestamp).toBeDefined();
 
-  backend.remove(PODS, 'a', 'x');
-  await until([NAMESPACES], () => names(NAMESPACES).length === 0);
+  await backend.remove(PODS, 'a', 'x');
+  await until([NAMESPACES], () => !names(NAMESPACES).includes('/a'));
   expect([names(PODS), names(CONFIG_MAPS)]).toEqual([['b/other'], []]);
   stop.abort();
 });
@@ -139,45 +143,49 @@ test('all namespaced resources are deleted with their namespace, Pods first, exc
 });
 
 test('a namespace that was terminating before the start is finished, and a failure is retried', async () => {
-  const { backend, timers, stop, options, until, called, names } = setUp();
-  backend.set(NAMESPACES, namespace('a', true));
-  backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
+  const { backend, timers, stop, options, called, names } = await setUp('a');
+  await backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
+  await backend.remove(NAMESPACES, undefined, 'a');
   backend.failNext('deleteCollection', serviceUnavailable('not now'));
   await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
   await called('deleteCollection configmaps a/', 1);
   await new Promise(setImmediate);
   expect(names(NAMESPACES)).toEqual(['/a']);
-  timers.advance(1000);
-  await until([NAMESPACES], () => names(NAMESPACES).length === 0);
+  while (names(NAMESPACES).length > 0) {
+    timers.advance(1000);
+    await new Promise(setImmediate);
+  }
   expect(names(CONFIG_MAPS)).toEqual([]);
   stop.abort();
 });
 
 test('Events are deleted an hour after their last write, whatever timestamps they contain', async () => {
-  const { backend, timers, stop, options, until, called, names } = setUp();
-  const start = timers.now();
-  const event = (name: string, created: number, times: object): CoreV1Event => {
-    const { metadata, ...rest } = object('Event', name, 'a', times);
-    return { ...rest, metadata: { ...metadata, creationTimestamp: formatTime(created) } } as CoreV1Event;
+  const { backend, timers, stop, options, until, called, names } = await setUp('a');
+  const write = async (name: string, times: object): Promise<void> => {
+    const reporting = { reportingComponent: 'x', reportingInstance: 'y', action: 'z', reason: 'r' };
+    const involvedObject = { kind: 'Pod', namespace: 'a', name: 'p' };
+    await backend.set(EVENTS, object('Event', name, 'a', { involvedObject, ...reporting, ...times }) as CoreV1Event);
   };
   const minutes = (count: number): number => count * 60_000;
-  const longAgo = { eventTime: '2020-01-01T00:00:00.000000Z', lastTimestamp: '2020-01-01T00:00:00Z' };
-  backend.set(EVENTS, event('old', start - minutes(59), longAgo));
-  backend.set(EVENTS, event('repeated', start - minutes(90), { lastTimestamp: formatTime(start - minutes(30)) }));
-  backend.set(EVENTS, event('future', start - minutes(90), { lastTimestamp: '2099-01-01T00:00:00Z' }));
+  const longAgo = { eventTime: '2020-01-01T00:00:00.000000Z' };
+  await write('repeated', { lastTimestamp: formatTime(timers.now() + minutes(60)) });
+  await write('future', { lastTimestamp: '2099-01-01T00:00:00Z' });
+  timers.advance(minutes(31));
+  await write('old', longAgo);
+  timers.advance(minutes(59));
   await startEventsTtl(options);
   await called('watch events /', 1);
-  backend.set(EVENTS, event('new', start, longAgo));
+  await write('new', longAgo);
   timers.advance(minutes(1) - 1);
   expect(names(EVENTS)).toHaveLength(4);
   for (const [millis, written, left] of [
-    [1, 'new', ['a/repeated', 'a/future', 'a/new']],
+    [1, 'new', ['a/future', 'a/new', 'a/repeated']],
     [minutes(29), undefined, ['a/future', 'a/new']],
     [minutes(30), undefined, ['a/new']],
     [minutes(1), undefined, []],
   ] as const) {
     timers.advance(millis);
-    if (written !== undefined) backend.set(EVENTS, event(written, start, longAgo));
+    if (written !== undefined) await write(written, { ...longAgo, message: 'again' });
     await until([EVENTS], () => names(EVENTS).length <= left.length);
     await new Promise(setImmediate);
     expect(names(EVENTS)).toEqual(left);
@@ -186,22 +194,22 @@ test('Events are deleted an hour after their last write, whatever timestamps the
 });
 
 test('Pods of a deleted node are deleted after 40 s, unless the node returns', async () => {
-  const { backend, timers, stop, options, until, called, names } = setUp();
-  for (const name of ['n', 'back']) backend.set(NODES, object('Node', name));
+  const { backend, timers, stop, options, until, called, names } = await setUp('a');
+  for (const name of ['n', 'back']) await backend.set(NODES, object('Node', name));
   for (const [name, nodeName] of [
     ['x', 'n'],
     ['y', 'back'],
     ['z', undefined],
     ['never', 'no-such-node'],
   ] as const) {
-    backend.set(PODS, object('Pod', name, 'a', { spec: { nodeName } }));
+    await backend.set(PODS, pod(name, nodeName));
   }
   await startPodGc({ ...options, terminatedPods: 0 });
   for (const ref of ['nodes', 'pods']) await called(`watch ${ref} /`, 1);
-  backend.remove(NODES, undefined, 'n');
-  backend.remove(NODES, undefined, 'back');
+  await backend.remove(NODES, undefined, 'n');
+  await backend.remove(NODES, undefined, 'back');
   timers.advance(39_999);
-  backend.set(NODES, object('Node', 'back'));
+  await backend.set(NODES, object('Node', 'back'));
   expect(names(PODS)).toHaveLength(4);
   timers.advance(1);
   await until([PODS], () => names(PODS).length === 2);
@@ -210,23 +218,23 @@ test('Pods of a deleted node are deleted after 40 s, unless the node returns', a
 });
 
 test('too many terminated Pods: evicted ones are deleted first, then the oldest', async () => {
-  const { backend, stop, options, until, called, names } = setUp();
-  backend.set(NODES, object('Node', 'n'));
-  const ended = (name: string, minute: number, more: object = {}): void =>
-    void backend.set(PODS, {
-      ...object('Pod', name, 'a', { spec: { nodeName: 'n' }, status: { phase: 'Succeeded', ...more } }),
-      metadata: { name, namespace: 'a', creationTimestamp: `2026-01-31T00:0${minute}:00Z` },
-    });
-  ended('first', 0);
-  ended('second', 1);
-  ended('evicted', 2, { phase: 'Failed', reason: 'Evicted' });
-  ended('lives', 0, { phase: 'Running' });
+  const { backend, timers, stop, options, until, called, names } = await setUp('a');
+  await backend.set(NODES, object('Node', 'n'));
+  const create = async (name: string, status: object): Promise<void> => {
+    await backend.set(PODS, { ...pod(name, 'n'), status } as KubeObject);
+  };
+  await create('first', { phase: 'Succeeded' });
+  await create('lives', { phase: 'Running' });
+  timers.advance(60_000);
+  await create('second', { phase: 'Succeeded' });
+  timers.advance(60_000);
+  await create('evicted', { phase: 'Failed', reason: 'Evicted' });
   await startPodGc({ ...options, terminatedPods: 2 });
   await until([PODS], () => names(PODS).length === 3);
-  expect(names(PODS)).toEqual(['a/first', 'a/second', 'a/lives']);
+  expect(names(PODS)).toEqual(['a/first', 'a/lives', 'a/second']);
   await called('watch pods /', 1);
-  ended('lives', 0, { phase: 'Failed' });
+  await backend.setStatus(PODS, 'a', 'lives', { phase: 'Failed' });
   await until([PODS], () => names(PODS).length === 2);
-  expect(names(PODS)).toEqual(['a/second', 'a/lives']);
+  expect(names(PODS)).toEqual(['a/lives', 'a/second']);
   stop.abort();
 });

@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
-import { memoryBackend, testTimers } from '../client/testing.ts';
+import { registryBackend } from '../client/registry-fixture.ts';
+import { testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { nodeReady, withRemedy } from './node-ready.ts';
 
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const node = (status: string, message: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
   status: { conditions: [{ type: 'Ready', status, message }] },
 });
 
-function start() {
-  const [backend, timers, said, stop] = [memoryBackend(), testTimers(), [] as string[], new AbortController()];
+async function start() {
+  const [backend, timers, said, stop] = [await registryBackend(), testTimers(), [] as string[], new AbortController()];
   const options = { client: inProcessClient(backend), timers, signal: stop.signal };
   const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
   return { backend, timers, said, stop, ready };
@@ -18,32 +21,32 @@ function start() {
 /** Resolves once the watch has delivered the events that were sent before. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test('reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {
-  const { backend, timers, said, ready } = start();
-  backend.set(NODES, node('False', 'one'));
+test('nodeReady reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {
+  const { backend, timers, said, ready } = await start();
+  await backend.set(NODES, node('False', 'one'));
   await settled();
   timers.advance(4999);
   expect(said).toEqual([]);
   timers.advance(1);
   expect(said).toEqual(['one']);
-  for (const message of ['one', 'two']) backend.set(NODES, node('False', message));
+  for (const message of ['one', 'two']) await backend.set(NODES, node('False', message));
   await settled();
   expect(said).toEqual(['one', 'two']);
-  backend.set(NODES, node('True', ''));
+  await backend.set(NODES, node('True', ''));
   await ready;
   timers.advance(60_000);
   expect(said).toEqual(['one', 'two']);
 });
 
-test('reports that the node has not reported yet', async () => {
-  const { timers, said, stop, ready } = start();
+test('nodeReady reports that the node has not reported yet', async () => {
+  const { timers, said, stop, ready } = await start();
   timers.advance(5000);
   expect(said).toEqual(['the node has not reported yet']);
   stop.abort(new Error('stopped'));
   await expect(ready).rejects.toThrow('stopped');
 });
 
-test('adds what to do to the message of a containerd without a CNI configuration', () => {
+test('withRemedy adds what to do to the messages about a missing CNI configuration and sandbox image', () => {
   const message =
     'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
   expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);

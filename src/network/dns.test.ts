@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { memoryBackend, silentLog } from '../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
+import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node.ts';
@@ -15,11 +16,16 @@ import { createForwarder } from './dns-forward.ts';
 
 const servicesRef = { group: '', version: 'v1', resource: 'services' };
 const service = (name: string, spec: object): KubeObject =>
-  ({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' }, spec }) as KubeObject;
+  ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'default' },
+    spec: { ports: [{ port: 80 }], ...spec },
+  }) as KubeObject;
 
 let folder: string;
 let controller: AbortController;
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let port: number;
 
 const start = (signal: AbortSignal) =>
@@ -37,7 +43,7 @@ const start = (signal: AbortSignal) =>
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   controller = new AbortController();
-  backend = memoryBackend();
+  backend = await registryBackend();
   // Nothing but the server itself: every foreign name must fail, and not come back.
   writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
   ({ port } = await start(controller.signal));
@@ -65,7 +71,7 @@ const ask = async (...args: Parameters<typeof question>) => {
 };
 
 describe('startDns', () => {
-  it('does not listen any more where the signal aborts while it starts, at whatever moment', async () => {
+  it('closes its sockets if the signal aborts at any moment of the start', async () => {
     for (let moment = 0; moment < 40; moment++) {
       const stopping = new AbortController();
       const starting = start(stopping.signal).catch(() => undefined);
@@ -78,24 +84,24 @@ describe('startDns', () => {
     }
   });
 
-  it('answers for a Service as soon as it exists, and no more when it is gone', async () => {
+  it('resolves a Service as soon as it is created and until it is deleted', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
-    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     const found = await ask('web.default.svc.cluster.local');
     expect(found).toMatchObject({ rcode: 'NOERROR', flag_aa: true, flag_ra: true, flag_rd: true });
     expect(found.answers).toMatchObject([{ type: 'A', data: '10.96.0.5', ttl: 5 }]);
     const none = await ask('web.default.svc.cluster.local', 'AAAA');
     expect(none).toMatchObject({ rcode: 'NOERROR', answers: [], authorities: [{ type: 'SOA', ttl: 5 }] });
-    backend.remove(servicesRef, 'default', 'web');
+    await backend.remove(servicesRef, 'default', 'web');
     expect(await ask('web.default.svc.cluster.local')).toMatchObject({
       rcode: 'NXDOMAIN',
       authorities: [{ type: 'SOA', name: 'cluster.local' }],
     });
   });
 
-  it('tolerates EDNS and truncates what is too long for UDP', async () => {
+  it('answers queries with EDNS and truncates responses that are too long for UDP', async () => {
     const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
-    backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
+    await backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
     const opt = {
       type: 'OPT' as const,
       name: '.',
@@ -124,7 +130,7 @@ describe('startDns', () => {
     expect(decode(bytes.subarray(2)).answers).toHaveLength(20);
   });
 
-  it('fails names that nobody can answer, and lives on after nonsense', async () => {
+  it('answers SERVFAIL without a working upstream, and keeps running after malformed messages', async () => {
     expect((await ask('example.com')).rcode).toBe('SERVFAIL');
     const bad = Buffer.concat([question('a.cluster.local').subarray(0, 14), Buffer.from([0xff])]);
     expect((await askRaw(bad)).readUInt8(3) & 15).toBe(1);
@@ -134,7 +140,7 @@ describe('startDns', () => {
     expect((await ask('a.cluster.local')).rcode).toBe('NXDOMAIN');
   });
 
-  it('says so when its address is taken', async () => {
+  it('fails with the address if it is in use', async () => {
     const options = { client: inProcessClient(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
     const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
     await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
@@ -142,8 +148,8 @@ describe('startDns', () => {
 });
 
 describe('createForwarder', () => {
-  it('asks the next server where one does not answer, over UDP and TCP', async () => {
-    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+  it('queries the next name server if one does not answer, over UDP and TCP', async () => {
+    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     // 127.0.0.2 has no listener on that port: refused at once.
     const file = join(folder, 'two.conf');
     writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');

@@ -1,7 +1,7 @@
 /** The writes of the scheduler: bindings, selected nodes of claims, preemptions, and the condition PodScheduled. */
 import type { Binding, PersistentVolumeClaim, Pod, PodCondition } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../api/resources.ts';
-import type { Client } from '../client/client.ts';
+import type { Client, ResourceClient } from '../client/client.ts';
 import type { EventRecorder } from '../client/events.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
@@ -24,76 +24,97 @@ export interface SchedulerWrites {
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }
 
+/** What the writes need. */
+interface Writer {
+  pods: ResourceClient<Pod>;
+  claims: ResourceClient<PersistentVolumeClaim>;
+  events: EventRecorder;
+  timers: Timers;
+  schedulerName: string;
+}
+
 export function schedulerWrites(options: {
   client: Client;
   events: EventRecorder;
   timers: Timers;
   schedulerName: string;
 }): SchedulerWrites {
-  const { client, events, timers, schedulerName } = options;
-  const podClient = client.resource<Pod>(PODS);
-  const claimClient = client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+  const { client, ...rest } = options;
+  const pods = client.resource<Pod>(PODS);
+  const claims = client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+  const writer: Writer = { ...rest, pods, claims };
   return {
-    async bind(pod, node) {
-      const { namespace, name, uid } = pod.metadata as { namespace: string; name: string; uid: string };
-      const target = { apiVersion: 'v1', kind: 'Node', name: node };
-      const binding: Binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target };
-      try {
-        await podClient.createSubresource(name, namespace, 'binding', binding);
-      } catch (error) {
-        if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return false;
-        throw error;
-      }
-      events.event(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${node}`);
-      return true;
-    },
-
-    async selectNode(claim, node) {
-      const { metadata } = claim;
-      if (isBound(claim) || metadata.annotations?.[SELECTED_NODE] === node) return;
-      const change = { metadata: { annotations: { [SELECTED_NODE]: node } } };
-      await claimClient.patch(metadata.name, metadata.namespace, 'application/merge-patch+json', change);
-    },
-
-    async preempt(victim, by, node) {
-      const { name, namespace, uid } = victim.metadata;
-      const condition: PodCondition = {
-        type: 'DisruptionTarget',
-        status: 'True',
-        lastTransitionTime: formatTime(timers.now()),
-        reason: 'PreemptionByScheduler',
-        message: `${schedulerName}: preempting to accommodate a higher priority pod`,
-      };
-      const change = { metadata: { uid }, status: { conditions: [condition] } };
-      try {
-        await podClient.patch(name, namespace, STRATEGIC_MERGE, change, 'status');
-        await podClient.delete(name, namespace, { preconditions: { uid } });
-      } catch (error) {
-        if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
-        throw error;
-      }
-      events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
-    },
-
-    async reportUnschedulable(pod, message, nominatedNode) {
-      const condition: PodCondition = {
-        type: 'PodScheduled',
-        status: 'False',
-        reason: 'Unschedulable',
-        message,
-        lastTransitionTime: formatTime(timers.now()),
-      };
-      const old = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
-      const isReported = old?.status === 'False' && old.reason === condition.reason && old.message === message;
-      if (isReported && (pod.status?.nominatedNodeName || undefined) === nominatedNode) return;
-      if (old?.status === 'False') condition.lastTransitionTime = old.lastTransitionTime;
-      const { name, namespace } = pod.metadata;
-      try {
-        const change = { status: { conditions: [condition], nominatedNodeName: nominatedNode ?? null } };
-        await podClient.patch(name, namespace, STRATEGIC_MERGE, change, 'status');
-      } catch (error) {
-        if (!isApiError(error, 'NotFound')) throw error;
-      }
-    },
+    bind: (pod, node) => bind(writer, pod, node),
+    selectNode: (claim, node) => selectNode(writer, claim, node),
+    preempt: (victim, by, node) => preempt(writer, victim, by, node),
+    reportUnschedulable: (pod, message, nominatedNode) => reportUnschedulable(writer, pod, message, nominatedNode),
   };
+}
+
+async function bind({ pods, events }: Writer, pod: Pod, node: string): Promise<boolean> {
+  const { namespace, name, uid } = pod.metadata as { namespace: string; name: string; uid: string };
+  const target = { apiVersion: 'v1', kind: 'Node', name: node };
+  const binding: Binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target };
+  try {
+    await pods.createSubresource(name, namespace, 'binding', binding);
+  } catch (error) {
+    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return false;
+    throw error;
+  }
+  events.event(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${node}`);
+  return true;
+}
+
+async function selectNode({ claims }: Writer, claim: PersistentVolumeClaim, node: string): Promise<void> {
+  const { metadata } = claim;
+  if (isBound(claim) || metadata.annotations?.[SELECTED_NODE] === node) return;
+  const change = { metadata: { annotations: { [SELECTED_NODE]: node } } };
+  await claims.patch(metadata.name, metadata.namespace, 'application/merge-patch+json', change);
+}
+
+async function preempt(writer: Writer, victim: Pod, by: Pod, node: string): Promise<void> {
+  const { pods, events, timers, schedulerName } = writer;
+  const { name, namespace, uid } = victim.metadata;
+  const condition: PodCondition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: formatTime(timers.now()),
+    reason: 'PreemptionByScheduler',
+    message: `${schedulerName}: preempting to accommodate a higher priority pod`,
+  };
+  const change = { metadata: { uid }, status: { conditions: [condition] } };
+  try {
+    await pods.patch(name, namespace, STRATEGIC_MERGE, change, 'status');
+    await pods.delete(name, namespace, { preconditions: { uid } });
+  } catch (error) {
+    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
+    throw error;
+  }
+  events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
+}
+
+async function reportUnschedulable(
+  { pods, timers }: Writer,
+  pod: Pod,
+  message: string,
+  nominatedNode: string | undefined,
+): Promise<void> {
+  const condition: PodCondition = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message,
+    lastTransitionTime: formatTime(timers.now()),
+  };
+  const old = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
+  const isReported = old?.status === 'False' && old.reason === condition.reason && old.message === message;
+  if (isReported && (pod.status?.nominatedNodeName || undefined) === nominatedNode) return;
+  if (old?.status === 'False') condition.lastTransitionTime = old.lastTransitionTime;
+  const { name, namespace } = pod.metadata;
+  try {
+    const change = { status: { conditions: [condition], nominatedNodeName: nominatedNode ?? null } };
+    await pods.patch(name, namespace, STRATEGIC_MERGE, change, 'status');
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
+  }
 }

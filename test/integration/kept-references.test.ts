@@ -3,7 +3,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtures.ts';
-import { memoryBackend } from '../../src/client/testing.ts';
+import { registryBackend } from '../../src/client/registry-fixture.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { createKeptReferences } from '../../src/node/pod/kept-references.ts';
@@ -21,7 +21,7 @@ test("a Secret of a defer container is kept in memory across agents, and deleted
   const { path, remove } = scratchFolder('kept');
   const life = new AbortController();
   const { signal } = life;
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const parts = { client: inProcessClient(backend), timers: systemTimers(), log: quiet, signal };
   const agent = () => {
     const memory = createPodMemory(join(path, 'memory'), signal);
@@ -32,14 +32,19 @@ test("a Secret of a defer container is kept in memory across agents, and deleted
   };
   try {
     const metadata = { name: 'database', namespace: 'default' };
-    backend.set(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, data: { password: 'cA==' } } as KubeObject);
+    await backend.set(SECRETS, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      data: { password: 'cA==' },
+    } as KubeObject);
     const entry = deferOf('entry', { envFrom: [{ secretRef: { name: 'database' } }] });
     const pod = podOf({ containers: [containerOf('app')], deferContainers: [entry] });
     const first = agent();
     await first.volumes.mount(pod, signal);
     await first.kept.keep(pod);
     first.close();
-    backend.remove(SECRETS, 'default', 'database');
+    await backend.remove(SECRETS, 'default', 'database');
 
     const folder = join(path, 'memory', 'u1', 'kept', 'secrets');
     expect(statfsSync(folder).type).toBe(TMPFS_MAGIC);

@@ -5,7 +5,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
-import { memoryBackend, silentLog } from '../../src/client/testing.ts';
+import { SERVICES } from '../../src/api/resources.ts';
+import { registryBackend } from '../../src/client/registry-fixture.ts';
+import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
@@ -26,7 +28,7 @@ import { BUSYBOX, loadImages, quiet, type Scratch, scratch } from './containerd-
 
 const controller = new AbortController();
 const { signal } = controller;
-const backend = memoryBackend();
+const backend = await registryBackend({ namespaces: ['ns1'], serviceCidr: '10.217.77.0/24' });
 const client = inProcessClient(backend);
 const timers = systemTimers();
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -212,11 +214,9 @@ describe('a container', () => {
     let text = '';
     for await (const chunk of log) {
       text += Buffer.from(chunk).toString();
-      if (
-        text.startsWith('waiting') &&
-        backend.objects({ group: '', version: 'v1', resource: 'services' }).length === 0
-      ) {
-        backend.set({ group: '', version: 'v1', resource: 'services' }, service('ns1', 'myservice', '10.217.77.20'));
+      const isCreated = backend.objects(SERVICES).some(({ metadata }) => metadata.name === 'myservice');
+      if (text.startsWith('waiting') && !isCreated) {
+        await backend.set(SERVICES, service('ns1', 'myservice', '10.217.77.20'));
       }
     }
     expect(await ended).toBe(3);

@@ -5,7 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryBackend, silentLog } from '../../src/client/testing.ts';
+import { registryBackend } from '../../src/client/registry-fixture.ts';
+import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
@@ -156,7 +157,7 @@ describe('the network of Pods', () => {
   });
 
   it("DNS resolves Services for busybox's nslookup", async () => {
-    const backend = memoryBackend();
+    const backend = await registryBackend({ serviceCidr: options.serviceCidr });
     await writeFile(join(dataDir, 'resolv.conf'), '');
     await startDns({
       client: inProcessClient(backend),
@@ -173,11 +174,11 @@ describe('the network of Pods', () => {
     const before = await lookUp();
     expect(before.code, before.stdout).not.toBe(0);
     expect(before.stdout).toContain('NXDOMAIN');
-    backend.set(servicesRef, {
+    await backend.set(servicesRef, {
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name: 'myservice', namespace: 'default' },
-      spec: { clusterIP: '10.214.77.20' },
+      spec: { clusterIP: '10.214.77.20', ports: [{ port: 80 }] },
     } as KubeObject);
     const after = await lookUp();
     expect(after.code, after.stdout + after.stderr).toBe(0);

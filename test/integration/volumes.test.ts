@@ -1,4 +1,4 @@
-/** Volumes with real mounts, owners and links; the objects come from a backend in memory. */
+/** Volumes with real mounts, owners and links; the objects come from a registry with a store in memory. */
 import {
   chmod,
   lstat,
@@ -18,8 +18,15 @@ import {
 import { release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Container, Pod } from '../../src/api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../src/client/testing.ts';
+import type {
+  Container,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PersistentVolumeSpec,
+  Pod,
+} from '../../src/api/generated/types.ts';
+import { type RegistryBackend, registryBackend } from '../../src/client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
@@ -43,7 +50,7 @@ const TMPFS_MAGIC = 0x01021994;
 
 let root: string;
 let timers: ReturnType<typeof testTimers>;
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let manager: VolumeManager;
 let tokens: { request: KubeObject; account: string }[];
 let retried: PromiseWithResolvers<string>;
@@ -52,7 +59,7 @@ let failures: string[];
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
   timers = testTimers();
-  backend = memoryBackend();
+  backend = await registryBackend({ timers, namespaces: ['ns1'] });
   tokens = [];
   retried = Promise.withResolvers();
   failures = [];
@@ -211,24 +218,41 @@ describe('emptyDir in special memory', () => {
 });
 
 describe('a claim', () => {
-  const claimed = async (readOnly: boolean, spec: object = {}): Promise<{ pod: Pod; folder: string }> => {
+  /** Sets the host name of the node. */
+  const labelNode = async (hostname: string): Promise<void> => {
+    const metadata = { name: 'n1', labels: { 'kubernetes.io/hostname': hostname } };
+    await backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata });
+  };
+  /** Creates a claim that is bound to a local volume of the host `here`. */
+  const claimed = async (
+    readOnly: boolean,
+    spec: Partial<PersistentVolumeSpec> = {},
+  ): Promise<{ pod: Pod; folder: string }> => {
     const folder = join(root, 'outside');
     await mkdir(folder, { recursive: true });
-    const claim = {
+    await labelNode('here');
+    const { accessModes = ['ReadWriteOnce'] } = spec;
+    const { metadata: stored } = await backend.set<PersistentVolumeClaim>(ref('persistentvolumeclaims'), {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
-      metadata: { name: 'c', namespace: 'ns1', uid: 'c-1' },
-    };
-    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' } };
-    backend.set(ref('persistentvolumeclaims'), {
-      ...claim,
-      spec: { volumeName: 'v' },
+      metadata: { name: 'c', namespace: 'ns1' },
+      spec: { volumeName: 'v', storageClassName: '', accessModes, resources: { requests: { storage: '1Gi' } } },
       status: { phase: 'Bound' },
-    } as KubeObject);
-    backend.set(ref('persistentvolumes'), {
-      ...volume,
-      spec: { local: { path: folder }, claimRef: { uid: 'c-1' }, ...spec },
-    } as KubeObject);
+    });
+    const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['here'] }];
+    await backend.set<PersistentVolume>(ref('persistentvolumes'), {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { name: 'v' },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes,
+        local: { path: folder },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } },
+        claimRef: { namespace: 'ns1', name: 'c', uid: stored.uid },
+        ...spec,
+      },
+    });
     const volumes = [
       { name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly } },
       { name: 'm', emptyDir: { medium: 'Memory' } },
@@ -254,9 +278,8 @@ describe('a claim', () => {
 
   it('a claim that is being deleted cannot be mounted', async () => {
     const { pod } = await claimed(false);
-    const of = ref('persistentvolumeclaims');
-    const claim = (await backend.get(of, 'ns1', 'c')) as KubeObject;
-    backend.set(of, { ...claim, metadata: { ...claim.metadata, deletionTimestamp: formatTime(timers.now()) } });
+    // The claim remains, because it has a finalizer.
+    await backend.remove(ref('persistentvolumeclaims'), 'ns1', 'c');
     await expect(manager.mount(pod, signal)).rejects.toThrow('error processing PVC ns1/c: PVC is being deleted');
   });
 
@@ -300,15 +323,12 @@ describe('a claim', () => {
   });
 
   it('a claim whose volume belongs to another node is not mounted', async () => {
-    const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] }];
-    const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
-    const { pod } = await claimed(false, { nodeAffinity });
-    const node = (host: string): object => ({ name: 'n1', labels: { 'kubernetes.io/hostname': host } });
-    backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata: node('here') } as KubeObject);
+    const { pod } = await claimed(false);
+    await labelNode('elsewhere');
     await expect(manager.mount(pod, signal)).rejects.toThrow(
       'MountVolume.NodeAffinity check failed for volume "data" : no matching NodeSelectorTerms',
     );
-    backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata: node('elsewhere') } as KubeObject);
+    await labelNode('here');
     await manager.mount(pod, signal);
   });
 
@@ -400,7 +420,8 @@ describe('an image', () => {
     ];
     const mounting = manager.mount(podOf({ volumes }), signal);
     await asked.promise;
-    // The backend in memory responds immediately, so the ConfigMap was looked up by now.
+    // The registry responds in the same turn of the event loop, so the ConfigMap has been looked up after it.
+    await new Promise(setImmediate);
     timers.advance(1000);
     expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
     pull.reject(new Error('no such host'));
@@ -411,7 +432,7 @@ describe('an image', () => {
 
 describe('projected', () => {
   it("a projected volume has the ServiceAccount's token, the CA and the namespace, in memory", async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
@@ -433,7 +454,7 @@ describe('projected', () => {
   });
 
   it('a token is renewed before 80% of its lifetime, in one step', async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
@@ -452,7 +473,7 @@ describe('projected', () => {
   });
 
   it('tokens are renewed until the volumes are unmounted, also while the Pod is being deleted', async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
     await manager.mount(pod, signal);
     // Mounted again, as by an agent that restarts while defer containers run.
@@ -485,7 +506,7 @@ describe('projected', () => {
 
 describe('configMap, secret and downwardAPI', () => {
   it('a ConfigMap volume has the chosen keys with their modes, and changes at once', async () => {
-    backend.set(ref('configmaps'), configMap({ a: '1', b: '2' }));
+    await backend.set(ref('configmaps'), configMap({ a: '1', b: '2' }));
     const items = [
       { key: 'a', path: 'x/y', mode: 0o400 },
       { key: 'b', path: 'z' },
@@ -498,7 +519,7 @@ describe('configMap, secret and downwardAPI', () => {
     await manager.mount(pod, signal);
     expect(await readlink(join(path, '..data'))).toBe(generation);
 
-    backend.set(ref('configmaps'), configMap({ a: 'new', b: '2' }));
+    await backend.set(ref('configmaps'), configMap({ a: 'new', b: '2' }));
     timers.advance(5000);
     await manager.mount(
       podOf({ volumes: [{ name: 'v', configMap: { name: 'conf', items: items.slice(0, 1) } }] }),
@@ -510,7 +531,7 @@ describe('configMap, secret and downwardAPI', () => {
 
   it('Secret and downwardAPI volumes have binary data and fields of the Pod', async () => {
     const data = { key: Buffer.from([0, 255, 1]).toString('base64') };
-    backend.set(ref('secrets'), {
+    await backend.set(ref('secrets'), {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 's', namespace: 'ns1' },
@@ -552,7 +573,7 @@ describe('configMap, secret and downwardAPI', () => {
       { hostPath: { path: '/nonexistent/x', type: 'File' } },
     ],
   ])('mounting a volume fails with: %s', async (message, source) => {
-    backend.set(ref('configmaps'), configMap({ a: '1' }));
+    await backend.set(ref('configmaps'), configMap({ a: '1' }));
     await expect(manager.mount(podOf({ volumes: [{ name: 'v', ...source }] }), signal)).rejects.toMatchObject({
       reason: 'FailedMount',
       message: `MountVolume.SetUp failed for volume "v" : ${message}`,
@@ -568,7 +589,7 @@ describe('configMap, secret and downwardAPI', () => {
   it('a Pod is retried when its missing ConfigMap is created', async () => {
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
     await expect(manager.mount(pod, signal)).rejects.toThrow('configmap "conf" not found');
-    backend.set(ref('configmaps'), configMap({ a: '1' }));
+    await backend.set(ref('configmaps'), configMap({ a: '1' }));
     expect(await retried.promise).toBe('u-1');
     await manager.mount(pod, signal);
   });
@@ -586,24 +607,24 @@ describe('changes of mounted objects', () => {
   const settled = () => manager.unmount('u-1', signal);
 
   it('a changed ConfigMap is written without a new token, and no longer after the volumes are unmounted', async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
     const swapped = watched(path);
-    backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'NEW' } } as KubeObject);
+    await backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'NEW' } } as KubeObject);
     await swapped;
     expect(await readFile(join(path, 'ca.crt'), 'utf8')).toBe('NEW');
     expect(await readFile(join(path, 'token'), 'utf8')).toBe('token-1');
     expect(tokens).toHaveLength(1);
     await settled();
-    backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'LATE' } } as KubeObject);
+    await backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'LATE' } } as KubeObject);
     await settled();
     await expect(lstat(path)).rejects.toThrow('ENOENT');
   });
 
   it('a change that cannot be written is retried later', async () => {
-    backend.set(ref('configmaps'), configMap({ a: 'old' }));
+    await backend.set(ref('configmaps'), configMap({ a: 'old' }));
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'v');
@@ -613,7 +634,7 @@ describe('changes of mounted objects', () => {
     await manager.mount(pod, signal);
     // A folder in place of the link that is renamed.
     await mkdir(join(path, '..data_tmp'));
-    backend.set(ref('configmaps'), configMap({ a: 'new' }));
+    await backend.set(ref('configmaps'), configMap({ a: 'new' }));
     await failed.promise;
     expect(await readFile(join(path, 'a'), 'utf8')).toBe('old');
     await rm(join(path, '..data_tmp'), { recursive: true });
@@ -646,7 +667,7 @@ describe('unmount', () => {
     const outside = join(root, 'outside');
     await mkdir(outside);
     await writeFile(join(outside, 'precious'), '');
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({
       volumes: [accountVolume, { name: 'data', emptyDir: {} }, { name: 'm', emptyDir: { medium: 'Memory' } }],
     });
@@ -669,7 +690,7 @@ describe('unmount', () => {
   });
 
   it('removing one Pod deletes its Secrets from the tmpfs that it shares with other Pods', async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pods = ['u-1', 'u-2'].map((uid) => {
       const pod = podOf({ volumes: [accountVolume] });
       return { ...pod, metadata: { ...pod.metadata, uid } };
@@ -690,7 +711,7 @@ describe('unmount', () => {
   });
 
   it('unmount fails while a mount that a container made in its Secret is busy', async () => {
-    backend.set(ref('configmaps'), rootCa);
+    await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
     const inner = join(manager.hostPath('u-1', pod, 'kube-api-access'), 'inner');

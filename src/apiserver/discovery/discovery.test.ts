@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../server-fixture.ts';
+import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
 
 const AGGREGATED =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json';
 
 let at: TestServer;
 beforeAll(async () => {
-  at = await startTestServer();
+  at = await startTestServer({ kinds: fewKinds });
 });
 afterAll(() => at[Symbol.asyncDispose]());
 
@@ -24,9 +24,14 @@ test('the unaggregated documents list versions, groups and resources', async () 
     'bindings',
     'configmaps',
     'nodes',
+    'nodes/proxy',
+    'nodes/status',
     'pods',
     'pods/attach',
     'pods/binding',
+    'pods/defer',
+    'pods/ephemeralcontainers',
+    'pods/eviction',
     'pods/exec',
     'pods/log',
     'pods/portforward',
@@ -71,10 +76,10 @@ test('the aggregated documents list all groups with their resources and subresou
   expect(response.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
   const [core] = response.json.items;
   expect(core.versions[0]).toMatchObject({ version: 'v1', freshness: 'Current' });
-  const stream = (subresource: string, kind: string) => ({
-    subresource,
-    responseKind: { group: '', version: 'v1', kind },
-    verbs: ['create', 'get'],
+  const subresource = (name: string, kind: string, verbs: string[], group = '') => ({
+    subresource: name,
+    responseKind: { group, version: 'v1', kind },
+    verbs,
   });
   const pods = core.versions[0].resources.find((resource: { resource: string }) => resource.resource === 'pods');
   expect(pods).toEqual({
@@ -86,16 +91,15 @@ test('the aggregated documents list all groups with their resources and subresou
     shortNames: ['po'],
     categories: ['all'],
     subresources: [
-      stream('attach', 'PodAttachOptions'),
-      { subresource: 'binding', responseKind: { group: '', version: 'v1', kind: 'Binding' }, verbs: ['create'] },
-      stream('exec', 'PodExecOptions'),
-      { subresource: 'log', responseKind: { group: '', version: 'v1', kind: 'Pod' }, verbs: ['get'] },
-      stream('portforward', 'PodPortForwardOptions'),
-      {
-        subresource: 'status',
-        responseKind: { group: '', version: 'v1', kind: 'Pod' },
-        verbs: ['get', 'patch', 'update'],
-      },
+      subresource('attach', 'PodAttachOptions', ['create', 'get']),
+      subresource('binding', 'Binding', ['create']),
+      subresource('defer', 'DeferControl', ['update'], 'lifepod.io'),
+      subresource('ephemeralcontainers', 'Pod', ['get', 'patch', 'update']),
+      subresource('eviction', 'Eviction', ['create'], 'policy'),
+      subresource('exec', 'PodExecOptions', ['create', 'get']),
+      subresource('log', 'Pod', ['get']),
+      subresource('portforward', 'PodPortForwardOptions', ['create', 'get']),
+      subresource('status', 'Pod', ['get', 'patch', 'update']),
     ],
   });
   const groups = (await get('/apis', 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList')).json;

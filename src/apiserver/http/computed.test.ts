@@ -1,13 +1,11 @@
 /** The resource metrics API and the proxy of Nodes over HTTP, with a node whose reports the test chooses. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nodeKind } from '../../api/core/v1/node/index.ts';
-import type { KindDefinition } from '../../api/kind.ts';
-import { nodeMetricsKind } from '../../api/metrics.k8s.io/v1beta1/node-metrics/index.ts';
-import { podMetricsKind } from '../../api/metrics.k8s.io/v1beta1/pod-metrics/index.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import type { NodeUsage } from '../../ports/node-reports.ts';
-import { fixtureKinds, noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
+import { noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
 
 const AT = Date.UTC(2026, 0, 31, 12);
 const app = { name: 'app', cpuNanoCores: 250_000_000.4, memoryWorkingSetBytes: 50 * 2 ** 20 };
@@ -27,12 +25,6 @@ const usage: NodeUsage = {
 let at: TestServer;
 beforeEach(async () => {
   at = await startTestServer({
-    kinds: [
-      ...fixtureKinds.filter(({ plural }) => plural !== 'nodes'),
-      nodeKind as unknown as KindDefinition,
-      nodeMetricsKind as unknown as KindDefinition,
-      podMetricsKind as unknown as KindDefinition,
-    ],
     nodes: {
       ...noNodes,
       usage: async () => usage,
@@ -42,17 +34,18 @@ beforeEach(async () => {
       },
     },
   });
-  const put = (resource: string, namespace: string | undefined, name: string, labels?: Record<string, string>) =>
-    at.backend.create({ group: '', version: 'v1', resource }, namespace, {
-      apiVersion: 'v1',
-      kind: resource,
-      metadata: { name, labels },
-    } as KubeObject);
-  await put('pods', 'default', 'web', { app: 'web' });
-  await put('pods', 'default', 'ended');
-  await put('pods', 'other', 'web');
-  await put('nodes', undefined, 'n');
-  await put('nodes', undefined, 'elsewhere');
+  const { set } = at.backend;
+  await set(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
+  const account = { name: 'default', namespace: 'other' };
+  await set(SERVICE_ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
+  const createPod = (namespace: string, name: string, labels?: Record<string, string>): Promise<Pod> => {
+    const spec = { containers: [{ name: 'app', image: 'x' }] };
+    return set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels }, spec });
+  };
+  await createPod('default', 'web', { app: 'web' });
+  await createPod('default', 'ended');
+  await createPod('other', 'web');
+  for (const name of ['n', 'elsewhere']) await set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMetrics, type Metrics } from '../../platform/metrics.ts';
 import { readText, startTestServer, type TestServer } from '../server-fixture.ts';
@@ -28,6 +28,7 @@ test('requests are counted by verb, resource and code', async () => {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'web' },
+    spec: { containers: [{ name: 'app', image: 'x' }] },
   } as KubeObject);
   await at.call('GET', `${POD}/web`);
   await at.call('GET', `${POD}/web`);
@@ -49,12 +50,12 @@ test('requests are counted by verb, resource and code', async () => {
 
 test('a watch counts as long-running until it ends, and is not in the durations', async () => {
   const client = new AbortController();
-  const ended = at.backend.watchEnded();
+  const watch = vi.spyOn(at.backend, 'watch');
   const response = await at.open('GET', `${POD}?watch=true`, { signal: client.signal });
   expect(await samples('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 1']);
   response.on('error', () => undefined);
   client.abort();
-  await ended;
+  await watch.mock.results[0]?.value;
   expect(await samples('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 0']);
   expect(await samples('apiserver_request_total')).toEqual(['WATCH  v1 pods  namespace 200: 1']);
   expect(await samples('apiserver_request_duration_seconds')).toEqual([]);

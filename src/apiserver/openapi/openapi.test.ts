@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fixtureKinds, startTestServer, type TestServer } from '../server-fixture.ts';
+import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
 import { openApiDocument } from './openapi.ts';
 import { swaggerDocument } from './swagger.ts';
 
 const descriptions = JSON.parse(readFileSync(new URL('../../api/generated/docs.json', import.meta.url), 'utf8'));
-const core = fixtureKinds.filter((kind) => kind.group === '');
+const core = fewKinds.filter((kind) => kind.group === '');
 const document = openApiDocument(core, descriptions, '0.0.0');
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into documents
@@ -132,7 +132,7 @@ test('the Swagger document has the same schemas, without keywords that Swagger d
 describe('OpenAPI over HTTP', () => {
   let at: TestServer;
   beforeAll(async () => {
-    at = await startTestServer();
+    at = await startTestServer({ kinds: fewKinds });
   });
   afterAll(() => at[Symbol.asyncDispose]());
 

@@ -65,15 +65,16 @@ export interface Started {
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
   const store = options.store ?? createMemoryStore();
   const timers = manualTimers();
+  const { serviceCidr = SERVICE_CIDR } = options;
   const registry = await createRegistry({
     store,
     kinds,
     timers,
     log: strictLog,
-    serviceCidr: SERVICE_CIDR,
     ...options,
+    serviceCidr,
   });
-  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  await bootstrap(registry, { serviceCidr, apiServerPort: 6443 });
   await registry.create(SERVICE_ACCOUNTS, 'default', object('ServiceAccount', 'default')).catch(() => {});
   return { registry, store, timers };
 }

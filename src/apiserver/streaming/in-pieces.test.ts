@@ -50,7 +50,8 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
   await using runtime = await startRuntime();
   const nodes = { ...noNodes, portForward: async () => ({ url: runtime.url }) };
   await using server = await startTestServer({ nodes });
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' } };
+  const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
   await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
   const { caCertificate: ca, admin } = server.pki;
   const upgradeRequest = request({

@@ -17,8 +17,8 @@ beforeEach(async () => {
   const url = `http://127.0.0.1:${(runtime.address() as AddressInfo).port}/exec/token`;
   const nodes = { ...noNodes, exec: async () => ({ url }), execTurn: async () => () => undefined };
   server = await startTestServer({ nodes });
-  const spec = { nodeName: 'n', containers: [{ name: 'app' }] };
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec };
+  const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
   await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
 });
 

@@ -5,7 +5,8 @@ import { request } from 'node:https';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import type { KubeObject } from '../../machinery/meta.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
 import { internalError } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
@@ -20,9 +21,15 @@ let runtime: RuntimeFixture;
 let server: TestServer;
 let nodeCalls: unknown[];
 let nodes: typeof noNodes;
+/** The UID of the Pod `p`. */
+let uid: string;
 
-const pod = (name: string, spec: object): KubeObject =>
-  ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: `uid-of-${name}` }, spec }) as KubeObject;
+/** Creates a Pod; returns its UID. */
+const createPod = async (name: string, spec: Pod['spec']): Promise<string> => {
+  const metadata = { name, namespace: 'default' };
+  const { metadata: stored } = await server.backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  return stored.uid ?? '';
+};
 
 beforeEach(async () => {
   runtime = await startRuntime();
@@ -41,11 +48,10 @@ beforeEach(async () => {
     portForward: endpoint('portForward'),
   };
   server = await startTestServer({ nodes });
-  const ref = { group: '', version: 'v1', resource: 'pods' };
-  const app = { name: 'app', tty: true };
-  await server.backend.create(ref, 'default', pod('p', { nodeName: 'n', containers: [app] }));
-  await server.backend.create(ref, 'default', pod('unbound', { containers: [app] }));
-  await server.backend.create(ref, 'default', pod('two', { nodeName: 'n', containers: [app, { name: 'side' }] }));
+  const app = { name: 'app', image: 'x', tty: true };
+  uid = await createPod('p', { nodeName: 'n', containers: [app] });
+  await createPod('unbound', { containers: [app] });
+  await createPod('two', { nodeName: 'n', containers: [app, { name: 'side', image: 'x' }] });
 });
 
 afterEach(async () => {
@@ -180,7 +186,7 @@ describe('exec over WebSocket', () => {
     expect(nodeCalls).toEqual([
       [
         'exec',
-        { namespace: 'default', name: 'p', uid: 'uid-of-p' },
+        { namespace: 'default', name: 'p', uid },
         'app',
         { command: ['cat'], stdin: true, stdout: true, stderr: true, tty: false },
       ],
@@ -562,7 +568,7 @@ describe('port-forward', () => {
   test('port-forward over SPDY uses the protocol that the runtime chose', async () => {
     const { headers } = await connected(FORWARD, ['portforward.k8s.io']);
     expect(headers['x-stream-protocol-version']).toBe('portforward.k8s.io');
-    expect(nodeCalls).toEqual([['portForward', { namespace: 'default', name: 'p', uid: 'uid-of-p' }, []]]);
+    expect(nodeCalls).toEqual([['portForward', { namespace: 'default', name: 'p', uid }, []]]);
   });
 
   test('port-forward can tunnel SPDY through WebSocket messages', async () => {
@@ -736,9 +742,11 @@ test('attach uses the terminal of the container, regardless of the request', asy
 });
 
 test('exec and attach accept the name of a defer container', async () => {
-  const ref = { group: '', version: 'v1', resource: 'pods' };
-  const spec = { nodeName: 'n', containers: [{ name: 'app' }], deferContainers: [{ name: 'cleanup', tty: true }] };
-  await server.backend.create(ref, 'default', pod('ending', spec));
+  await createPod('ending', {
+    nodeName: 'n',
+    containers: [{ name: 'app', image: 'x' }],
+    deferContainers: [{ name: 'cleanup', image: 'x', tty: true }],
+  });
   const of = (verb: string, query: string) =>
     `/api/v1/namespaces/default/pods/ending/${verb}?container=cleanup&${query}`;
   const clients = [await open(of('exec', 'command=ls&stdout=1')), await open(of('attach', 'stdout=1'))];

@@ -1,7 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { startNodeTaints, wantedTaints } from './node-taints.ts';
@@ -77,12 +78,12 @@ test('a node that stays not ready gets a NoExecute taint, a node under pressure 
 });
 
 test('the NoExecute taint follows after 30 s, also if the node was not ready before the start', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const timers = testTimers(NOW + 3_600_000);
   const stop = new AbortController();
   const taints = () =>
     ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ key, effect }) => `${key.split('/')[1]}:${effect}`);
-  backend.set(NODES, node([], { ready: 'False' }));
+  await backend.set(NODES, node([], { ready: 'False' }));
   await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
   await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule']));
   await new Promise(setImmediate);
@@ -91,7 +92,7 @@ test('the NoExecute taint follows after 30 s, also if the node was not ready bef
   expect(taints()).toEqual(['not-ready:NoSchedule']);
   timers.advance(1);
   await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule', 'not-ready:NoExecute']));
-  backend.set(NODES, node((backend.objects(NODES)[0] as Node).spec?.taints ?? []));
+  await backend.set(NODES, node((backend.objects(NODES)[0] as Node).spec?.taints ?? []));
   await vi.waitFor(() => expect(taints()).toEqual([]));
   stop.abort();
 });
@@ -99,27 +100,27 @@ test('the NoExecute taint follows after 30 s, also if the node was not ready bef
 test.each(['node is shutting down', '[x, node is shutting down]'])(
   'a node that shuts down gets no NoExecute taint: %s',
   async (message) => {
-    const backend = memoryBackend();
+    const backend = await registryBackend();
     const timers = testTimers(NOW + 3_600_000);
     const stop = new AbortController();
     const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
-    backend.set(NODES, node([], { ready: 'False', message }));
+    await backend.set(NODES, node([], { ready: 'False', message }));
     await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
     // Once the taint of this change has appeared, the controller has reconciled the node again.
-    backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
+    await backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
     stop.abort();
   },
 );
 
 test('the 30 s restart when the machine wakes from a suspension', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const timers = testTimers(NOW);
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
-  backend.set(NODES, node([], { ready: 'False' }));
+  await backend.set(NODES, node([], { ready: 'False' }));
   await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await new Promise(setImmediate);

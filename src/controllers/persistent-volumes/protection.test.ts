@@ -1,16 +1,17 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
-import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import type { Binding, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { startPersistentVolumes } from './persistent-volumes.ts';
 import { createClaimProtection } from './protection.ts';
 
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let stop: AbortController;
-beforeEach(() => {
-  backend = memoryBackend();
+beforeEach(async () => {
+  backend = await registryBackend();
   stop = new AbortController();
 });
 afterEach(() => stop.abort());
@@ -19,21 +20,26 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 const claim = (index: number): PersistentVolumeClaim => ({
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
-  metadata: {
-    name: `c${index}`,
-    namespace: 'a',
-    uid: `c${index}`,
-    finalizers: [CLAIM_PROTECTION],
-    deletionTimestamp: '2026-01-31T00:00:00Z',
-  },
+  metadata: { name: `c${index}`, namespace: 'a' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 });
+/** A deleted claim, which its finalizer protects. */
+const createTerminating = async (index: number): Promise<void> => {
+  await backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
+  await backend.remove(PERSISTENT_VOLUME_CLAIMS, 'a', `c${index}`);
+};
+const bind = async (name: string): Promise<void> => {
+  const target = { apiVersion: 'v1', kind: 'Node', name: 'n' };
+  const binding: Binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target };
+  await backend.create(PODS, 'a', binding, { name, subresource: 'binding' });
+};
 const pod = (name: string, claims: readonly number[], nodeName?: string): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name, namespace: 'a', uid: name },
+  metadata: { name, namespace: 'a' },
   spec: {
     nodeName,
-    containers: [],
+    containers: [{ name: 'app', image: 'x' }],
     volumes: claims.map((index) => ({ name: `v${index}`, persistentVolumeClaim: { claimName: `c${index}` } })),
   },
 });
@@ -46,10 +52,10 @@ const client = () => inProcessClient(backend);
 
 it('releases claims once no Pod on a node uses them, without a list of Pods for each claim', async () => {
   const count = 200;
-  for (const index of numbers(count)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
-  backend.set(PODS, pod('first', numbers(count / 2), 'n'));
-  backend.set(PODS, pod('second', [0, 1], 'n'));
-  backend.set(PODS, pod('waits', numbers(count)));
+  for (const index of numbers(count)) await createTerminating(index);
+  await backend.set(PODS, pod('first', numbers(count / 2), 'n'));
+  await backend.set(PODS, pod('second', [0, 1], 'n'));
+  await backend.set(PODS, pod('waits', numbers(count)));
   void startPersistentVolumes({
     client: client(),
     timers: testTimers(),
@@ -63,15 +69,21 @@ it('releases claims once no Pod on a node uses them, without a list of Pods for 
       removeUnused: async () => {},
     },
   });
-  await vi.waitFor(() => expect(held()).toEqual(numbers(count / 2).map((index) => `c${index}`)));
-  backend.remove(PODS, 'a', 'first');
+  await vi.waitFor(() =>
+    expect(held()).toEqual(
+      numbers(count / 2)
+        .map((index) => `c${index}`)
+        .sort(),
+    ),
+  );
+  await backend.remove(PODS, 'a', 'first');
   await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
   // The Pod `waits` is bound while its claims are terminating.
-  backend.set(PODS, pod('waits', numbers(count), 'n'));
-  backend.remove(PODS, 'a', 'second');
-  backend.set(PERSISTENT_VOLUME_CLAIMS, claim(count));
+  await bind('waits');
+  await backend.remove(PODS, 'a', 'second');
+  await createTerminating(count);
   await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
-  backend.remove(PODS, 'a', 'waits');
+  await backend.remove(PODS, 'a', 'waits');
   await vi.waitFor(() => expect(held()).toEqual([]));
   expect(backend.calls.filter((call) => call.startsWith('list pods')).length).toBeLessThan(count / 4);
 });
@@ -83,15 +95,15 @@ it('keeps a claim of a Pod that the informer has not seen, or not seen bound', a
     client().resource<Pod>(PODS),
     (_, name) => known.get(name),
   );
-  for (const index of numbers(4)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
+  for (const index of numbers(4)) await createTerminating(index);
   const see = (each: Pod): void => {
     known.set(each.metadata.name, each);
     protection.put(each);
   };
-  backend.set(PODS, pod('unseen', [0], 'n'));
-  see(backend.set(PODS, pod('was bound', [1])) as Pod);
-  backend.set(PODS, pod('was bound', [1], 'n'));
-  see(backend.set(PODS, pod('seen', [2], 'n')) as Pod);
+  await backend.set(PODS, pod('unseen', [0], 'n'));
+  see(await backend.set(PODS, pod('was-bound', [1])));
+  await bind('was-bound');
+  see(await backend.set(PODS, pod('seen', [2], 'n')));
   await Promise.all(
     (backend.objects(PERSISTENT_VOLUME_CLAIMS) as PersistentVolumeClaim[]).map((each) => protection.release(each)),
   );

@@ -3,7 +3,8 @@ import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
@@ -11,15 +12,19 @@ import { type RecordLimits, startRecordLimits } from './record-limits.ts';
 
 const HOUR = 60 * 60 * 1000;
 const MINUTE = 60 * 1000;
+const RECORD = { apiVersion: 'lifepod.io/v1', kind: 'PodRecord' };
 const stops: AbortController[] = [];
 afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort();
 });
 
-function setUp(limits: Partial<RecordLimits> = {}) {
-  const backend = memoryBackend();
-  const timers = testTimers();
-  const start = timers.now();
+/** Objects are created 100 hours before start() starts the controller. */
+async function setUp(limits: Partial<RecordLimits> = {}) {
+  const begin = Date.UTC(2026, 0, 31);
+  const timers = testTimers(begin - 100 * HOUR);
+  const backend = await registryBackend({ timers });
+  /** The UIDs of Pods by name. */
+  const uids = new Map<string, string>();
   const pending = new Set<() => void>();
   const counted: typeof timers = {
     ...timers,
@@ -43,71 +48,72 @@ function setUp(limits: Partial<RecordLimits> = {}) {
   return {
     backend,
     timers,
-    start: () =>
-      startRecordLimits({
+    async start(): Promise<void> {
+      timers.advance(begin - timers.now());
+      await startRecordLimits({
         client,
         timers: counted,
         log: silentLog,
         signal: stop.signal,
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
-      }),
-    /** Stores a part whose last step is `at` milliseconds from the start of the test. */
-    record(uid: string, part: number, at: number, characters = 10): void {
-      const step = { key: 'k', type: 'T', at: formatMicroTime(start + at), message: 'x'.repeat(characters) };
-      backend.set(POD_RECORDS, {
-        apiVersion: 'lifepod.io/v1',
-        kind: 'PodRecord',
-        metadata: { name: recordName(uid, part), namespace: 'a' },
-        podName: `pod-${uid}`,
-        podUID: uid,
-        transitions: [step],
-      } as PodRecord);
+      });
     },
-    pod: (uid: string, annotations = {}): void => {
-      backend.set(PODS, {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: `pod-${uid}`, namespace: 'a', uid, annotations },
-      } as Pod);
+    /** Stores a part of the record of a Pod, living or gone, whose last step is `at` milliseconds from the start. */
+    async record(podName: string, part: number, at: number, characters = 10): Promise<void> {
+      const step = { key: 'k', type: 'T', at: formatMicroTime(begin + at), message: 'x'.repeat(characters) };
+      const podUID = uids.get(podName) ?? podName;
+      const metadata = { name: recordName(podUID, part), namespace: 'a' };
+      const record: PodRecord = { ...RECORD, metadata, podName, podUID, transitions: [step] };
+      await backend.set(POD_RECORDS, record);
     },
-    left: (): string[] => backend.objects(POD_RECORDS).map(({ metadata }) => metadata.name),
+    async pod(name: string, annotations = {}): Promise<void> {
+      const metadata = { name, namespace: 'a', annotations };
+      const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
+      const { metadata: stored } = await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+      uids.set(name, stored.uid ?? '');
+    },
+    /** The stored parts, as `podName.part`. */
+    left: (): string[] =>
+      (backend.objects(POD_RECORDS) as PodRecord[])
+        .map(({ metadata, podName, podUID }) => `${podName}${metadata.name.slice(podUID.length)}`)
+        .sort(),
     stop: () => stop.abort(),
     pendingTimers: () => pending.size,
     settled: async (): Promise<void> => {
-      for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+      for (let i = 0; i < 100; i++) await new Promise(setImmediate);
     },
   };
 }
 
 test('all parts of a record are deleted when its last step is too old, except those of a living Pod', async () => {
-  const { start, record, pod, left, timers, settled } = setUp();
-  pod('living');
-  pod('mirror', { [MIRROR_ANNOTATION]: 'static' });
-  record('living', 0, -100 * HOUR);
-  record('static', 0, -100 * HOUR);
-  record('old', 0, -30 * HOUR);
-  record('recent', 0, -30 * HOUR);
-  record('recent', 1, -HOUR);
+  const { start, record, pod, left, timers, settled } = await setUp();
+  await pod('living');
+  await pod('mirror', { [MIRROR_ANNOTATION]: 'static' });
+  await record('living', 0, -100 * HOUR);
+  await record('static', 0, -100 * HOUR);
+  await record('old', 0, -30 * HOUR);
+  await record('recent', 0, -30 * HOUR);
+  await record('recent', 1, -HOUR);
   await start();
-  expect(left()).toEqual(['living.0', 'static.0', 'recent.0', 'recent.1']);
+  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1', 'static.0']);
   timers.advance(22 * HOUR);
   await settled();
-  expect(left()).toEqual(['living.0', 'static.0', 'recent.0', 'recent.1']);
+  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1', 'static.0']);
   timers.advance(HOUR + MINUTE);
   await settled();
   expect(left()).toEqual(['living.0', 'static.0']);
 });
 
 test('a record can only expire once its Pod is gone', async () => {
-  const { start, record, pod, left, timers, settled, backend } = setUp({ ageMillis: HOUR });
-  pod('u');
-  record('u', 0, 0);
+  const { start, record, pod, left, timers, settled, backend } = await setUp({ ageMillis: HOUR });
+  await pod('u');
+  await record('u', 0, 0);
   await start();
   timers.advance(10 * HOUR);
   await settled();
   expect(left()).toEqual(['u.0']);
-  record('u', 0, 10 * HOUR);
-  backend.remove(PODS, 'a', 'pod-u');
+  await record('u', 0, 10 * HOUR);
+  await backend.remove(PODS, 'a', 'u');
   timers.advance(HOUR - 1);
   await settled();
   expect(left()).toEqual(['u.0']);
@@ -117,27 +123,27 @@ test('a record can only expire once its Pod is gone', async () => {
 });
 
 test('records that are too large: the oldest of gone Pods are deleted first, then old parts of living Pods, never the newest', async () => {
-  const { start, record, pod, left, timers, settled } = setUp({ bytes: 100_000 });
-  pod('living');
-  for (let part = 0; part < 4; part++) record('living', part, -50 * HOUR + part, 15_000);
-  for (const [index, uid] of ['c', 'a', 'b'].entries()) record(uid, 0, -10 * HOUR + index, 10_000);
+  const { start, record, pod, left, timers, settled } = await setUp({ bytes: 100_000 });
+  await pod('living');
+  for (let part = 0; part < 4; part++) await record('living', part, -50 * HOUR + part, 15_000);
+  for (const [index, uid] of ['c', 'a', 'b'].entries()) await record(uid, 0, -10 * HOUR + index, 10_000);
   await start();
   expect(left()).toHaveLength(7);
-  record('d', 0, 0, 10_000);
+  await record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
   // Less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
-  expect(left()).toEqual(['living.0', 'living.1', 'living.2', 'living.3', 'b.0', 'd.0']);
-  record('living', 4, 1, 60_000);
+  expect(left()).toEqual(['b.0', 'd.0', 'living.0', 'living.1', 'living.2', 'living.3']);
+  await record('living', 4, 1, 60_000);
   timers.advance(0);
   await settled();
   expect(left()).toEqual(['living.3', 'living.4']);
 });
 
 test('the newest part of a living Pod is kept even if it alone is too large', async () => {
-  const { start, record, pod, left, timers, settled } = setUp({ bytes: 1000 });
-  pod('living');
-  record('living', 0, 0, 5000);
+  const { start, record, pod, left, timers, settled } = await setUp({ bytes: 1000 });
+  await pod('living');
+  await record('living', 0, 0, 5000);
   await start();
   timers.advance(MINUTE);
   await settled();
@@ -145,8 +151,8 @@ test('the newest part of a living Pod is kept even if it alone is too large', as
 });
 
 test('a failed deletion is retried a minute later', async () => {
-  const { start, record, left, timers, settled, backend } = setUp();
-  record('old', 0, -30 * HOUR);
+  const { start, record, left, timers, settled, backend } = await setUp();
+  await record('old', 0, -30 * HOUR);
   backend.failNext('delete podrecords', serviceUnavailable('not now'));
   await start();
   expect(left()).toEqual(['old.0']);
@@ -156,10 +162,10 @@ test('a failed deletion is retried a minute later', async () => {
 });
 
 test('a stopped controller leaves no timer, which would keep the process alive', async () => {
-  const { start, record, pod, stop, pendingTimers } = setUp();
-  pod('living');
-  record('living', 0, -HOUR);
-  record('recent', 0, -HOUR);
+  const { start, record, pod, stop, pendingTimers } = await setUp();
+  await pod('living');
+  await record('living', 0, -HOUR);
+  await record('recent', 0, -HOUR);
   await start();
   expect(pendingTimers()).toBe(1);
   stop();

@@ -16,10 +16,10 @@ import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { onAbort } from '../../platform/on-abort.ts';
-import type { Log, Timer } from '../../platform/platform.ts';
+import type { Log } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { byAge, excessParts, type Part } from './parts.ts';
+import { createSweeper } from './sweeper.ts';
 
 export interface RecordLimits {
   ageMillis: number;
@@ -36,17 +36,17 @@ const PAGE_SIZE = 500;
 export async function startRecordLimits(options: ControllerOptions & { limits: RecordLimits }): Promise<void> {
   const { client, timers, log, signal, limits } = options;
   const records = client.resource<PodRecord>(POD_RECORDS);
+  const sweeper = createSweeper(options, enforceLimits);
+  /** The UIDs of the Pods that exist. */
   const living = new Set<string>();
   let bytes = 0;
-  let timer: { at: Millis; timer: Timer } | undefined;
-  let sweeping = false;
-  /** Another sweep was requested while one was running. */
-  let again = false;
-  let ready = false;
 
   const count = (change: number): void => {
     bytes += change;
-    if (bytes > limits.bytes) arm(timers.now());
+    if (bytes > limits.bytes) sweeper.request(timers.now());
+  };
+  const sweepWhenExpired = (part: Part): void => {
+    if (!living.has(part.podUid)) sweeper.request(part.lastAt + limits.ageMillis);
   };
   const parts = createInformer<PodRecord, Part>(
     records,
@@ -54,63 +54,47 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     {
       added: (part) => {
         count(part.bytes);
-        if (!living.has(part.podUid)) arm(part.lastAt + limits.ageMillis);
+        sweepWhenExpired(part);
       },
       updated: (part, old) => {
         count(part.bytes - old.bytes);
-        if (!living.has(part.podUid)) arm(part.lastAt + limits.ageMillis);
+        sweepWhenExpired(part);
       },
       deleted: (part) => count(-part.bytes),
     },
     partOf,
   );
-  // The record of a static Pod has the UID of the static Pod, not of its mirror Pod.
-  const uidOf = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
   const pods = createInformer<Pod>(
     client.resource<Pod>(PODS),
     { log, timers, signal },
     {
-      added: (pod) => void living.add(uidOf(pod)),
-      updated: (pod) => void living.add(uidOf(pod)),
+      added: (pod) => void living.add(recordedUid(pod)),
+      updated: (pod) => void living.add(recordedUid(pod)),
       deleted: (pod) => {
-        living.delete(uidOf(pod));
-        arm(timers.now() + limits.ageMillis);
+        living.delete(recordedUid(pod));
+        sweeper.request(timers.now() + limits.ageMillis);
       },
     },
   );
 
-  function arm(at: Millis): void {
-    if (signal.aborted || (timer !== undefined && timer.at <= at)) return;
-    timer?.timer.cancel();
-    timer = { at, timer: timers.at(at, () => void sweep()) };
-  }
-
   const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
   const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
 
-  async function sweep(): Promise<void> {
-    timer?.timer.cancel();
-    timer = undefined;
-    again ||= sweeping;
-    if (!ready || sweeping) return;
-    sweeping = true;
-    try {
-      const now = timers.now();
-      const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
-      const failed = !(await removeAll(expired)) || (bytes > limits.bytes && !(await removeAll(excess())));
-      if (failed || nextAt !== undefined) arm(Math.max(failed ? now : (nextAt ?? now), now + SWEEP_MILLIS));
-    } finally {
-      sweeping = false;
-    }
-    if (again) arm(timers.now());
-    again = false;
+  /** Deletes expired records, then those in excess of the size. Resolves to the time of the next sweep. */
+  async function enforceLimits(): Promise<Millis | undefined> {
+    const now = timers.now();
+    const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
+    const isDone = (await removeAll(expired)) && (bytes <= limits.bytes || (await removeAll(excess())));
+    if (isDone && nextAt === undefined) return undefined;
+    return Math.max(isDone ? (nextAt ?? now) : now, now + SWEEP_MILLIS);
   }
 
-  onAbort(signal, () => timer?.timer.cancel());
   await Promise.all([parts.synced, pods.synced]);
-  ready = true;
-  await sweep();
+  await sweeper.start();
 }
+
+/** The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
+const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
 
 /** Returns false if a deletion failed and must be retried. Stops without an error when the signal aborts. */
 async function deleteParts(

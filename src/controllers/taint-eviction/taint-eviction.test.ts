@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { startTaintEviction } from './taint-eviction.ts';
@@ -13,23 +14,22 @@ const node = (...effects: string[]): Node => ({
   spec: { taints: effects.map((effect) => ({ key: 'maintenance', effect })) },
 });
 const tolerating = (tolerationSeconds?: number): Toleration[] => [
-  { key: 'maintenance', operator: 'Exists', ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }) },
+  { key: 'maintenance', operator: 'Exists', effect: 'NoExecute', tolerationSeconds },
 ];
 const pod = (name: string, tolerations: Toleration[] = [], more: Partial<Pod> = {}): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  spec: { nodeName: 'n', containers: [], tolerations },
+  spec: { nodeName: 'n', containers: [{ name: 'app', image: 'x' }], tolerations },
   ...more,
-  // The finalizer keeps a deleted Pod in the backend, with its deletionTimestamp.
-  metadata: { name, namespace: 'a', finalizers: ['it ends gracefully'], ...more.metadata },
+  metadata: { name, namespace: 'a', ...more.metadata },
 });
 
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let timers: ReturnType<typeof testTimers>;
 let stop: AbortController;
-beforeEach(() => {
-  backend = memoryBackend();
+beforeEach(async () => {
   timers = testTimers();
+  backend = await registryBackend({ timers });
   stop = new AbortController();
 });
 afterEach(() => stop.abort());
@@ -40,7 +40,7 @@ const start = async (): Promise<void> => {
 };
 const settled = async (): Promise<void> => {
   timers.advance(0);
-  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+  for (let i = 0; i < 100; i++) await new Promise(setImmediate);
 };
 const deleted = (): string[] =>
   (backend.objects(PODS) as Pod[])
@@ -54,15 +54,15 @@ test('deletes Pods that do not tolerate the taint, at once or after tolerationSe
     pod('patient', tolerating(60)),
     pod('tolerant', tolerating()),
     pod('over', [], { status: { phase: 'Succeeded' } }),
-    pod('elsewhere', [], { spec: { nodeName: 'm', containers: [] } }),
+    pod('elsewhere', [], { spec: { nodeName: 'm', containers: [{ name: 'app', image: 'x' }] } }),
   ])
-    backend.set(PODS, each);
-  backend.set(NODES, node('NoSchedule'));
+    await backend.set(PODS, each);
+  await backend.set(NODES, node('NoSchedule'));
   await start();
   await settled();
   expect(deleted()).toEqual([]);
 
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(NODES, node('NoExecute'));
   await settled();
   expect(deleted()).toEqual(['plain']);
   const { status } = (backend.objects(PODS) as Pod[]).find(({ metadata }) => metadata.name === 'plain') as Pod;
@@ -76,35 +76,35 @@ test('deletes Pods that do not tolerate the taint, at once or after tolerationSe
     },
   ]);
   timers.advance(59_999);
-  backend.set(PODS, pod('patient', tolerating(60), { status: { phase: 'Running' } }));
+  await backend.setStatus(PODS, 'a', 'patient', { phase: 'Running' });
   await settled();
   expect(deleted()).toEqual(['plain']);
   timers.advance(1);
   await settled();
-  expect(deleted()).toEqual(['plain', 'patient']);
+  expect(deleted()).toEqual(['patient', 'plain']);
   await vi.waitFor(() =>
-    expect(events()).toEqual(['Marking for deletion Pod a/plain', 'Marking for deletion Pod a/patient']),
+    expect(events()).toEqual(['Marking for deletion Pod a/patient', 'Marking for deletion Pod a/plain']),
   );
 });
 
 test('deletes a completed Pod whose defer containers are running', async () => {
   const termination = { reason: 'Completed', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
-  backend.set(PODS, pod('exits', [], { status: { phase: 'Terminating', termination } }));
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(PODS, pod('exits', [], { status: { phase: 'Terminating', termination } }));
+  await backend.set(NODES, node('NoExecute'));
   await start();
   await settled();
   expect(deleted()).toEqual(['exits']);
 });
 
 test('removing the taint in time cancels the deletion; the next taint restarts the time', async () => {
-  backend.set(PODS, pod('patient', tolerating(60)));
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(PODS, pod('patient', tolerating(60)));
+  await backend.set(NODES, node('NoExecute'));
   await start();
   timers.advance(59_000);
-  backend.set(NODES, node());
+  await backend.set(NODES, node());
   await settled();
   timers.advance(59_000);
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(NODES, node('NoExecute'));
   timers.advance(59_000);
   await settled();
   expect(deleted()).toEqual([]);
@@ -114,26 +114,30 @@ test('removing the taint in time cancels the deletion; the next taint restarts t
   expect(deleted()).toEqual(['patient']);
 });
 
+const NOT_READY = 'node.kubernetes.io/not-ready';
 test('a not-ready taint from before the start evicts no Pod, a later one does', async () => {
   const notReady = (timeAdded: string): Node => ({
     ...node(),
-    spec: { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute', timeAdded }] },
+    spec: { taints: [{ key: NOT_READY, effect: 'NoExecute', timeAdded }] },
   });
-  backend.set(PODS, pod('plain'));
-  backend.set(NODES, notReady('2026-01-30T23:59:00Z'));
+  await backend.set(
+    PODS,
+    pod('plain', [{ key: NOT_READY, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 0 }]),
+  );
+  await backend.set(NODES, notReady('2026-01-30T23:59:00Z'));
   await start();
   await settled();
   expect(deleted()).toEqual([]);
-  backend.set(NODES, notReady('2026-01-31T00:00:30Z'));
+  await backend.set(NODES, notReady('2026-01-31T00:00:30Z'));
   await settled();
   expect(deleted()).toEqual(['plain']);
 });
 
 test('a failed deletion is retried; mirror Pods are not deleted', async () => {
   const mirror = { metadata: { name: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'x' } } };
-  backend.set(PODS, pod('plain'));
-  backend.set(PODS, pod('mirror', [], mirror));
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(PODS, pod('plain'));
+  await backend.set(PODS, pod('mirror', [], mirror));
+  await backend.set(NODES, node('NoExecute'));
   backend.failNext('delete pods', serviceUnavailable('not now'));
   await start();
   await settled();
@@ -144,12 +148,12 @@ test('a failed deletion is retried; mirror Pods are not deleted', async () => {
 });
 
 test('a time that ended during a suspension of the machine is extended by a minute after the wake-up', async () => {
-  backend.set(PODS, pod('patient', tolerating(300)));
-  backend.set(NODES, node('NoExecute'));
+  await backend.set(PODS, pod('patient', tolerating(300)));
+  await backend.set(NODES, node('NoExecute'));
   await start();
   await settled();
   timers.advance(3_600_000);
-  backend.set(PODS, pod('patient', tolerating(300), { status: { phase: 'Running' } }));
+  await backend.setStatus(PODS, 'a', 'patient', { phase: 'Running' });
   await settled();
   timers.advance(59_999);
   await settled();

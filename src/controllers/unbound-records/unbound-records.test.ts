@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest';
-import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import type { Pod, PodRecord, PodStatus } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
 test('writes a record for a Pod that is deleted before it has a node, and for no other', async () => {
-  const backend = memoryBackend();
-  const timers = testTimers(Date.UTC(2026, 0, 31, 0, 1));
+  const timers = testTimers();
+  const backend = await registryBackend({ timers });
   const { signal } = new AbortController();
-  const pod = (name: string, more: Partial<Pod>): void => {
-    const metadata = { name, namespace: 'a', uid: `uid-${name}`, creationTimestamp: '2026-01-31T00:00:00Z' };
-    backend.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, ...more } as Pod);
+  const create = (name: string, nodeName?: string, status?: PodStatus): Promise<Pod> => {
+    const spec = { nodeName, containers: [{ name: 'app', image: 'x' }] };
+    return backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' }, spec, status });
   };
   const conditions = [
     {
@@ -24,13 +25,14 @@ test('writes a record for a Pod that is deleted before it has a node, and for no
       lastTransitionTime: '2026-01-31T00:00:01Z',
     },
   ];
-  pod('waiting', { status: { conditions } });
-  pod('bound', { spec: { nodeName: 'n', containers: [] } });
-  pod('new', {});
+  await create('waiting', undefined, { conditions });
+  await create('bound', 'n');
+  const created = await create('new');
+  timers.advance(60_000);
   backend.failNext('create podrecords', serviceUnavailable('not now'));
   await startUnboundRecords({ client: inProcessClient(backend), timers, log: silentLog, signal });
   while (!backend.calls.includes('watch pods /')) await new Promise(setImmediate);
-  for (const name of ['waiting', 'bound', 'new']) backend.remove(PODS, 'a', name);
+  for (const name of ['waiting', 'bound', 'new']) await backend.remove(PODS, 'a', name);
   const records = (): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
   while (records().length < 2) {
     await new Promise(setImmediate);
@@ -38,11 +40,11 @@ test('writes a record for a Pod that is deleted before it has a node, and for no
   }
 
   const gone = { key: 'Gone', at: '2026-01-31T00:01:00.000000Z', type: 'Gone' };
-  const created = { key: 'Created', at: '2026-01-31T00:00:00.000000Z', type: 'Created' };
-  expect(Object.fromEntries(records().map(({ metadata, transitions }) => [metadata.name, transitions]))).toEqual({
-    'uid-new.0': [created, gone],
-    'uid-waiting.0': [
-      created,
+  const first = { key: 'Created', at: '2026-01-31T00:00:00.000000Z', type: 'Created' };
+  expect(Object.fromEntries(records().map(({ podName, transitions }) => [podName, transitions]))).toEqual({
+    new: [first, gone],
+    waiting: [
+      first,
       {
         key: 'NotScheduled',
         at: '2026-01-31T00:00:01.000000Z',
@@ -53,5 +55,9 @@ test('writes a record for a Pod that is deleted before it has a node, and for no
       gone,
     ],
   });
-  expect(records()[0]).toMatchObject({ podName: 'new', podUID: 'uid-new', metadata: { namespace: 'a' } });
+  const { uid } = created.metadata;
+  expect(records().find(({ podName }) => podName === 'new')).toMatchObject({
+    metadata: { name: `${uid}.0`, namespace: 'a' },
+    podUID: uid,
+  });
 });

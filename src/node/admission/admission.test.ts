@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createAdmission } from './admission.ts';
+
+const backend = await registryBackend();
 
 const podNamed = (name: string, cpu: string, spec: Partial<PodSpec> = {}): Pod => {
   const pod = defaulted(podOf({ containers: [containerOf('app', { resources: { requests: { cpu } } })], ...spec }));
@@ -24,7 +27,7 @@ function setUp() {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    ...{ client: inProcessClient(memoryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
+    ...{ client: inProcessClient(backend), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
     ...{ timers, log: silentLog, signal: new AbortController().signal },
     pods: () => running.values(),
     isStatic: () => false,
@@ -55,7 +58,7 @@ function setUp() {
   return { admission, timers, calls, failures, statuses, running, clear };
 }
 
-test('retries writing a refusal until the API accepts it, and reports it once', async () => {
+test('admission retries writing a refusal until the API accepts it, and reports it once', async () => {
   const { admission, timers, calls, failures, statuses } = setUp();
   const pod = podNamed('large', '3');
   failures.push(new Error('not now'), new Error('nor now'));
@@ -71,7 +74,7 @@ test('retries writing a refusal until the API accepts it, and reports it once', 
   expect(calls).toEqual(['refuse large OutOfcpu']);
 });
 
-test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
+test('admission starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
   const { admission, calls, running } = setUp();
   const pod = podNamed('large', '3');
   admission.admit(pod);
@@ -81,7 +84,7 @@ test('starts a worker for a refused Pod that is deleted, and checks a new Pod of
   expect(calls).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
 });
 
-test('starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
+test('admission starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
   const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   calls.length = 0;
@@ -96,7 +99,7 @@ test('starts a critical Pod when its victims have been cleared, and reserves the
   expect(calls.slice(3)).toEqual(['begin critical']);
 });
 
-test('waits for Pods that are already ending before it preempts others', () => {
+test('admission waits for Pods that are already ending before it preempts others', () => {
   const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   admission.admit(critical('first', '1'));
@@ -108,7 +111,7 @@ test('waits for Pods that are already ending before it preempts others', () => {
   expect(calls.slice(1).sort()).toEqual(['begin first', 'begin second']);
 });
 
-test('starts the worker of a waiting critical Pod that is deleted without waiting for room', () => {
+test('admission starts the worker of a waiting critical Pod that is deleted, without waiting for room', () => {
   const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   const pod = critical('critical', '1');

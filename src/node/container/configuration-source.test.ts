@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Service } from '../../api/generated/types.ts';
-import { memoryBackend } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createEnvironmentSource, type PodEnvironmentOptions } from './configuration-source.ts';
 
 const { signal } = new AbortController();
+const backend = await registryBackend();
 
 const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvironmentOptions, 'isStatic'> => ({
-  client: inProcessClient(memoryBackend()),
+  client: inProcessClient(backend),
   ...{ nodeName: 'n', hostIps: [], allocatable: {}, memoryCapacityBytes: 1, clusterDns: [], clusterDomain: 'c' },
   ...{ resolvConf: '/dev/null', logsRoot: '/l', seccompRoot: '/s', services },
   ...{ podIps: () => [], podDirectory: () => '/p', volumePath: () => '/v' },

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
@@ -17,7 +18,7 @@ const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
 const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
 const { signal } = new AbortController();
 let root: string;
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let timers: ReturnType<typeof testTimers>;
 let kept: KeptReferences;
 
@@ -30,15 +31,20 @@ const keptOf = (isStatic = false): KeptReferences =>
   });
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-kept-'));
-  backend = memoryBackend();
+  backend = await registryBackend();
   timers = testTimers();
   kept = keptOf();
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-const write = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string, string>): void => {
-  const object = { apiVersion: 'v1', kind, metadata: { name, namespace: 'default' }, data };
-  backend.set(kind === 'Secret' ? SECRETS : CONFIG_MAPS, object as KubeObject);
+const write = async (
+  kind: 'ConfigMap' | 'Secret',
+  name: string,
+  data: Record<string, string>,
+  type?: string,
+): Promise<void> => {
+  const object = { apiVersion: 'v1', kind, metadata: { name, namespace: 'default' }, data, type };
+  await backend.set(kind === 'Secret' ? SECRETS : CONFIG_MAPS, object as KubeObject);
 };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -49,15 +55,16 @@ const entry = deferOf('entry', {
 const app = containerOf('app', { envFrom: [{ configMapRef: { name: 'of-the-app' } }] });
 const pod = podOf({ containers: [app], deferContainers: [entry], imagePullSecrets: [{ name: 'registry' }] });
 
-const writeAll = (): void => {
-  write('ConfigMap', 'settings', { HOST: 'db' });
-  write('ConfigMap', 'of-the-app', { COLOUR: 'green' });
-  write('Secret', 'database', { password: base64('first') });
-  write('Secret', 'registry', { '.dockerconfigjson': base64('{"auths":{"r.io":{"username":"u","password":"p"}}}') });
+const writeAll = async (): Promise<void> => {
+  await write('ConfigMap', 'settings', { HOST: 'db' });
+  await write('ConfigMap', 'of-the-app', { COLOUR: 'green' });
+  await write('Secret', 'database', { password: base64('first') });
+  const credentials = base64('{"auths":{"r.io":{"username":"u","password":"p"}}}');
+  await write('Secret', 'registry', { '.dockerconfigjson': credentials }, 'kubernetes.io/dockerconfigjson');
 };
-const removeAll = (): void => {
-  for (const name of ['settings', 'of-the-app']) backend.remove(CONFIG_MAPS, 'default', name);
-  for (const name of ['database', 'registry']) backend.remove(SECRETS, 'default', name);
+const removeAll = async (): Promise<void> => {
+  for (const name of ['settings', 'of-the-app']) await backend.remove(CONFIG_MAPS, 'default', name);
+  for (const name of ['database', 'registry']) await backend.remove(SECRETS, 'default', name);
 };
 const environment = (references = kept) =>
   createEnvironmentSource({
@@ -70,9 +77,9 @@ const passwordOf = (secret: Secret | undefined): string =>
   Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString();
 
 it('a defer container finds referenced objects that were deleted after the app container started', async () => {
-  writeAll();
+  await writeAll();
   await environment()(pod, app, signal);
-  removeAll();
+  await removeAll();
   const env = await environment()(pod, entry, signal);
   expect(env.configMap('settings')?.data).toEqual({ HOST: 'db' });
   expect(passwordOf(env.secret('database'))).toBe('first');
@@ -82,14 +89,14 @@ it('a defer container finds referenced objects that were deleted after the app c
 });
 
 it('after a reboot, reads a Secret from the API and does not find one that was deleted', async () => {
-  writeAll();
+  await writeAll();
   await environment()(pod, app, signal);
   const reboot = () => rm(join(root, 'memory', 'u1', 'kept', 'secrets'), { recursive: true });
   await reboot();
-  write('Secret', 'database', { password: base64('second') });
+  await write('Secret', 'database', { password: base64('second') });
   expect(passwordOf((await environment(keptOf())(pod, entry, signal)).secret('database'))).toBe('second');
   await reboot().catch(() => undefined);
-  removeAll();
+  await removeAll();
   const gone = await environment(keptOf())(pod, entry, signal);
   expect(gone.secret('database')).toBeUndefined();
   // Copies of ConfigMaps are on disk and survive the reboot.
@@ -97,16 +104,16 @@ it('after a reboot, reads a Secret from the API and does not find one that was d
 });
 
 it('does not use copies for an app container', async () => {
-  writeAll();
+  await writeAll();
   const own = containerOf('app', { envFrom: [{ configMapRef: { name: 'settings' } }] });
   const both = { ...pod, spec: { ...pod.spec, containers: [own] } };
   await environment()(both, own, signal);
-  removeAll();
+  await removeAll();
   expect((await environment()(both, own, signal)).configMap('settings')).toBeUndefined();
 });
 
 it('keeps only objects that defer containers refer to, readable by root alone, Secrets in memory', async () => {
-  writeAll();
+  await writeAll();
   await kept.keep(pod);
   const filesOf = async (folder: string): Promise<string[]> => {
     const files = await readdir(folder, { recursive: true });
@@ -118,14 +125,14 @@ it('keeps only objects that defer containers refer to, readable by root alone, S
 });
 
 it('updates a copy when its object changes and keeps the copy when the object is deleted', async () => {
-  writeAll();
+  await writeAll();
   await kept.keep(pod);
-  write('Secret', 'database', { password: base64('second') });
+  await write('Secret', 'database', { password: base64('second') });
   const key = fileSourceKey('secrets', 'default', 'database');
   kept.changed(key);
   const found = async () => passwordOf(await kept.find<Secret>(pod, 'secrets', 'database'));
   await vi.waitFor(async () => expect(await found()).toBe('second'));
-  backend.remove(SECRETS, 'default', 'database');
+  await backend.remove(SECRETS, 'default', 'database');
   const reads = backend.calls.length;
   kept.changed(key);
   await vi.waitFor(() => expect(backend.calls.length).toBeGreaterThan(reads));
@@ -133,7 +140,7 @@ it('updates a copy when its object changes and keeps the copy when the object is
 });
 
 it('retries an object that could not be read when the app container started', async () => {
-  writeAll();
+  await writeAll();
   backend.failNext('get configmaps default/settings', serviceUnavailable('not now'));
   await kept.keep(pod);
   timers.advance(60_000);
@@ -141,14 +148,9 @@ it('retries an object that could not be read when the app container started', as
 });
 
 it("pulls a defer container's image with a pull secret that was deleted", async () => {
-  writeAll();
-  backend.set(SECRETS, {
-    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'registry', namespace: 'default' } },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': base64('{"auths":{"r.io":{"username":"u","password":"p"}}}') },
-  } as KubeObject);
+  await writeAll();
   await kept.keep(pod);
-  removeAll();
+  await removeAll();
   const asked: unknown[] = [];
   const warnings: string[] = [];
   const pull = createPodImagePull({
@@ -166,7 +168,7 @@ it("pulls a defer container's image with a pull secret that was deleted", async 
 });
 
 it('writes nothing for a removed Pod and reads nothing for a static Pod or a Pod without defer containers', async () => {
-  writeAll();
+  await writeAll();
   const removed: string[] = [];
   const volumes = kept.guard({
     mount: async () => undefined,
@@ -190,7 +192,7 @@ it('writes nothing for a removed Pod and reads nothing for a static Pod or a Pod
 });
 
 it('finds nothing for a name that points outside the folder', async () => {
-  writeAll();
+  await writeAll();
   await kept.keep(pod);
   expect(await readFile(join(root, 'u1/kept/configmaps/settings'), 'utf8')).toContain('db');
   for (const name of ['../configmaps/settings', '..', '.', ''])

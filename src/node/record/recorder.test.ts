@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { type MemoryBackend, memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
@@ -22,19 +23,19 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
 });
 
 /** The recorder of an agent. Another one on the same backend represents a new agent after a crash. */
-function agent(backend: MemoryBackend) {
+function agent(backend: RegistryBackend) {
   const stop = new AbortController();
   const timers = testTimers();
   const recorder = createPodRecorder({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
   return { recorder, stop, timers };
 }
-const records = (backend: MemoryBackend): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
-const keys = (backend: MemoryBackend): string[] =>
+const records = (backend: RegistryBackend): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
+const keys = (backend: RegistryBackend): string[] =>
   records(backend).flatMap((each) => each.transitions.map(({ key }) => key));
-const writes = ({ calls }: MemoryBackend): string[] => calls.filter((call) => /^(create|update)/.test(call));
+const writes = ({ calls }: RegistryBackend): string[] => calls.filter((call) => /^(create|update)/.test(call));
 
 test('combines steps that are reported during a write into the next write', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one'), step('two')]);
   for (const key of ['three', 'four', 'five']) recorder.record(pod, [step(key)]);
@@ -65,7 +66,7 @@ test('combines steps that are reported during a write into the next write', asyn
 });
 
 test('writes a repeated step and a repeated result once', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder } = agent(backend);
   const turns = ['ProbePassing', 'ProbeFailing', 'ProbeFailing', 'ProbePassing'];
   recorder.record(pod, [step('x'), ...turns.map((type, at) => step(`p@${at}`, { type }))]);
@@ -81,26 +82,28 @@ test('writes a repeated step and a repeated result once', async () => {
 test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
   'a %s that fails is tried again, and nothing is lost',
   async (call) => {
-    const backend = memoryBackend();
+    const backend = await registryBackend();
     const { recorder, timers } = agent(backend);
     for (let i = 0; i < 3; i++) backend.failNext(call, serviceUnavailable('not now'));
     recorder.record(pod, [step('one')]);
     if (call.startsWith('update')) await recorder.flushed();
     recorder.record(pod, [step('two')]);
-    const flushed = recorder.flushed();
     for (let tries = 0; tries < 4; tries++) {
       recorder.record(pod, [step(`more-${tries}`)]);
       await new Promise(setImmediate);
       timers.advance(1000);
     }
-    await flushed;
+    while (keys(backend).at(-1) !== 'more-3') {
+      await new Promise(setImmediate);
+      timers.advance(1000);
+    }
     await recorder.flushed();
     expect(keys(backend)).toEqual(['one', 'two', 'more-0', 'more-1', 'more-2', 'more-3']);
   },
 );
 
 test('a new agent continues the record of the previous one', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const first = agent(backend);
   first.recorder.record(pod, [step('one'), step('p@1', { type: 'ProbePassing' })]);
   await first.recorder.flushed();
@@ -113,7 +116,7 @@ test('a new agent continues the record of the previous one', async () => {
 });
 
 test('does not repeat a write whose response was lost', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const create = backend.create;
   let lost = false;
   backend.create = async (...call) => {
@@ -126,7 +129,7 @@ test('does not repeat a write whose response was lost', async () => {
   };
   const { recorder, timers } = agent(backend);
   recorder.record(pod, [step('one')]);
-  await new Promise(setImmediate);
+  await vi.waitFor(() => expect(lost).toBe(true));
   recorder.record(pod, [step('two')]);
   timers.advance(1000);
   await recorder.flushed();
@@ -134,7 +137,7 @@ test('does not repeat a write whose response was lost', async () => {
 });
 
 test('splits a long record into parts, which a new agent reads even if the first ones were deleted', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const first = agent(backend);
   const message = 'x'.repeat(1000);
   const told = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
@@ -145,7 +148,7 @@ test('splits a long record into parts, which a new agent reads even if the first
   expect(parts.map(({ metadata }) => metadata.name)).toEqual(['u.0', 'u.1', 'u.2', 'u.3']);
   for (const part of parts) expect(JSON.stringify(part.transitions).length).toBeLessThan(17 * 1024);
 
-  backend.remove(POD_RECORDS, 'a', 'u.0');
+  await backend.remove(POD_RECORDS, 'a', 'u.0');
   const kept = keys(backend);
   const second = agent(backend);
   second.recorder.record(started, [...told.slice(-20), step('new')]);
@@ -154,18 +157,18 @@ test('splits a long record into parts, which a new agent reads even if the first
 });
 
 test('creates a part again that was deleted as too old', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);
   await recorder.flushed();
-  backend.remove(POD_RECORDS, 'a', 'u.0');
+  await backend.remove(POD_RECORDS, 'a', 'u.0');
   recorder.record(pod, [step('two')]);
   await recorder.flushed();
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
 test('written() waits until the steps are written, but not for an API that cannot write', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder, timers } = agent(backend);
   expect(recorder.written('u')).toBeUndefined();
   recorder.record(pod, [step('one')]);
@@ -207,7 +210,7 @@ test('written() waits until the steps are written, but not for an API that canno
 });
 
 test('gives up steps that the API rejects permanently, and written() does not wait for them', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder } = agent(backend);
   backend.failNext('create podrecords', badRequest('never'));
   recorder.record(pod, [step('one')]);
@@ -216,7 +219,7 @@ test('gives up steps that the API rejects permanently, and written() does not wa
 });
 
 test('at the end of the agent, writes reported steps once and gives up those that fail', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder, stop } = agent(backend);
   recorder.record(pod, [step('one')]);
   stop.abort();
@@ -229,7 +232,7 @@ test('at the end of the agent, writes reported steps once and gives up those tha
 });
 
 test('forgets a released Pod and reads its record again when a new step is reported', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);
   recorder.release('u');
@@ -242,7 +245,7 @@ test('forgets a released Pod and reads its record again when a new step is repor
 });
 
 test('written() does not wait for an API that does not answer', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   const { recorder, timers } = agent(backend);
   const asked = Promise.withResolvers<void>();
   backend.create = () => {

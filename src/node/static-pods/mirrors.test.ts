@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
-import { type MemoryBackend, memoryBackend, silentLog } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
@@ -23,7 +23,7 @@ const staticPod = (uid: string, more: Partial<Pod> = {}): Pod => ({
   ...more,
 });
 
-let backend: MemoryBackend;
+let backend: RegistryBackend;
 let stop: AbortController;
 let statics: Map<string, Pod>;
 let mirrors: Mirrors;
@@ -33,7 +33,7 @@ let waiters: { met: () => boolean; resolve: () => void }[];
 const happened = (): void => {
   for (const { met, resolve } of waiters) if (met()) resolve();
 };
-/** Looks again after each event of the API and each write of a status. */
+/** Checks the condition after each event of the API and each write of a status. */
 const until = (met: () => boolean): Promise<void> =>
   new Promise((resolve) => {
     waiters.push({ met, resolve });
@@ -43,12 +43,12 @@ const stored = (): Pod[] => backend.objects(PODS) as Pod[];
 const mirrorOf = (uid: string): Pod | undefined =>
   stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
 
-/** `there`: what the API has before the node comes. */
-async function start(there: KubeObject[] = []): Promise<void> {
+/** `existing`: the Pods that the API has before the node starts. */
+async function start(existing: Pod[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
   const client = inProcessClient(backend);
-  backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1', uid: 'node-uid' } });
-  for (const object of there) backend.set(PODS, object);
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } });
+  for (const pod of existing) await backend.set(PODS, pod);
   mirrors = createMirrors({
     ...options,
     client,
@@ -76,8 +76,8 @@ function run(pod: Pod | undefined): void {
   mirrors.changed(NAME);
 }
 
-beforeEach(() => {
-  backend = memoryBackend();
+beforeEach(async () => {
+  backend = await registryBackend();
   stop = new AbortController();
   statics = new Map();
   written = [];
@@ -86,14 +86,15 @@ beforeEach(() => {
 afterEach(() => stop.abort());
 
 describe('mirrors', () => {
-  it('show a static Pod as the node has it, owned by the node', async () => {
+  it('a mirror shows the static Pod as the node has it, and is owned by the node', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
+    const node = await backend.get(NODES, undefined, 'node-1');
     expect(mirrorOf('s1')).toMatchObject({
       metadata: {
         annotations: { note: 'x', [MIRROR_ANNOTATION]: 's1' },
-        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: 'node-uid', controller: true }],
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: node.metadata.uid, controller: true }],
       },
       spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'x' }] },
     });
@@ -104,7 +105,7 @@ describe('mirrors', () => {
     expect(mirrors.mirrored('s1')).toBeUndefined();
   });
 
-  it('are given each status once', async () => {
+  it('each status of a static Pod is written to its mirror once', async () => {
     await start();
     run(staticPod('s1'));
     run(staticPod('s1'));
@@ -115,22 +116,21 @@ describe('mirrors', () => {
     expect(written).toEqual(['s1 Pending', 's1 Running']);
   });
 
-  it('come again, with their status, when a client deletes them', async () => {
+  it('a mirror that a client deletes is created again with its status', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
     const before = mirrorOf('s1')?.metadata.uid;
-    backend.remove(PODS, 'default', 'web-node-1');
+    await backend.remove(PODS, 'default', 'web-node-1');
     await until(() => written.length === 2);
     expect(mirrorOf('s1')?.metadata.uid).not.toBe(before);
 
-    const deleted = mirrorOf('s1') as Pod;
-    backend.set(PODS, { ...deleted, metadata: { ...deleted.metadata, deletionTimestamp: '2026-01-31T00:00:00Z' } });
+    await backend.delete(PODS, 'default', 'web-node-1', { gracePeriodSeconds: 30 });
     await until(() => written.length === 3);
     expect(mirrorOf('s1')?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  it('are replaced with the Pod, and go with it', async () => {
+  it('a mirror is replaced and deleted together with its static Pod', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
@@ -141,17 +141,16 @@ describe('mirrors', () => {
     await until(() => stored().length === 0);
   });
 
-  it('of Pods that are no more are deleted when they are seen', async () => {
+  it('a mirror of a static Pod that no longer exists is deleted when the node sees it', async () => {
     const { metadata, ...rest } = staticPod('s0');
-    const left = { ...metadata, uid: 'm0', finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
+    const left = { ...metadata, uid: undefined, finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
     await start([{ ...rest, metadata: left }]);
     await until(() => stored().length === 0);
   });
 
-  it('wait for a name that another Pod has, and leave that Pod alone', async () => {
-    await start([
-      { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-node-1', namespace: 'default', uid: 'other' } },
-    ]);
+  it('a mirror waits while another Pod has its name, and does not change that Pod', async () => {
+    const metadata = { name: 'web-node-1', namespace: 'default' };
+    await start([{ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [{ name: 'other', image: 'x' }] } }]);
     run(staticPod('s1'));
     const tries = (): number => backend.calls.filter((call) => call === 'create pods default/web-node-1').length;
     await new Promise<void>((resolve) => {
@@ -161,13 +160,13 @@ describe('mirrors', () => {
         return get(...args);
       };
     });
-    expect(stored().map(({ metadata }) => metadata.uid)).toEqual(['other']);
-    backend.remove(PODS, 'default', 'web-node-1');
+    expect(stored().map(({ spec }) => spec?.containers[0]?.name)).toEqual(['other']);
+    await backend.remove(PODS, 'default', 'web-node-1');
     await until(() => written.length === 1);
     expect(mirrorOf('s1')).toBeDefined();
   });
 
-  it('are made once the API answers again', async () => {
+  it('a mirror is created once the API answers again', async () => {
     await start();
     for (let time = 0; time < 3; time++) backend.failNext('create pods', serviceUnavailable('down'));
     run(staticPod('s1'));
@@ -176,7 +175,7 @@ describe('mirrors', () => {
   });
 });
 
-it('streams are found by the UID of the mirror', async () => {
+it('throughMirrors() finds the static Pod of a stream by the UID of the mirror', async () => {
   const asked: string[] = [];
   const note = (verb: string) => (pod: { uid: string }) => {
     asked.push(`${verb} ${pod.uid}`);

@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Lease, Node } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../../machinery/status.ts';
 import { startNodeLease } from './node-lease.ts';
@@ -8,9 +9,9 @@ import { startNodeLease } from './node-lease.ts';
 const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 const NODE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', uid: 'u1' } };
 
-it('renews the Lease every ten seconds, also after a failed renewal', async () => {
-  const backend = memoryBackend();
+it('the node renews its Lease every ten seconds, also after a failed renewal', async () => {
   const timers = testTimers();
+  const backend = await registryBackend({ timers });
   const stop = new AbortController();
   const renewed = () => (backend.objects(LEASES)[0] as Lease | undefined)?.spec?.renewTime;
   await startNodeLease({

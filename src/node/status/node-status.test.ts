@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { ContainerRuntime, ImageInfo, RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
@@ -11,7 +12,7 @@ import { type NodeStatusReporter, startNodeStatus } from './node-status.ts';
 const nodesRef = { group: '', version: 'v1', resource: 'nodes' };
 const leasesRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let timers: ReturnType<typeof testTimers>;
 let controller: AbortController;
 let problems: string[] | Error;
@@ -48,8 +49,8 @@ const start = async (): Promise<void> => {
   });
 };
 beforeEach(async () => {
-  backend = memoryBackend();
   timers = testTimers();
+  backend = await registryBackend({ timers });
   controller = new AbortController();
   question = async () => undefined;
   problems = [];
@@ -71,7 +72,7 @@ const advance = async (millis: number): Promise<void> => {
 };
 
 describe('startNodeStatus', () => {
-  it('registers the node with its addresses, resources, system info and conditions', () => {
+  it('the agent registers the Node with its addresses, resources, system info and conditions', () => {
     expect(node()).toMatchObject({
       metadata: { name: 'n1', labels: { 'kubernetes.io/hostname': 'n1', 'kubernetes.io/os': 'linux' } },
       spec: { podCIDR: '10.244.0.0/24', podCIDRs: ['10.244.0.0/24'] },
@@ -106,10 +107,10 @@ describe('startNodeStatus', () => {
     });
   });
 
-  it('writes only the Lease while nothing changes, and the status every five minutes', async () => {
+  it('the agent writes only the Lease while nothing changes, and the status every five minutes', async () => {
     const before = writes().length;
     await advance(10_000);
-    expect(lease().spec?.renewTime).toBe('2026-01-31T00:00:10.000000Z');
+    await vi.waitFor(() => expect(lease().spec?.renewTime).toBe('2026-01-31T00:00:10.000000Z'));
     expect(
       writes()
         .slice(before)
@@ -122,7 +123,7 @@ describe('startNodeStatus', () => {
     });
   });
 
-  it('lists the images again after imagesChanged()', async () => {
+  it('the agent lists the images again after imagesChanged()', async () => {
     expect(node().status?.images).toEqual([]);
     images = [{ id: 'x', tags: ['x:1'], digests: ['x@sha256:1'], sizeBytes: 7 }];
     await advance(10_000);
@@ -136,7 +137,7 @@ describe('startNodeStatus', () => {
     expect(node().status?.images).toEqual([]);
   });
 
-  it('combines all calls of check() during a check into one more check', async () => {
+  it('all calls of check() during a check are combined into one more check', async () => {
     const answer = Promise.withResolvers<void>();
     let questions = 0;
     question = () => {
@@ -153,7 +154,7 @@ describe('startNodeStatus', () => {
     expect(questions).toBe(3);
   });
 
-  it('records Events for changes of readiness, schedulability and boot ID', async () => {
+  it('the agent records Events for changes of readiness, schedulability and boot ID', async () => {
     const events = () =>
       (backend.objects({ group: '', version: 'v1', resource: 'events' }) as CoreV1Event[]).map(
         ({ type, reason, message }) => `${type} ${reason}: ${message}`,
@@ -163,10 +164,13 @@ describe('startNodeStatus', () => {
     problems = [];
     await advance(10_000);
     await vi.waitFor(() => expect(backend.calls).toContain('watch nodes /'));
-    backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
-    backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
-    const boots = structuredClone(node());
-    backend.set(nodesRef, { ...boots, status: { ...boots.status, nodeInfo: { bootID: 'of old' } } } as unknown as Node);
+    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
+    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
+    const { status } = node();
+    await backend.setStatus(nodesRef, undefined, 'n1', {
+      ...status,
+      nodeInfo: { ...status?.nodeInfo, bootID: 'of old' },
+    });
     await advance(10_000);
     await vi.waitFor(() =>
       expect(events()).toEqual([
@@ -180,7 +184,7 @@ describe('startNodeStatus', () => {
     );
   });
 
-  it('sets the pressure conditions', async () => {
+  it('the Node has the pressure conditions of the machine', async () => {
     pressures = new Set<PressureCondition>(['MemoryPressure', 'DiskPressure', 'PIDPressure']);
     await advance(10_000);
     const under = node().status?.conditions?.filter(({ type }) => type.endsWith('Pressure'));
@@ -198,7 +202,7 @@ describe('startNodeStatus', () => {
     ).toEqual(['Ready']);
   });
 
-  it('is not ready while the runtime is not, and reports why', async () => {
+  it('the Node is not ready while the runtime is not, and shows why', async () => {
     problems = ['container runtime network not ready: NetworkReady=false', 'other'];
     await advance(10_000);
     expect(ready()).toMatchObject({
@@ -215,7 +219,7 @@ describe('startNodeStatus', () => {
     expect(ready()).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-31T00:00:30Z' });
   });
 
-  it('becomes not ready at the time when a hanging runtime has timed out', async () => {
+  it('the Node becomes not ready when a hanging runtime has timed out', async () => {
     const asked = Promise.withResolvers<void>();
     question = () => {
       asked.resolve();
@@ -228,11 +232,11 @@ describe('startNodeStatus', () => {
     expect(ready()).toMatchObject({ status: 'False', lastTransitionTime: '2026-01-31T00:00:30Z' });
   });
 
-  it('adopts its Node after a restart and keeps the labels of other clients', async () => {
+  it('the agent adopts its Node after a restart and keeps the labels of other clients', async () => {
     controller.abort();
     const labelled = structuredClone(node());
     labelled.metadata.labels = { ...labelled.metadata.labels, disk: 'ssd' };
-    backend.set(nodesRef, labelled);
+    await backend.set(nodesRef, labelled);
     controller = new AbortController();
     timers.advance(3_600_000);
     await start();
@@ -244,17 +248,17 @@ describe('startNodeStatus', () => {
     expect(backend.objects(leasesRef)).toHaveLength(1);
   });
 
-  it('registers again if its Node or Lease was deleted', async () => {
-    backend.remove(nodesRef, undefined, 'n1');
-    backend.remove(leasesRef, 'kube-node-lease', 'n1');
+  it('the agent creates its Node and Lease again if they were deleted', async () => {
+    await backend.remove(nodesRef, undefined, 'n1');
+    await backend.remove(leasesRef, 'kube-node-lease', 'n1');
     await advance(300_000);
     await advance(10_000);
     expect(ready()?.status).toBe('True');
-    expect(lease().spec?.renewTime).toBe('2026-01-31T00:05:10.000000Z');
+    await vi.waitFor(() => expect(lease().spec?.renewTime).toBe('2026-01-31T00:05:10.000000Z'));
   });
 });
 
-it('reports the features of the runtime once they are known', async () => {
+it('the Node shows the features of the runtime once they are known', async () => {
   expect(node().status).not.toHaveProperty('features');
   features = { supplementalGroupsPolicy: true, handlers: [{ name: '', recursiveReadOnlyMounts: true }] };
   await reporter.check();

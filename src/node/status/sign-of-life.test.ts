@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../client/client.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { startNodeLease } from './node-lease.ts';
 import { createOutageClock, readLastSignOfLife } from './sign-of-life.ts';
 
 test('readLastSignOfLife returns when the previous agent last renewed the Lease', async () => {
-  const client = inProcessClient(memoryBackend());
+  const client = inProcessClient(await registryBackend());
   const timers = testTimers();
   const read = () => readLastSignOfLife({ client, timers, log: silentLog }, 'n1');
   expect(await read()).toBeUndefined();
@@ -21,7 +22,7 @@ test('readLastSignOfLife returns when the previous agent last renewed the Lease'
 });
 
 test('readLastSignOfLife returns undefined if the API refuses or does not answer within a second', async () => {
-  const backend = memoryBackend();
+  const backend = await registryBackend();
   backend.failNext('get leases', serviceUnavailable('not now'));
   const timers = testTimers();
   const options = { timers, log: silentLog };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../../api/generated/types.ts';
-import { type MemoryBackend, memoryBackend, silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
+import type { Namespace, Pod, PodStatus } from '../../api/generated/types.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
 import { startPodMetrics } from './pod-metrics.ts';
@@ -9,27 +10,28 @@ const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const READY: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
-let backend: MemoryBackend;
+let backend: RegistryBackend;
 let timers: TestTimers;
 let metrics: Metrics;
 let stop: AbortController;
-beforeEach(() => {
-  backend = memoryBackend();
+beforeEach(async () => {
   timers = testTimers();
+  backend = await registryBackend({ timers });
   metrics = createMetrics();
   stop = new AbortController();
 });
 afterEach(() => stop.abort());
 
-const pod = (name: string, nodeName: string, status: PodStatus): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid: `uid-of-${name}` } },
-  ...{ spec: { nodeName, containers: [] }, status },
-});
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
 };
-const set = async (...of: Parameters<typeof pod>): Promise<void> => {
-  backend.set(PODS, pod(...of));
+/** Creates the Pod, or replaces its status. */
+const set = async (name: string, nodeName: string, status: PodStatus): Promise<void> => {
+  const isNew = !backend.objects(PODS).some(({ metadata }) => metadata.name === name);
+  const spec = { nodeName, containers: [{ name: 'app', image: 'i' }] };
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' }, spec };
+  if (isNew) await backend.set(PODS, pod);
+  await backend.setStatus(PODS, 'a', name, status);
   await settled();
 };
 const start = async (): Promise<void> => {
@@ -45,7 +47,7 @@ const start = async (): Promise<void> => {
 };
 const text = async (): Promise<string> => metricsText(await metrics.families());
 
-test('observes the start duration of a Pod once, only on this node, and not for Pods from before the start', async () => {
+test('the start duration of a Pod is observed once, only on this node, and not for Pods from before the start', async () => {
   await set('before', 'n', { startTime: '2026-01-30T00:00:00Z' });
   await start();
   await set('mine', 'n', {});
@@ -66,7 +68,7 @@ test('observes the start duration of a Pod once, only on this node, and not for 
   expect(shown).toContain('lifepod_pod_start_duration_seconds_sum 0.4\n');
 });
 
-test('counts Pods by phase, and a Pod without a phase as Pending', async () => {
+test('Pods are counted by phase, and a Pod without a phase as Pending', async () => {
   await start();
   await set('a', 'n', {});
   await set('b', 'n', READY);
@@ -82,22 +84,25 @@ test('counts Pods by phase, and a Pod without a phase as Pending', async () => {
   ]);
 });
 
-test('counts restarts by namespace until the namespace is deleted', async () => {
+test('restarts are counted by namespace until the namespace is deleted', async () => {
   const container = (restartCount: number) => ({
     ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
   });
-  backend.set(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
-  await start();
   await set('a', 'n', { ...READY, containerStatuses: [container(3)] });
+  await start();
   await set('a', 'n', { ...READY, containerStatuses: [container(4)] });
   await set('a', 'n', { ...READY, containerStatuses: [container(4)], initContainerStatuses: [container(1)] });
   expect(await text()).toContain('lifepod_container_restarts_total{namespace="a"} 2\n');
-  backend.remove(NAMESPACES, undefined, 'a');
+  await backend.remove(NAMESPACES, undefined, 'a');
+  const namespace = await backend.get(NAMESPACES, undefined, 'a');
+  await backend.update(NAMESPACES, { ...namespace, spec: { finalizers: [] } } as Namespace, {
+    subresource: 'finalize',
+  });
   await set('a', 'n', { ...READY, containerStatuses: [container(5)] });
   expect(await text()).not.toContain('lifepod_container_restarts_total');
 });
 
-test('counts a list of defer containers once when it has ended, with its outcomes and its duration', async () => {
+test('a list of defer containers is counted once when it has ended, with its outcomes and its duration', async () => {
   const ending = (reason: string, ...outcomes: (string | undefined)[]): PodStatus => ({
     phase: 'Terminating',
     conditions: [{ type: 'Deferred', status: 'False', reason }],

@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createVolumeManager, type VolumeManager } from './volume-manager.ts';
 
 const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
 let root: string;
-let backend: ReturnType<typeof memoryBackend>;
+let backend: RegistryBackend;
 let manager: VolumeManager;
 let retried: string[];
 let failures: string[];
@@ -18,7 +19,7 @@ let timers: ReturnType<typeof testTimers>;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
-  backend = memoryBackend();
+  backend = await registryBackend();
   retried = [];
   failures = [];
   timers = testTimers();
@@ -40,9 +41,9 @@ const managerOf = (): VolumeManager =>
     ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
     onFailure: (_, { message }) => failures.push(message),
   });
-const write = (text: string): void => {
+const write = async (text: string): Promise<void> => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'a' }, data: { text } };
-  backend.set(CONFIG_MAPS, object as KubeObject);
+  await backend.set(CONFIG_MAPS, object as KubeObject);
 };
 const podOf = (uid: string): Pod => ({
   ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace: 'a', uid } },
@@ -50,7 +51,7 @@ const podOf = (uid: string): Pod => ({
 });
 
 it.each(['is aborted', 'continues'])('writes nothing for a Pod that is removed while its mount %s', async (what) => {
-  write('before');
+  await write('before');
   // The objects that exist at the start have been listed by then.
   await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
   const mounting = new AbortController();
@@ -65,19 +66,19 @@ it.each(['is aborted', 'continues'])('writes nothing for a Pod that is removed w
   await manager.mount(other, new AbortController().signal);
   const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
   const before = reads();
-  write('after');
+  await write('after');
   const file = join(manager.hostPath('other', other, 'v'), 'text');
   await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
   expect([reads() - before, retried]).toEqual([1, []]);
 });
 
 it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retries the update', async () => {
-  write('kept');
+  await write('kept');
   const { signal } = new AbortController();
   const pod = podOf('left');
   await manager.mount(pod, signal);
   manager.close();
-  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  await backend.remove(CONFIG_MAPS, 'a', 'conf');
   const path = manager.hostPath('left', pod, 'v');
   // The previous engine died after it swapped the content and before it created this link.
   await rm(join(path, 'text'));
@@ -89,10 +90,10 @@ it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retrie
 
   timers.advance(30_000);
   await vi.waitFor(() => expect(failures).toHaveLength(2));
-  write('again');
+  await write('again');
   await vi.waitFor(async () => expect(await text()).toBe('again'));
   // A Pod whose volume was never written waits for the ConfigMap.
-  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  await backend.remove(CONFIG_MAPS, 'a', 'conf');
   await expect(manager.mount(podOf('new'), signal)).rejects.toThrow('configmap "conf" not found');
 });
 
@@ -171,7 +172,7 @@ const lengths = (pod: Pod) =>
 
 it('a volume that a change makes too large keeps its files and is not read again before the next change', async () => {
   const { signal } = new AbortController();
-  write('before');
+  await write('before');
   await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
   await manager.mount(annotated({ a: '' }, 'a'), signal);
   const pod = annotated({ a: TOO_LARGE }, 'a');
@@ -191,19 +192,19 @@ it('a volume that a change makes too large keeps its files and is not read again
 
 it('counts the kept files of a volume whose update failed', async () => {
   const { signal } = new AbortController();
-  write('before');
+  await write('before');
   await manager.mount(annotated({ a: LARGE, b: '' }, 'a', 'b'), signal);
-  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  await backend.remove(CONFIG_MAPS, 'a', 'conf');
   const both = annotated({ a: LARGE, b: LARGE }, 'a', 'b');
   await manager.rewrite(both, signal);
   expect(await lengths(both)).toEqual([LARGE.length, 0]);
 });
 
 it('retries a volume that was too large once another volume has become smaller', async () => {
-  const set = (name: string, text: string): void => {
+  const set = async (name: string, text: string): Promise<void> => {
     const data = { key: Buffer.from(text).toString('base64') };
     const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'a' }, data };
-    backend.set({ ...CONFIG_MAPS, resource: 'secrets' }, object as KubeObject);
+    await backend.set({ ...CONFIG_MAPS, resource: 'secrets' }, object as KubeObject);
   };
   const volumes = ['a', 'b'].map((name) => {
     const items = Array.from({ length: ITEMS }, (_, index) => ({ path: `${name}${index}`, key: 'key' }));
@@ -214,14 +215,14 @@ it('retries a volume that was too large once another volume has become smaller',
     vi.waitFor(() =>
       expect(failures).toEqual(Array.from({ length: times }, () => expect.stringContaining('at most 16 MiB'))),
     );
-  set('a', '');
-  set('b', LARGE);
+  await set('a', '');
+  await set('b', LARGE);
   await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch secrets'))).toBe(true));
   await manager.mount(pod, new AbortController().signal);
-  set('a', LARGE);
+  await set('a', LARGE);
   await refused(1);
   // Volume a is updated before volume b has become smaller.
-  set('b', '');
+  await set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);
   await vi.waitFor(async () => {

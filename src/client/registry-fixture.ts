@@ -1,0 +1,150 @@
+/** For tests of the parts that use the API: the real registry over the store in memory, with the faults that a test injects. */
+import { kinds } from '../api/kinds.ts';
+import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
+import { resourcePrefix } from '../apiserver/cache/keys.ts';
+import { loadWatchCache } from '../apiserver/cache/watch-cache.ts';
+import type { Registry } from '../apiserver/registry/registry.ts';
+import { startRegistry } from '../apiserver/registry/testing.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { Timers } from '../platform/platform.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
+import { createMemoryStore } from '../store/memory/memory-store.ts';
+import { silentLog, testTimers } from './testing.ts';
+
+/** The backend that the tested part calls. A test may replace one of its methods, to hold a call or to lose a response. */
+export interface RegistryBackend extends ResourceBackend {
+  /** All calls so far, each as text, such as `create pods/binding a/x`. */
+  readonly calls: string[];
+  /** Makes the next call whose text begins with `begin` fail with the error. */
+  failNext(begin: string, error: Error): void;
+  /** Ends all running watches, like a lost connection. */
+  endWatches(): void;
+  /**
+   * Creates or replaces the object as another client would: the call is not in `calls`, and failNext() does not apply to it.
+   * The object must be valid. A status, if there is one, is written with a second call.
+   */
+  set<T extends KubeObject>(ref: ResourceRef, object: T): Promise<T>;
+  /** Replaces the status, as another client would. */
+  setStatus(ref: ResourceRef, namespace: string | undefined, name: string, status: object): Promise<void>;
+  /** Deletes the object without a grace period, as another client would. An object with finalizers remains. */
+  remove(ref: ResourceRef, namespace: string | undefined, name: string): Promise<void>;
+  /** The current objects of the resource, in the order of namespaces and names. */
+  objects(ref: ResourceRef): KubeObject[];
+}
+
+export interface RegistryBackendOptions {
+  /** The registry's clock; if absent, one that stands still. */
+  timers?: Timers;
+  /** Namespaces to create besides the system's, each with its ServiceAccount `default`; `a` if absent. */
+  namespaces?: readonly string[];
+  /** The cluster IPs of Services; 10.96.0.0/24 if absent. */
+  serviceCidr?: string;
+}
+
+/** Starts a registry with the objects that every cluster has. */
+export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
+  const { timers = testTimers(), namespaces = ['a'], serviceCidr } = options;
+  const store = createMemoryStore();
+  // Follows the store before the registry does: while a watch of the registry delivers an event, `objects` contains its object.
+  const cache = await loadWatchCache({ store, log: silentLog });
+  const { registry } = await startRegistry({ store, timers, serviceCidr });
+  for (const name of namespaces) {
+    await registry.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+    await registry.create(SERVICE_ACCOUNTS, name, account);
+  }
+  return {
+    ...withFaults(registry),
+    ...otherClient(registry),
+    objects: ({ group, resource }) => cache.list(resourcePrefix(group, resource)),
+  };
+}
+
+/** Records the calls, and makes calls fail and watches end at the test's request. */
+function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend, 'calls' | 'failNext' | 'endWatches'> {
+  const calls: string[] = [];
+  const failures: { begin: string; error: Error }[] = [];
+  const watches = new Set<AbortController>();
+  /** Throws the error of failNext(). */
+  const record = (verb: string, { resource }: ResourceRef, namespace = '', name = '', subresource?: string): void => {
+    const call = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${name}`;
+    calls.push(call);
+    const index = failures.findIndex(({ begin }) => call.startsWith(begin));
+    if (index !== -1) throw failures.splice(index, 1)[0]?.error;
+  };
+  return {
+    calls,
+    failNext: (begin, error) => void failures.push({ begin, error }),
+    endWatches() {
+      for (const watch of watches) watch.abort();
+    },
+    async get(ref, namespace, name) {
+      record('get', ref, namespace, name);
+      return registry.get(ref, namespace, name);
+    },
+    async list(ref, options, signal) {
+      record('list', ref, options.namespace);
+      return registry.list(ref, options, signal);
+    },
+    async watch(ref, options, sink, signal) {
+      record('watch', ref, options.namespace);
+      const watch = new AbortController();
+      watches.add(watch);
+      try {
+        await registry.watch(ref, options, sink, AbortSignal.any([signal, watch.signal]));
+      } finally {
+        watches.delete(watch);
+      }
+    },
+    async create(ref, namespace, object, options) {
+      record('create', ref, namespace, options?.name ?? object.metadata.name, options?.subresource);
+      return registry.create(ref, namespace, object, options);
+    },
+    async update(ref, object, options) {
+      record('update', ref, object.metadata.namespace, object.metadata.name, options?.subresource);
+      return registry.update(ref, object, options);
+    },
+    async patch(ref, namespace, name, type, body, options) {
+      record('patch', ref, namespace, name, options?.subresource);
+      return registry.patch(ref, namespace, name, type, body, options);
+    },
+    async delete(ref, namespace, name, options) {
+      record('delete', ref, namespace, name);
+      return registry.delete(ref, namespace, name, options);
+    },
+    async deleteCollection(ref, options) {
+      record('deleteCollection', ref, options.namespace);
+      return registry.deleteCollection(ref, options);
+    },
+    onDrop: registry.onDrop,
+  };
+}
+
+function otherClient(registry: Registry): Pick<RegistryBackend, 'set' | 'setStatus' | 'remove'> {
+  const hasStatus = (ref: ResourceRef): boolean =>
+    kinds.some((kind) => kind.group === ref.group && kind.plural === ref.resource && 'status' in kind.subresources);
+  return {
+    async set<T extends KubeObject>(ref: ResourceRef, object: T): Promise<T> {
+      const { resourceVersion: _, ...metadata } = object.metadata;
+      const wanted = { ...object, metadata } as T & { status?: object };
+      let stored = await registry.update(ref, wanted).catch((error: unknown) => {
+        if (!isApiError(error, 'NotFound')) throw error;
+        return registry.create(ref, metadata.namespace, wanted);
+      });
+      if (wanted.status !== undefined && hasStatus(ref)) {
+        stored = await registry.update(ref, { ...stored, status: wanted.status } as KubeObject, {
+          subresource: 'status',
+        });
+      }
+      return stored as T;
+    },
+    async setStatus(ref, namespace, name, status) {
+      const object = await registry.get(ref, namespace, name);
+      await registry.update(ref, { ...object, status } as KubeObject, { subresource: 'status' });
+    },
+    async remove(ref, namespace, name) {
+      await registry.delete(ref, namespace, name, { gracePeriodSeconds: 0 });
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/** Which keys a change of a claim, a volume, a class or a Pod queues, and the indexes that find them. */
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import type { InformerHandlers } from '../../client/informer.ts';
+import type { WorkQueue } from '../../client/work-queue.ts';
+import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import { volumeIndex } from '../../scheduling/volume-search.ts';
+import { type GroupedKeys, groupedKeys } from './grouped-keys.ts';
+import { volumeNameFor } from './local-path.ts';
+import type { ClaimProtection } from './protection.ts';
+import { claimKey, controllersOf } from './storage.ts';
+
+export interface Queues {
+  /** Keys of claims. */
+  claims: WorkQueue;
+  /** Names of volumes. */
+  volumes: WorkQueue;
+  /** Pods whose ephemeral volumes need claims, or whose claims may be left: `namespace/name/uid`. */
+  ephemeralClaims: WorkQueue;
+  /** Names of the volumes of deleted claims, whose folders may be left. */
+  unusedFolders: WorkQueue;
+}
+
+export interface StorageIndexes {
+  search: ReturnType<typeof volumeIndex>;
+  /** By the name of the volume; '' for claims without one. */
+  claimsByVolume: GroupedKeys<PersistentVolumeClaim>;
+  /** By the UID of the controller. */
+  claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
+  /** By the UID of the claim; '' for volumes without one. */
+  volumesByClaim: GroupedKeys<PersistentVolume>;
+}
+
+export function storageIndexes(): StorageIndexes {
+  return {
+    search: volumeIndex(),
+    claimsByVolume: groupedKeys(
+      ({ metadata }) => claimKey(metadata),
+      ({ spec }) => [spec?.volumeName ?? ''],
+    ),
+    claimsByOwner: groupedKeys(
+      ({ metadata }) => claimKey(metadata),
+      ({ metadata }) => controllersOf(metadata).map(({ uid }) => uid),
+    ),
+    volumesByClaim: groupedKeys(
+      ({ metadata }) => metadata.name,
+      ({ spec }) => [spec?.claimRef?.uid ?? ''],
+    ),
+  };
+}
+
+export function claimHandlers(
+  { claimsByVolume, claimsByOwner, volumesByClaim }: StorageIndexes,
+  queues: Queues,
+): InformerHandlers<PersistentVolumeClaim> {
+  const put = (claim: PersistentVolumeClaim): void => {
+    claimsByVolume.put(claim);
+    claimsByOwner.put(claim);
+  };
+  const remove = (claim: PersistentVolumeClaim): void => {
+    claimsByVolume.remove(claim);
+    claimsByOwner.remove(claim);
+  };
+  const changed = ({ metadata, spec }: PersistentVolumeClaim): void => {
+    queues.claims.add(claimKey(metadata));
+    if (spec?.volumeName) queues.volumes.add(spec.volumeName);
+  };
+  return {
+    added(claim) {
+      put(claim);
+      changed(claim);
+      // Its Pod may have been deleted while no engine was running.
+      const { namespace } = claim.metadata;
+      for (const { kind, name, uid } of controllersOf(claim.metadata)) {
+        if (kind === 'Pod') queues.ephemeralClaims.add(`${namespace}/${name}/${uid}`);
+      }
+    },
+    updated(claim, old) {
+      remove(old);
+      put(claim);
+      changed(claim);
+    },
+    deleted(claim) {
+      remove(claim);
+      changed(claim);
+      if (!claim.spec?.volumeName) queues.unusedFolders.add(volumeNameFor(claim));
+      // A volume may be reserved for the claim although the claim does not name it yet.
+      for (const name of volumesByClaim.keysOf(claim.metadata.uid ?? '')) queues.volumes.add(name);
+    },
+  };
+}
+
+/** Returns a function that retries the claims without a volume, once for all its calls in one turn of the event loop. */
+export function unboundClaimsRetry({ claimsByVolume }: StorageIndexes, { claims }: Queues): () => void {
+  let isScheduled = false;
+  return () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      for (const key of claimsByVolume.keysOf('')) claims.add(key);
+    });
+  };
+}
+
+export function volumeHandlers(
+  { search, volumesByClaim, claimsByVolume }: StorageIndexes,
+  queues: Queues,
+  retryUnboundClaims: () => void,
+): InformerHandlers<PersistentVolume> {
+  const put = (volume: PersistentVolume): void => {
+    search.put(volume);
+    volumesByClaim.put(volume);
+  };
+  const remove = (volume: PersistentVolume): void => {
+    search.remove(volume);
+    volumesByClaim.remove(volume);
+  };
+  const changed = ({ metadata, spec }: PersistentVolume): void => {
+    queues.volumes.add(metadata.name);
+    if (spec?.claimRef !== undefined) queues.claims.add(claimKey(spec.claimRef));
+    else {
+      retryUnboundClaims();
+      for (const key of claimsByVolume.keysOf(metadata.name)) queues.claims.add(key);
+    }
+  };
+  return {
+    added(volume) {
+      put(volume);
+      changed(volume);
+    },
+    updated(volume, old) {
+      remove(old);
+      put(volume);
+      changed(volume);
+    },
+    deleted(volume) {
+      remove(volume);
+      const { spec } = volume;
+      if (spec?.claimRef !== undefined) queues.claims.add(claimKey(spec.claimRef));
+    },
+  };
+}
+
+export function podHandlers(protection: ClaimProtection, queues: Queues): InformerHandlers<Pod> {
+  const queueEphemeral = ({ metadata, spec }: Pod): void => {
+    const isNeeded = (spec?.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined);
+    if (isNeeded) queues.ephemeralClaims.add(`${metadata.namespace}/${metadata.name}/${metadata.uid}`);
+  };
+  return {
+    added(pod) {
+      protection.put(pod);
+      queueEphemeral(pod);
+    },
+    updated(pod, old) {
+      // The volumes of a Pod are immutable; only its binding to a node matters here.
+      if (pod.spec?.nodeName === old.spec?.nodeName) return;
+      protection.remove(old);
+      protection.put(pod);
+    },
+    deleted(pod) {
+      protection.remove(pod);
+      queueEphemeral(pod);
+      const { namespace } = pod.metadata;
+      for (const name of claimNamesOf(pod)) queues.claims.add(claimKey({ namespace, name }));
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** Calls a function at the earliest requested time, never twice at the same time. */
+import type { Millis } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Timer, Timers } from '../../platform/platform.ts';
+
+export interface Sweeper {
+  /** Requests a sweep at that time or earlier. A request for a time before start() may be dropped. */
+  request(at: Millis): void;
+  /** Runs the first sweep; resolves when it has ended. */
+  start(): Promise<void>;
+}
+
+/** `sweep` resolves to the time of the next sweep; undefined: none is needed until it is requested. */
+export function createSweeper(
+  { timers, signal }: { timers: Timers; signal: AbortSignal },
+  sweep: () => Promise<Millis | undefined>,
+): Sweeper {
+  let timer: { at: Millis; timer: Timer } | undefined;
+  let isStarted = false;
+  let isSweeping = false;
+  /** Another sweep was due while one was running. */
+  let again = false;
+
+  function request(at: Millis): void {
+    if (signal.aborted || (timer !== undefined && timer.at <= at)) return;
+    timer?.timer.cancel();
+    timer = { at, timer: timers.at(at, () => void run()) };
+  }
+
+  async function run(): Promise<void> {
+    timer?.timer.cancel();
+    timer = undefined;
+    again ||= isSweeping;
+    if (!isStarted || isSweeping) return;
+    isSweeping = true;
+    try {
+      const nextAt = await sweep();
+      if (nextAt !== undefined) request(nextAt);
+    } finally {
+      isSweeping = false;
+    }
+    if (again) request(timers.now());
+    again = false;
+  }
+
+  onAbort(signal, () => timer?.timer.cancel());
+  return {
+    request,
+    async start() {
+      isStarted = true;
+      await run();
+    },
+  };
+}
