@@ -15,6 +15,7 @@ import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type Refusal, refusal } from '../../scheduling/node-admission.ts';
@@ -72,27 +73,9 @@ const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { client, nodeName, log, timers, signal } = options;
-  const nodes = createInformer<Node>(
-    client.resource(NODES),
-    { fieldSelector: `metadata.name=${nodeName}`, log, timers, signal },
-    {},
-  );
-  const initial: Node = {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: { name: nodeName, labels: nodeLabels(nodeName) },
-    status: { allocatable: { ...options.allocatable } },
-  };
-  /** The agent creates the Node object before it writes the status, so the object may still lack allocatable resources. */
-  const node = (): Node => {
-    const known = nodes.get(undefined, nodeName) ?? initial;
-    return known.status?.allocatable === undefined
-      ? { ...known, status: { ...known.status, ...initial.status } }
-      : known;
-  };
-  const { allowedUnsafeSysctls = [], strictGroups } = options;
-  const fixed = { appArmorEnabled: readAppArmor(), allowedUnsafeSysctls, strictGroups };
+  const ownNode = watchOwnNode(options);
+  const { isStatic, isEnding, strictGroups, allowedUnsafeSysctls = [] } = options;
+  const rules = { isStatic, isEnding, strictGroups, allowedUnsafeSysctls, appArmorEnabled: readAppArmor() };
   let waiting: Map<string, Pod> | undefined = new Map();
 
   /** UIDs of refused Pods, kept until forget() because the API may not have the refusal yet. */
@@ -103,46 +86,45 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const clearedUids = new Set<string>();
 
   const refuse = (pod: Pod, refused: Refusal): void => {
-    refusedUids.add(pod.metadata.uid ?? '');
+    refusedUids.add(uidOf(pod));
     options.refused(pod, refused);
-    createStatusWriter(options, signal).write(pod, refusedStatus(pod, refused, timers.now()));
+    createStatusWriter(options, options.signal).write(pod, refusedStatus(pod, refused, options.timers.now()));
+  };
+  const preemptFor = (pod: Pod, victims: readonly Pod[]): void => {
+    makingRoom.set(uidOf(pod), pod);
+    for (const victim of victims) options.preempt(victim);
   };
   const decide = (pod: Pod): void => {
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     if (refusedUids.has(uid)) return;
     const others = [...options.pods(), ...makingRoom.values()].filter(
-      ({ metadata }) => metadata.uid !== uid && !clearedUids.has(metadata.uid ?? ''),
+      (other) => uidOf(other) !== uid && !clearedUids.has(uidOf(other)),
     );
-    const { isStatic, isEnding } = options;
-    const answer = options.unwanted(pod) ?? refusal(pod, { node: node(), others, isStatic, isEnding, ...fixed });
+    const answer = options.unwanted(pod) ?? refusal(pod, { node: ownNode.read(), others, ...rules });
     makingRoom.delete(uid);
     if (answer === undefined) options.begin(pod);
     else if ('reason' in answer) refuse(pod, answer);
-    else {
-      makingRoom.set(uid, pod);
-      for (const victim of answer.victims) options.preempt(victim);
-    }
+    else preemptFor(pod, answer.victims);
     if (makingRoom.size === 0) clearedUids.clear();
   };
   const roomMade = (): void => {
     for (const pod of [...makingRoom.values()]) decide(pod);
   };
+  const forget = (pod: Pod): void => {
+    waiting?.delete(uidOf(pod));
+    refusedUids.delete(uidOf(pod));
+    makingRoom.delete(uidOf(pod));
+  };
   const begin = (pod: Pod): void => {
     forget(pod);
     options.begin(pod);
   };
-  const forget = ({ metadata: { uid = '' } }: Pod): void => {
-    waiting?.delete(uid);
-    refusedUids.delete(uid);
-    makingRoom.delete(uid);
-  };
   return {
-    synced: nodes.synced,
+    synced: ownNode.synced,
     admit(pod) {
       if (wasRefused(pod)) return;
       if (hasBegun(pod)) begin(pod);
-      else if (waiting !== undefined && (!options.isStatic(pod) || choosesNode(pod)))
-        waiting.set(pod.metadata.uid ?? '', pod);
+      else if (waiting !== undefined && (!isStatic(pod) || choosesNode(pod))) waiting.set(uidOf(pod), pod);
       else decide(pod);
     },
     adopt(podUid) {
@@ -151,9 +133,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
       return pod !== undefined;
     },
     forget,
-    cleared({ metadata: { uid = '' } }) {
+    cleared(pod) {
       if (makingRoom.size === 0) return;
-      clearedUids.add(uid);
+      clearedUids.add(uidOf(pod));
       roomMade();
     },
     roomMade,
@@ -161,6 +143,35 @@ export function createAdmission(options: AdmissionOptions): Admission {
       const first = [...(waiting?.values() ?? [])];
       waiting = undefined;
       for (const pod of first) decide(pod);
+    },
+  };
+}
+
+interface OwnNode {
+  /** Resolves when the Node object has been read, or the API has reported that there is none. */
+  synced: Promise<void>;
+  /** The Node object; while the API has none, one with the labels and allocatable resources that the agent will report. */
+  read(): Node;
+}
+
+function watchOwnNode({ client, nodeName, allocatable, log, timers, signal }: AdmissionOptions): OwnNode {
+  const nodes = createInformer<Node>(
+    client.resource(NODES),
+    { fieldSelector: `metadata.name=${nodeName}`, log, timers, signal },
+    {},
+  );
+  const initial: Node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: nodeName, labels: nodeLabels(nodeName) },
+    status: { allocatable: { ...allocatable } },
+  };
+  return {
+    synced: nodes.synced,
+    read() {
+      const node = nodes.get(undefined, nodeName) ?? initial;
+      // The agent creates the Node object before it writes the status, so the object may still lack allocatable resources.
+      return node.status?.allocatable === undefined ? { ...node, status: { ...node.status, ...initial.status } } : node;
     },
   };
 }
