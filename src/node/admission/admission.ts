@@ -76,34 +76,28 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const ownNode = watchOwnNode(options);
   const { isStatic, isEnding, strictGroups, allowedUnsafeSysctls = [] } = options;
   const rules = { isStatic, isEnding, strictGroups, allowedUnsafeSysctls, appArmorEnabled: readAppArmor() };
+  /** The Pods that wait for open(); undefined: it was called. */
   let waiting: Map<string, Pod> | undefined = new Map();
-
-  /** UIDs of refused Pods, kept until forget() because the API may not have the refusal yet. */
-  const refusedUids = new Set<string>();
+  const refusals = createRefusals(options);
   /** Critical Pods that wait while others are preempted for them. */
   const makingRoom = new Map<string, Pod>();
   /** UIDs of Pods that have ended, although their statuses may not show it yet. */
   const clearedUids = new Set<string>();
 
-  const refuse = (pod: Pod, refused: Refusal): void => {
-    refusedUids.add(uidOf(pod));
-    options.refused(pod, refused);
-    createStatusWriter(options, options.signal).write(pod, refusedStatus(pod, refused, options.timers.now()));
-  };
   const preemptFor = (pod: Pod, victims: readonly Pod[]): void => {
     makingRoom.set(uidOf(pod), pod);
     for (const victim of victims) options.preempt(victim);
   };
   const decide = (pod: Pod): void => {
     const uid = uidOf(pod);
-    if (refusedUids.has(uid)) return;
+    if (refusals.has(uid)) return;
     const others = [...options.pods(), ...makingRoom.values()].filter(
       (other) => uidOf(other) !== uid && !clearedUids.has(uidOf(other)),
     );
     const answer = options.unwanted(pod) ?? refusal(pod, { node: ownNode.read(), others, ...rules });
     makingRoom.delete(uid);
     if (answer === undefined) options.begin(pod);
-    else if ('reason' in answer) refuse(pod, answer);
+    else if ('reason' in answer) refusals.add(pod, answer);
     else preemptFor(pod, answer.victims);
     if (makingRoom.size === 0) clearedUids.clear();
   };
@@ -112,7 +106,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
   const forget = (pod: Pod): void => {
     waiting?.delete(uidOf(pod));
-    refusedUids.delete(uidOf(pod));
+    refusals.forget(uidOf(pod));
     makingRoom.delete(uidOf(pod));
   };
   const begin = (pod: Pod): void => {
@@ -144,6 +138,27 @@ export function createAdmission(options: AdmissionOptions): Admission {
       waiting = undefined;
       for (const pod of first) decide(pod);
     },
+  };
+}
+
+interface Refusals {
+  has(podUid: string): boolean;
+  /** Records the Event, and writes the status until the API has accepted it. */
+  add(pod: Pod, refused: Refusal): void;
+  forget(podUid: string): void;
+}
+
+function createRefusals(options: AdmissionOptions): Refusals {
+  /** Kept until forget() because the API may not have the refusal yet. */
+  const refusedUids = new Set<string>();
+  return {
+    has: (podUid) => refusedUids.has(podUid),
+    add(pod, refused) {
+      refusedUids.add(uidOf(pod));
+      options.refused(pod, refused);
+      createStatusWriter(options, options.signal).write(pod, refusedStatus(pod, refused, options.timers.now()));
+    },
+    forget: (podUid) => void refusedUids.delete(podUid),
   };
 }
 

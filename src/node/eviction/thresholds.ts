@@ -57,6 +57,8 @@ export function conditionOf(threshold: Threshold): PressureCondition {
   return resource === 'memory' ? 'MemoryPressure' : resource === 'pids' ? 'PIDPressure' : 'DiskPressure';
 }
 
+export const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold) === 'DiskPressure';
+
 /** The options, in the kubelet's notation. */
 export interface EvictionTexts {
   /** memory.available<100Mi,nodefs.available<10% */
