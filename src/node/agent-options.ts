@@ -6,7 +6,7 @@ import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import type { NodePressure } from './eviction/pressure.ts';
 import type { UsagePorts } from './eviction/usage.ts';
-import type { GarbagePolicy } from './images/garbage-collection.ts';
+import type { GarbagePolicy } from './images/garbage-policy.ts';
 import type { RotationLimits } from './logs/log-rotation.ts';
 import type { PodCgroupSettings } from './resources/pod-cgroups.ts';
 import type { Capacity } from './status/machine-facts.ts';
