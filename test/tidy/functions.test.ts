@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/controllers/record-limits/record-limits.ts': 1,
   'src/engine/engine.ts': 1,
   'src/node/container/configuration-source.ts': 1,
-  'src/node/images/puller.ts': 1,
   'src/node/pod/executor.ts': 1,
   'src/node/pod/kept-references.ts': 1,
   'src/node/pod/run-lookup.ts': 1,

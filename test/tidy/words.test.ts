@@ -37,7 +37,6 @@ const KNOWN: Readonly<Record<string, number>> = {
   'src/machinery/quantity.test.ts': 1,
   'src/node/container/container-config.ts': 1,
   'src/node/handlers/probe.test.ts': 1,
-  'src/node/images/puller.test.ts': 1,
   'src/node/static-pods/folder.test.ts': 1,
   'src/node/static-pods/mirrors.test.ts': 1,
   'src/node/static-pods/static-pods.test.ts': 1,
