@@ -21,7 +21,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { type Refusal, refusal } from '../../scheduling/node-admission.ts';
 import { createStatusWriter } from '../pod/status-writer.ts';
 import { qosClass } from '../resources/container-resources.ts';
-import { nodeLabels } from '../status/node-status.ts';
+import { nodeLabels } from '../status/registration.ts';
 
 export interface AdmissionOptions extends Platform {
   client: Client;
