@@ -20,8 +20,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/pod/worker.ts': 1,
   'src/node/record/recorder.ts': 1,
   'src/node/resources/pod-cgroups.ts': 1,
-  'src/node/usage/reports.ts': 1,
-  'src/node/usage/resource-metrics.ts': 1,
   'src/node/volumes/volume-manager.ts': 1,
   'src/runtime/containerd/containerd.ts': 1,
   'src/runtime/cri/connection.ts': 1,
