@@ -146,7 +146,10 @@ const outageSentences: readonly Sentence[] = [
         'src/node/status/sign-of-life.test.ts',
         'readLastSignOfLife returns when the previous agent last renewed the Lease',
       ],
-      ['src/node/status/node-lease.test.ts', 'renews the Lease every ten seconds, also after a failed renewal'],
+      [
+        'src/node/status/node-lease.test.ts',
+        'the node renews its Lease every ten seconds, also after a failed renewal',
+      ],
       [outages, 'S and D move by the length of the outage since the last sign of life, before anything else happens'],
       [outages, 'entries and hooks wait for an outage that began just before the delete, and then run'],
       [outages, 'an outage is not a failed probe, so no liveness probe ends a container'],

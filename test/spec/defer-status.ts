@@ -175,7 +175,7 @@ const reports: readonly Sentence[] = [
   },
   {
     says: 'Metrics: lists run, entries by outcome, seconds a list took.',
-    tests: [['src/node/usage/pod-metrics.test.ts', 'counts a list of defer containers once when it has ended']],
+    tests: [['src/node/usage/pod-metrics.test.ts', 'a list of defer containers is counted once when it has ended']],
   },
 ];
 

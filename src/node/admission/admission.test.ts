@@ -55,7 +55,7 @@ function setUp() {
   return { admission, timers, calls, failures, statuses, running, clear };
 }
 
-test('retries writing a refusal until the API accepts it, and reports it once', async () => {
+test('admission retries writing a refusal until the API accepts it, and reports it once', async () => {
   const { admission, timers, calls, failures, statuses } = setUp();
   const pod = podNamed('large', '3');
   failures.push(new Error('not now'), new Error('nor now'));
@@ -71,7 +71,7 @@ test('retries writing a refusal until the API accepts it, and reports it once', 
   expect(calls).toEqual(['refuse large OutOfcpu']);
 });
 
-test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
+test('admission starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
   const { admission, calls, running } = setUp();
   const pod = podNamed('large', '3');
   admission.admit(pod);
@@ -81,7 +81,7 @@ test('starts a worker for a refused Pod that is deleted, and checks a new Pod of
   expect(calls).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
 });
 
-test('starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
+test('admission starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
   const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   calls.length = 0;
@@ -96,7 +96,7 @@ test('starts a critical Pod when its victims have been cleared, and reserves the
   expect(calls.slice(3)).toEqual(['begin critical']);
 });
 
-test('waits for Pods that are already ending before it preempts others', () => {
+test('admission waits for Pods that are already ending before it preempts others', () => {
   const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   admission.admit(critical('first', '1'));
@@ -108,7 +108,7 @@ test('waits for Pods that are already ending before it preempts others', () => {
   expect(calls.slice(1).sort()).toEqual(['begin first', 'begin second']);
 });
 
-test('starts the worker of a waiting critical Pod that is deleted without waiting for room', () => {
+test('admission starts the worker of a waiting critical Pod that is deleted, without waiting for room', () => {
   const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   const pod = critical('critical', '1');

@@ -33,7 +33,7 @@ test.each([
   [99_999, 0],
   [100_000, 1],
   [2_000_000_000, 2],
-])('a Pod of priority %s is in group %s', (priority, group) => {
+])('a shutdown terminates a Pod of priority %s in group %s', (priority, group) => {
   const periods = parsePeriods(OPTION, '0=30,100000=10,2000000000=5');
   expect(groupOf(podOf(priority), periods)).toBe(group);
 });

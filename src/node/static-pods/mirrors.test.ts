@@ -33,7 +33,7 @@ let waiters: { met: () => boolean; resolve: () => void }[];
 const happened = (): void => {
   for (const { met, resolve } of waiters) if (met()) resolve();
 };
-/** Looks again after each event of the API and each write of a status. */
+/** Checks the condition after each event of the API and each write of a status. */
 const until = (met: () => boolean): Promise<void> =>
   new Promise((resolve) => {
     waiters.push({ met, resolve });
@@ -43,12 +43,12 @@ const stored = (): Pod[] => backend.objects(PODS) as Pod[];
 const mirrorOf = (uid: string): Pod | undefined =>
   stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
 
-/** `there`: what the API has before the node comes. */
-async function start(there: KubeObject[] = []): Promise<void> {
+/** `existing`: the Pods that the API has before the node starts. */
+async function start(existing: KubeObject[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
   const client = inProcessClient(backend);
   backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1', uid: 'node-uid' } });
-  for (const object of there) backend.set(PODS, object);
+  for (const object of existing) backend.set(PODS, object);
   mirrors = createMirrors({
     ...options,
     client,
@@ -86,7 +86,7 @@ beforeEach(() => {
 afterEach(() => stop.abort());
 
 describe('mirrors', () => {
-  it('show a static Pod as the node has it, owned by the node', async () => {
+  it('a mirror shows the static Pod as the node has it, and is owned by the node', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
@@ -104,7 +104,7 @@ describe('mirrors', () => {
     expect(mirrors.mirrored('s1')).toBeUndefined();
   });
 
-  it('are given each status once', async () => {
+  it('each status of a static Pod is written to its mirror once', async () => {
     await start();
     run(staticPod('s1'));
     run(staticPod('s1'));
@@ -115,7 +115,7 @@ describe('mirrors', () => {
     expect(written).toEqual(['s1 Pending', 's1 Running']);
   });
 
-  it('come again, with their status, when a client deletes them', async () => {
+  it('a mirror that a client deletes is created again with its status', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
@@ -130,7 +130,7 @@ describe('mirrors', () => {
     expect(mirrorOf('s1')?.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  it('are replaced with the Pod, and go with it', async () => {
+  it('a mirror is replaced and deleted together with its static Pod', async () => {
     await start();
     run(staticPod('s1'));
     await until(() => written.length === 1);
@@ -141,14 +141,14 @@ describe('mirrors', () => {
     await until(() => stored().length === 0);
   });
 
-  it('of Pods that are no more are deleted when they are seen', async () => {
+  it('a mirror of a static Pod that no longer exists is deleted when the node sees it', async () => {
     const { metadata, ...rest } = staticPod('s0');
     const left = { ...metadata, uid: 'm0', finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
     await start([{ ...rest, metadata: left }]);
     await until(() => stored().length === 0);
   });
 
-  it('wait for a name that another Pod has, and leave that Pod alone', async () => {
+  it('a mirror waits while another Pod has its name, and does not change that Pod', async () => {
     await start([
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-node-1', namespace: 'default', uid: 'other' } },
     ]);
@@ -167,7 +167,7 @@ describe('mirrors', () => {
     expect(mirrorOf('s1')).toBeDefined();
   });
 
-  it('are made once the API answers again', async () => {
+  it('a mirror is created once the API answers again', async () => {
     await start();
     for (let time = 0; time < 3; time++) backend.failNext('create pods', serviceUnavailable('down'));
     run(staticPod('s1'));
@@ -176,7 +176,7 @@ describe('mirrors', () => {
   });
 });
 
-it('streams are found by the UID of the mirror', async () => {
+it('throughMirrors() finds the static Pod of a stream by the UID of the mirror', async () => {
   const asked: string[] = [];
   const note = (verb: string) => (pod: { uid: string }) => {
     asked.push(`${verb} ${pod.uid}`);

@@ -8,7 +8,7 @@ import { startNodeLease } from './node-lease.ts';
 const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 const NODE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', uid: 'u1' } };
 
-it('renews the Lease every ten seconds, also after a failed renewal', async () => {
+it('the node renews its Lease every ten seconds, also after a failed renewal', async () => {
   const backend = memoryBackend();
   const timers = testTimers();
   const stop = new AbortController();

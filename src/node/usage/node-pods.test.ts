@@ -7,7 +7,7 @@ const podIn = (sandboxId: string): UsedPod => ({
   ...{ logDirectory: '/nowhere', containers: [], sandboxId },
 });
 
-it('caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {
+it('createPodNetworks caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {
   const asked: string[] = [];
   const networks = createPodNetworks({
     containerUsage: async () => [],

@@ -45,7 +45,7 @@ const start = async (): Promise<void> => {
 };
 const text = async (): Promise<string> => metricsText(await metrics.families());
 
-test('observes the start duration of a Pod once, only on this node, and not for Pods from before the start', async () => {
+test('the start duration of a Pod is observed once, only on this node, and not for Pods from before the start', async () => {
   await set('before', 'n', { startTime: '2026-01-30T00:00:00Z' });
   await start();
   await set('mine', 'n', {});
@@ -66,7 +66,7 @@ test('observes the start duration of a Pod once, only on this node, and not for 
   expect(shown).toContain('lifepod_pod_start_duration_seconds_sum 0.4\n');
 });
 
-test('counts Pods by phase, and a Pod without a phase as Pending', async () => {
+test('Pods are counted by phase, and a Pod without a phase as Pending', async () => {
   await start();
   await set('a', 'n', {});
   await set('b', 'n', READY);
@@ -82,7 +82,7 @@ test('counts Pods by phase, and a Pod without a phase as Pending', async () => {
   ]);
 });
 
-test('counts restarts by namespace until the namespace is deleted', async () => {
+test('restarts are counted by namespace until the namespace is deleted', async () => {
   const container = (restartCount: number) => ({
     ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
   });
@@ -97,7 +97,7 @@ test('counts restarts by namespace until the namespace is deleted', async () => 
   expect(await text()).not.toContain('lifepod_container_restarts_total');
 });
 
-test('counts a list of defer containers once when it has ended, with its outcomes and its duration', async () => {
+test('a list of defer containers is counted once when it has ended, with its outcomes and its duration', async () => {
   const ending = (reason: string, ...outcomes: (string | undefined)[]): PodStatus => ({
     phase: 'Terminating',
     conditions: [{ type: 'Deferred', status: 'False', reason }],
