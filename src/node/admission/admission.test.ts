@@ -24,8 +24,12 @@ function setUp() {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    ...{ client: inProcessClient(memoryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
-    ...{ timers, log: silentLog, signal: new AbortController().signal },
+    client: inProcessClient(memoryBackend()),
+    nodeName: 'n',
+    allocatable: { cpu: '2', pods: '9' },
+    timers,
+    log: silentLog,
+    signal: new AbortController().signal,
     pods: () => running.values(),
     isStatic: () => false,
     strictGroups: false,

@@ -7,7 +7,10 @@ const capacity = { cpuMilli: 2000, memoryBytes: 1000 * MIB, diskBytes: 10_000, p
 
 test("parseReserved parses reserved resources in the kubelet's notation", () => {
   expect(parseReserved('--kube-reserved', 'cpu=100m, memory=256Mi,ephemeral-storage=1Ki,pid=100')).toEqual({
-    ...{ cpuMilli: 100, memoryBytes: 256 * MIB, diskBytes: 1024, pids: 100 },
+    cpuMilli: 100,
+    memoryBytes: 256 * MIB,
+    diskBytes: 1024,
+    pids: 100,
   });
   expect(parseReserved('--kube-reserved', '')).toEqual(NOTHING);
 });

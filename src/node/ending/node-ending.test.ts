@@ -25,7 +25,12 @@ beforeEach(() => {
   ended = [];
   pressures = new Set();
   ending = createNodeEnding({
-    ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', dataDir: root, workers },
+    timers,
+    log: silentLog,
+    signal: new AbortController().signal,
+    nodeName: 'n',
+    dataDir: root,
+    workers,
     events: { event: () => undefined, flushed: async () => undefined },
     podDirectory: (uid) => join(root, uid),
     isStatic: ({ metadata }) => metadata.name.startsWith('static'),
@@ -36,7 +41,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const podOf = (name: string, priority: number): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, uid: name, namespace: 'default' },
   spec: { containers: [], priority },
   status: { phase: 'Running', startTime: '2026-01-31T00:00:00Z' },
 });

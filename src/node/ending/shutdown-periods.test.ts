@@ -3,8 +3,10 @@ import type { Pod } from '../../api/generated/types.ts';
 import { groupOf, parsePeriods, periodsOf } from './shutdown-periods.ts';
 
 const podOf = (priority?: number): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } },
-  spec: { containers: [], ...(priority === undefined ? {} : { priority }) },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p' },
+  spec: { containers: [], priority },
 });
 const OPTION = '--shutdown-grace-period-by-pod-priority';
 

@@ -50,15 +50,25 @@ afterEach(() => {
 });
 
 const podOf = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, uid: name, namespace: 'default' },
   spec: { containers: [{ name: 'app', image: 'i' }], ...spec },
 });
 const threshold = (signal: Signal, hard = true): Threshold => ({
-  ...{ signal, value: { count: 100 * MIB }, graceSeconds: 0, hard },
+  signal,
+  value: { count: 100 * MIB },
+  graceSeconds: 0,
+  hard,
 });
 /** A later name in the alphabet uses more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
-  ...{ podUid: name, id: name, name: 'app', attempt: 0, at: 0, cpuNanoSeconds: 0 },
+  podUid: name,
+  id: name,
+  name: 'app',
+  attempt: 0,
+  at: 0,
+  cpuNanoSeconds: 0,
   workingSetBytes: name.charCodeAt(0) * MIB,
 });
 const volumeOf = (pod: Pod, volume: string): string => join(root, pod.metadata.name, volume);
@@ -101,7 +111,8 @@ function start(): void {
         });
       },
     },
-    ...{ log: silentLog, signal: stop.signal },
+    log: silentLog,
+    signal: stop.signal,
     pods: () => pods,
     isStatic: ({ metadata }) => staticNames.has(metadata.name),
     endsWithinSeconds: ({ metadata }) => graceOf.get(metadata.name),

@@ -17,7 +17,7 @@ import type { NodePressure } from './pressure.ts';
 import { createRelief, type Relief, type ReliefOptions } from './relief.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
-/** The polling interval, as upstream's: the kernel sends no events. A check comes sooner when a grace period or a condition ends. */
+/** The polling interval, as upstream's: the kernel sends no events. A check starts earlier when a grace period or a condition ends. */
 const LOOK_MILLIS = 10_000;
 /** The delay of the check after a Pod is cleared: the kernel and the runtime take a moment to free its resources. */
 const LOOK_AGAIN_MILLIS = 1_000;

@@ -4,7 +4,9 @@ import { pressureRefusal } from './pressure-refusal.ts';
 import type { PressureCondition } from './thresholds.ts';
 
 const podOf = (spec: Partial<PodSpec>): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p' },
   spec: { containers: [{ name: 'app', image: 'i' }], ...spec },
 });
 const burstable = { containers: [{ name: 'app', image: 'i', resources: { requests: { memory: '1Mi' } } }] };

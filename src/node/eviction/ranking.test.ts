@@ -194,7 +194,9 @@ describe('brokenDiskLimit', () => {
       podOf('p', {
         ...limited('9Mi'),
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
-          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+          ...each,
+          name: 'side',
+          restartPolicy: 'Always',
         })),
       }),
       { containers: new Map([['side', { memoryBytes: 0, logs: disk(2) }]]), volumes: new Map() },
@@ -204,7 +206,9 @@ describe('brokenDiskLimit', () => {
       'takes the limit of a sidecar for the whole Pod if no other container has one',
       podOf('p', {
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
-          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+          ...each,
+          name: 'side',
+          restartPolicy: 'Always',
         })),
       }),
       useOf({ rootFs: disk(2) }),

@@ -53,7 +53,8 @@ export function createNodeImages(options: NodeImagesOptions): NodeImages {
   let garbage: ImageGarbage | undefined;
   return {
     pull: createPodImagePull({
-      ...{ client, kept: options.kept },
+      client,
+      kept: options.kept,
       puller: createImagePuller({ runtime, timers, maxParallel }),
       warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     }),

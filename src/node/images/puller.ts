@@ -4,7 +4,7 @@
  * Invariants:
  *  1. Requests for the same image with the same credentials share a pull. Requests with other credentials do not, because the
  *     registry must authorize each.
- *  2. A pull is aborted when no request waits for it any more.
+ *  2. A pull is aborted when the last request that waits for it is aborted.
  *  3. Errors contain nothing of a credential.
  */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';

@@ -3,7 +3,10 @@ import type { ImageInfo } from '../../runtime/runtime.ts';
 import { reportedImages } from './reported.ts';
 
 const image = (id: string, sizeBytes: number, names: Partial<ImageInfo> = {}): ImageInfo => ({
-  ...{ id, sizeBytes, tags: [`${id}:1`], digests: [] },
+  id,
+  sizeBytes,
+  tags: [`${id}:1`],
+  digests: [],
   ...names,
 });
 

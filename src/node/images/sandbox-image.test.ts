@@ -24,7 +24,9 @@ function setUp(network: string[] = []) {
       stopSandbox: async () => undefined,
       removeSandbox: async () => undefined,
     },
-    ...{ image: undefined, cgroupDriver: undefined, timers },
+    image: undefined,
+    cgroupDriver: undefined,
+    timers,
     signal: new AbortController().signal,
     changed: () => calls.changed.resolve(),
   });

@@ -73,11 +73,15 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   const id = await runtime.runSandbox(
     {
       pod: { uid: randomUUID(), namespace: 'lifepod', name: 'sandbox-image-trial' },
-      ...{ attempt: 0, hostname: '', logDirectory: '', labels: {}, annotations: {} },
+      attempt: 0,
+      hostname: '',
+      logDirectory: '',
+      labels: {},
+      annotations: {},
       // The host network keeps CNI out of the trial: only the image and the runtime itself take part.
       hostNetwork: true,
       // With systemd's cgroup driver, runc accepts only a slice as parent.
-      ...(cgroupDriver === 'systemd' ? { cgroupParent: 'system.slice' } : {}),
+      cgroupParent: cgroupDriver === 'systemd' ? 'system.slice' : undefined,
     },
     signal,
   );

@@ -166,7 +166,8 @@ it('log rotation handles the logs of thousands of containers in linear time', ()
         looks++;
         return `c${index}`;
       },
-      ...{ path: join(folder, `${index}.log`), ended: true },
+      path: join(folder, `${index}.log`),
+      ended: true,
     }),
   );
   const { logs: follow } = rotation();

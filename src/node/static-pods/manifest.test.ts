@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { uidOf } from '../../machinery/meta.ts';
 import { ManifestError, readManifest } from './manifest.ts';
 
 const source = { file: 'web.yaml', nodeName: 'node-1', now: Date.UTC(2026, 0, 31) };
@@ -15,7 +16,7 @@ const read = (content: object | string, more: Partial<typeof source> = {}) =>
 describe('readManifest', () => {
   it('readManifest adds the name of the node, the defaults and the annotations of a static Pod', async () => {
     const { pod, warnings } = await read(web({}, { labels: { app: 'web' }, annotations: { note: 'x' } }));
-    const uid = pod.metadata.uid ?? '';
+    const uid = uidOf(pod);
     expect(uid).toMatch(/^[0-9a-f]{32}$/);
     expect(pod.metadata).toEqual({
       name: 'web-node-1',
@@ -70,12 +71,12 @@ describe('readManifest', () => {
   });
 
   describe('the UID', () => {
-    const uid = async (...args: Parameters<typeof read>): Promise<string | undefined> =>
+    const readUid = async (...args: Parameters<typeof read>): Promise<string | undefined> =>
       (await read(...args)).pod.metadata.uid;
     it('the UID does not depend on the time, the order of the fields, or comments', async () => {
       const reversed = Object.fromEntries(Object.entries(web()).reverse());
-      expect(await uid(reversed, { now: 0 })).toBe(await uid(web()));
-      expect(await uid(`# a comment\n${stringify(web())}`)).toBe(await uid(web()));
+      expect(await readUid(reversed, { now: 0 })).toBe(await readUid(web()));
+      expect(await readUid(`# a comment\n${stringify(web())}`)).toBe(await readUid(web()));
     });
     it.each<[string, Parameters<typeof read>]>([
       ['content', [web({ restartPolicy: 'Never' })]],
@@ -83,7 +84,7 @@ describe('readManifest', () => {
       ['file', [web(), { file: 'other.yaml' }]],
       ['node', [web(), { nodeName: 'node-2' }]],
     ])('the UID depends on the %s', async (_, args) => {
-      expect(await uid(...args)).not.toBe(await uid(web()));
+      expect(await readUid(...args)).not.toBe(await readUid(web()));
     });
   });
 

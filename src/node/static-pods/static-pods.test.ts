@@ -48,7 +48,7 @@ describe('readAll', () => {
       { name: 'b.yaml', text: text('web', 'b') },
     ]);
     expect(wanted.pods.get('default/web-node-1')?.file).toBe('a.yaml');
-    expect(remarks.get('b.yaml')?.reason).toBe('the Pod default/web-node-1 is that of a.yaml');
+    expect(remarks.get('b.yaml')?.reason).toBe('the Pod default/web-node-1 is already defined by a.yaml');
   });
 });
 
@@ -213,7 +213,7 @@ describe('static Pods', () => {
     await staticPods.start();
     writeFileSync(file('web.yaml'), text('web', 'one'));
     await appliedTimes(1);
-    const { uid = '' } = podOf('web-node-1').metadata;
+    const uid = uidNamed('web-node-1');
     expect(staticPods.owns(podOf('web-node-1'))).toBe(true);
 
     writeFileSync(join(dataDir, 'aside'), text('web', 'two'));
@@ -223,7 +223,7 @@ describe('static Pods', () => {
     await staticPods.finalize(podOf('web-node-1'));
     staticPods.ended(uid);
     await appliedTimes(4);
-    const { uid: newUid = '' } = podOf('web-node-1').metadata;
+    const newUid = uidNamed('web-node-1');
     expect(newUid).not.toBe(uid);
 
     rmSync(file('web.yaml'));

@@ -66,7 +66,7 @@ describe("refusals with upstream's messages", () => {
   test.each([
     ['not started', [run(0, 'created')]],
     ['finished', [run(0, 'exited')]],
-    ['of another name', [run(0, 'running', 'other')]],
+    ['named differently', [run(0, 'running', 'other')]],
     ['missing', []],
   ])('exec and attach to a container that is %s are refused', async (_what, containers) => {
     const { streams, asked } = source(containers);

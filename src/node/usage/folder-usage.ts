@@ -89,7 +89,7 @@ async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir;
       path += `/${name}`;
     }
     const entries = await opendir(bytesOf(path), { encoding: 'latin1' });
-    return { path, entries, ...(handle === undefined ? {} : { handle }) };
+    return { path, entries, handle };
   } catch (error) {
     await handle?.close();
     throw error;

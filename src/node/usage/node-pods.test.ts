@@ -4,7 +4,9 @@ import { createPodNetworks, type UsedPod } from './node-pods.ts';
 const { signal } = new AbortController();
 const podIn = (sandboxId: string): UsedPod => ({
   pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: sandboxId } },
-  ...{ logDirectory: '/nowhere', containers: [], sandboxId },
+  logDirectory: '/nowhere',
+  containers: [],
+  sandboxId,
 });
 
 it('createPodNetworks caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {

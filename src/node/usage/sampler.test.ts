@@ -4,7 +4,13 @@ import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { containerRate, createSampler, firstOf, machineRate, type Sample, thinned } from './sampler.ts';
 
 const container = (at: number, cpuSeconds: number, id = 'c'): ContainerUsage => ({
-  ...{ podUid: 'u', id, name: 'app', attempt: 0, at, cpuNanoSeconds: cpuSeconds * 1e9, workingSetBytes: 1 },
+  podUid: 'u',
+  id,
+  name: 'app',
+  attempt: 0,
+  at,
+  cpuNanoSeconds: cpuSeconds * 1e9,
+  workingSetBytes: 1,
 });
 const sample = (at: number, containers: ContainerUsage[] = []): Sample => ({
   at,

@@ -16,7 +16,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const podWith = (...volumes: Volume[]): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', uid: 'u' },
   spec: { containers: [], volumes },
 });
 const cache = (): string => join(root, 'u/volumes/kubernetes.io~empty-dir/cache');
