@@ -1,4 +1,4 @@
-/** Which Pods are evicted and when, on a simulated node with real folders. */
+/** Tests which Pods are evicted and when, on a simulated node with real folders. */
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,7 @@ const threshold = (signal: Signal, hard = true): Threshold => ({
   graceSeconds: 0,
   hard,
 });
-/** A later name in the alphabet uses more memory. */
+/** The usage of the Pods: a later name in the alphabet uses more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   podUid: name,
   id: name,
@@ -154,7 +154,7 @@ it('eviction for memory does not wait for a walk through folders', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The first query is that of the walk.
+  // The walk makes the first query.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();

@@ -24,7 +24,7 @@ export interface Threshold {
   /** How long the threshold must be met before it is acted on. */
   graceSeconds: number;
   hard: boolean;
-  /** What must be available beyond the threshold before it counts as no longer met. */
+  /** The amount that must be available beyond the threshold before it counts as no longer met. */
   minReclaim?: Amount;
 }
 

@@ -63,7 +63,7 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   };
 }
 const write = (bytes: number): void => appendFileSync(path, 'x'.repeat(bytes));
-/** Takes many more steps than a check of the log. */
+/** Resolves after many more file system calls than a check of the log makes. */
 const looked = async (): Promise<void> => {
   for (let step = 0; step < 200; step++) await stat(folder);
 };
@@ -77,7 +77,7 @@ it('log rotation checks a log while it is written, more often the faster it fill
   expect(await wait()).toBe(100);
   advance(100);
   await looked();
-  // Nothing was written: no timer is set until something is.
+  // Nothing was written: no timer is set until the next write.
   write(100);
   expect(await wait()).toBe(100);
   write(100);

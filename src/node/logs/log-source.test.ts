@@ -173,7 +173,7 @@ describe('following', () => {
     await rotate(2);
     appendFileSync(path, line(2, 'two'));
     const rest = log.rest();
-    // Many more steps than the reader needs to find the new file.
+    // Many more file system calls than the reader needs to find the new file.
     for (let step = 0; step < 200; step++) await stat(path);
     appendFileSync(`${path}.20260131-093002`, other);
     end.resolve();

@@ -1,5 +1,5 @@
 /**
- * Renews the node's Lease, which only shows that the agent is alive; so the renewal waits for nothing but the API.
+ * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API.
  * Invariant: one timer; the Lease is renewed four times within its duration, also after a failed renewal.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */

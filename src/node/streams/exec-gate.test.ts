@@ -5,7 +5,7 @@ import { createStartGate, limitStarts } from './exec-gate.ts';
 
 const never = new AbortController().signal;
 const ok: ExecResult = { exitCode: 0, stdout: '', stderr: '' };
-/** Lets all promises settle that can. */
+/** Resolves when all promises that can settle have settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function gate(limit: number): {

@@ -42,7 +42,7 @@ function pods(): NodePod[] {
   const logDirectory = join(dataDir, 'logs', 'web');
   const pending = { ...pod, metadata: { ...metadata, name: 'pending', uid: 'v' } };
   return [
-    // In another order than in the spec, and with a container that does not run.
+    // The containers are not in the order of the spec, and one of them does not run.
     { pod, logDirectory, sandboxes: [], containers: [run('c2', 'side'), run('c1', 'app'), run('gone', 'app')] },
     { pod: pending, logDirectory, sandboxes: [], containers: [] },
   ];
