@@ -1,5 +1,5 @@
 /** The options of `lifepod up` for images: parallel pulls and garbage collection. Names are the kubelet's. */
-import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-collection.ts';
+import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
 import { UserError } from '../platform/files.ts';
 

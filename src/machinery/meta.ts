@@ -95,3 +95,6 @@ export interface ResourceRef {
   version: string;
   resource: string;
 }
+
+/** The UID of an existing object. `ObjectMeta.uid` is optional because the object of a create request has none: '' for such an object. */
+export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

@@ -6,7 +6,7 @@ import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import type { NodePressure } from './eviction/pressure.ts';
 import type { UsagePorts } from './eviction/usage.ts';
-import type { GarbagePolicy } from './images/garbage-collection.ts';
+import type { GarbagePolicy } from './images/garbage-policy.ts';
 import type { RotationLimits } from './logs/log-rotation.ts';
 import type { PodCgroupSettings } from './resources/pod-cgroups.ts';
 import type { Capacity } from './status/machine-facts.ts';
@@ -46,11 +46,10 @@ export interface NodeAgentOptions extends Platform {
 
 /** The facts of the node that decide() needs. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
-  const { maxGracePeriodExtensionSeconds } = options;
   return {
     ips: nodeIps,
     runtimeName,
-    ...(maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds }),
-    ...(options.terminatingPhase === false ? { terminatingPhase: false } : {}),
+    maxGracePeriodExtensionSeconds: options.maxGracePeriodExtensionSeconds,
+    terminatingPhase: options.terminatingPhase === false ? false : undefined,
   };
 }

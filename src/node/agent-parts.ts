@@ -1,8 +1,7 @@
 /**
- * The parts of the node agent, composed: what Pods are made of, what carries out actions on them, and what ends them.
+ * Composes the parts of the node agent: storage, the execution of actions, admission, and terminations by the node.
  *
- * Boundary: the only file of the node that knows all parts; a part knows the others by the interfaces that it is given here.
- * The order in which they start is agent.ts's.
+ * Boundary: the only file of the node that knows all parts; a part gets the interfaces of others here. agent.ts starts the parts.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import type { Pod, Service } from '../api/generated/types.ts';
 import { PODS, SERVICES } from '../api/resources.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
+import { uidOf } from '../machinery/meta.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import { type Admission, createAdmission } from './admission/admission.ts';
 import { factsOf, type NodeAgentOptions } from './agent-options.ts';
@@ -55,25 +55,27 @@ export async function createAgentParts(options: NodeAgentOptions) {
     isShuttingDown: () => ending.isShuttingDown(),
   });
   const sourceOf = (pod: Pod): PodSource => (staticPods.owns(pod) ? staticPods : api);
-  const base: Base = {
-    ...{ options, facts, logsRoot, workers, events, sourceOf },
-    isStatic: (pod) => sourceOf(pod).isStatic,
-    livePods: () => [...workers.values()].map((worker) => worker.pod()),
-  };
+  const isStatic = (pod: Pod): boolean => sourceOf(pod).isStatic;
+  const livePods = (): Pod[] => [...workers.values()].map((worker) => worker.pod());
+  const base: Base = { options, facts, logsRoot, workers, events, sourceOf, isStatic, livePods };
   const storage = createStorage(base);
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
   const actions = createActions(base, storage);
   const ending = createNodeEnding({
     ...options,
-    ...{ events, workers, runs, isStatic: base.isStatic, podDirectory: storage.volumes.podDirectory },
+    events,
+    workers,
+    runs,
+    isStatic,
+    podDirectory: storage.volumes.podDirectory,
     pressures: () => options.eviction?.pressure.conditions() ?? new Set(),
   });
   const admission = createAdmission({
     ...options,
     allocatable: options.capacity.allocatable,
-    pods: base.livePods,
+    pods: livePods,
     strictGroups: facts.strictGroups,
-    isStatic: base.isStatic,
+    isStatic,
     unwanted: ending.refusal,
     begin: (pod) => start(pod, false),
     refused: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
@@ -84,7 +86,11 @@ export async function createAgentParts(options: NodeAgentOptions) {
   const ends = { runs, ending, admission, recorder };
   const outages = createOutageClock(options.lastSignOfLife, timers);
   const start = createPodWorkers(workers, {
-    ...{ timers, log, signal, outages, recorder, events, sourceOf },
+    ...options,
+    outages,
+    recorder,
+    events,
+    sourceOf,
     hooks: [...lifeHooks(ends, storage, actions), ...machineHooks(base, storage), { released: staticPods.ended }],
     node: factsOf(options),
     journals: createKeptJournal(storage.volumes.podDirectory, options),
@@ -94,15 +100,10 @@ export async function createAgentParts(options: NodeAgentOptions) {
   });
   const apply = createApply(base, storage, ends);
   onAbort(signal, () => workers.forEach((worker) => void worker.stop()));
-  return {
-    ...base,
-    ...storage,
-    ...actions,
-    ...{ pods, recorder, staticPods, runs, ending, admission, outages, start, apply },
-  };
+  return { ...base, ...storage, ...actions, ...ends, pods, staticPods, outages, start, apply };
 }
 
-/** What every part may use. */
+/** The options and objects that all parts share. */
 interface Base {
   options: NodeAgentOptions;
   facts: NodeFacts;
@@ -117,19 +118,22 @@ interface Base {
 
 type Storage = ReturnType<typeof createStorage>;
 
-/** Images, volumes, and the copies of the objects that Pods refer to. */
+/** Creates the managers of images, volumes, and copies of the objects that Pods refer to. */
 function createStorage({ options, events, workers, isStatic, livePods }: Base) {
-  const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
+  const { client, runtime, timers, log, signal, dataDir, capacity } = options;
   const memory = createPodMemory(podMemoryFolder(dataDir), signal);
   const podDirectory = (uid: string): string => volumes.podDirectory(uid);
   const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
   const images = createNodeImages({
     ...options,
-    ...{ events, kept, pods: livePods },
+    events,
+    kept,
+    pods: livePods,
     appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
   });
   const volumes = createVolumeManager({
-    ...{ client, timers, log, nodeName, memory },
+    ...options,
+    memory,
     rootDirectory: join(dataDir, 'pods'),
     allocatable: capacity.allocatable,
     images: {
@@ -147,25 +151,31 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   return { kept, images, volumes };
 }
 
-/** What carries out the actions of workers. `addresses`: remembers the addresses of the Pods' ready sandboxes. */
+/** Creates the executor of the workers' actions. `addresses`: remembers the addresses of the Pods' ready sandboxes. */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
   const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
-  const { clusterDns, clusterDomain, resolvConf } = options;
   const sandboxIps = new Map<string, readonly string[]>();
   const addresses: PodHooks = {
     observed(uid, { sandboxes }) {
       const ips = sandboxes.find(({ ready }) => ready)?.ips;
       if (ips !== undefined) sandboxIps.set(uid, ips);
     },
-    ended: ({ metadata: { uid = '' } }) => sandboxIps.delete(uid),
+    ended: (pod) => sandboxIps.delete(uidOf(pod)),
   };
-  const podIps = ({ metadata: { uid = '' } }: Pod): readonly string[] => sandboxIps.get(uid) ?? [];
+  const podIps = (pod: Pod): readonly string[] => sandboxIps.get(uidOf(pod)) ?? [];
   const services = createInformer<Service>(client.resource(SERVICES), { log, timers, signal }, {});
   const environment = createEnvironmentSource({
+    ...options,
     ...facts.environment,
-    ...{ client, nodeName: options.nodeName, hostIps: nodeIps, clusterDns, clusterDomain, resolvConf, logsRoot },
-    ...{ services, isStatic, podIps, kept, podDirectory: volumes.podDirectory, volumePath: volumes.hostPath },
+    hostIps: nodeIps,
+    logsRoot,
+    services,
+    isStatic,
+    podIps,
+    kept,
+    podDirectory: volumes.podDirectory,
+    volumePath: volumes.hostPath,
     allocatable: capacity.allocatable,
     memoryCapacityBytes: capacity.memoryBytes,
     seccompRoot: join(options.dataDir, 'seccomp'),
@@ -173,14 +183,21 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
   const removeRunFiles = createRunRemoval(volumes.podDirectory, logsRoot);
   const startGate = createStartGate(timers);
   const execute = createExecutor({
-    ...{ timers, runtime, environment, prepareContainer, prepareSandbox, removeRunFiles },
+    timers,
+    runtime,
+    environment,
+    prepareContainer,
+    prepareSandbox,
+    removeRunFiles,
     finalize: async (pod) => base.sourceOf(pod).finalize(pod),
     volumes: kept.guard(volumes),
     pullImage: images.pull,
     cgroups: facts.podCgroups,
     warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     ...createPodHandlers({
-      ...{ runtime, timers, log, events, startGate },
+      ...options,
+      events,
+      startGate,
       podIp: (pod) => (pod.spec?.hostNetwork === true ? nodeIps[0] : podIps(pod)[0]),
     }),
   });
@@ -194,7 +211,7 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/** In this order: the runs of a Pod that has ended are forgotten before the node counts what is free. */
+/** The order matters: the runs of an ended Pod are forgotten before admission computes the free resources. */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,
@@ -202,7 +219,7 @@ const lifeHooks = (
 ): PodHooks[] => [
   {
     observed: runs.observed,
-    ended: ({ metadata: { uid = '' } }) => runs.observed(uid, { sandboxes: [], containers: [] }),
+    ended: (pod) => runs.observed(uidOf(pod), { sandboxes: [], containers: [] }),
   },
   addresses,
   {
@@ -211,11 +228,11 @@ const lifeHooks = (
     ended: ending.cleared,
   },
   { cleared: admission.cleared, ended: admission.cleared },
-  { ended: ({ metadata: { uid = '' } }) => recorder.release(uid) },
+  { ended: (pod) => recorder.release(uidOf(pod)) },
   { ended: images.podGone },
 ];
 
-/** Control groups, log folders, and the copies of what defer containers refer to. */
+/** Hooks for control groups, log folders, and the copies of the objects that defer containers refer to. */
 function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Storage): PodHooks[] {
   return [
     { started: (pod) => podCgroups?.add(pod), release: async (pod) => podCgroups?.remove(pod) },
@@ -231,17 +248,18 @@ function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Stora
 function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   const { runtime, log } = options;
   return (pod: Pod) => {
-    const { uid = '' } = pod.metadata;
-    const folders = { podDirectory: volumes.podDirectory(uid), logDirectory: podLogDirectory(pod, logsRoot) };
-    return createPodLook({ ...folders, ...{ uid, runtime, log }, oomKills: facts.podCgroups?.oomKills });
+    const uid = uidOf(pod);
+    const podDirectory = volumes.podDirectory(uid);
+    const logDirectory = podLogDirectory(pod, logsRoot);
+    return createPodLook({ uid, runtime, log, podDirectory, logDirectory, oomKills: facts.podCgroups?.oomKills });
   };
 }
 
-/** Gives a Pod, or its change, to its worker, or to admission where it has none. `removed`: the object no longer exists. */
+/** Passes a new or changed Pod to its worker, or to admission if it has no worker. `removed`: the object no longer exists. */
 const createApply =
   ({ workers }: Base, { volumes }: Storage, { admission, recorder }: Ends) =>
   (pod: Pod, removed: boolean): void => {
-    const worker = workers.get(pod.metadata.uid ?? '');
+    const worker = workers.get(uidOf(pod));
     if (!removed) volumes.update(pod);
     if (worker !== undefined) {
       worker.update(pod, removed);

@@ -47,7 +47,7 @@ const until = async (satisfies: () => boolean): Promise<void> => {
   for (const watcher of watchers) watcher.close();
 };
 
-it('removes only the folders of Pods that no longer exist', async () => {
+it('the removal of orphans removes only the folders of Pods that no longer exist', async () => {
   for (const uid of ['alive', 'gone']) {
     mkdirSync(join(podsRoot(), uid, 'volumes'), { recursive: true });
     mkdirSync(join(logsRoot(), `default_p_${uid}`, 'app'), { recursive: true });
@@ -59,7 +59,7 @@ it('removes only the folders of Pods that no longer exist', async () => {
   expect(left()).toEqual(['.hidden', 'a_b_c_d', 'alive', 'default_p_alive', 'notes']);
 });
 
-it('removes a folder of an unknown Pod that appears later', async () => {
+it('the removal of orphans removes a folder of an unknown Pod that appears later', async () => {
   await start();
   mkdirSync(join(podsRoot(), 'alive'));
   mkdirSync(join(podsRoot(), 'late'));
@@ -68,7 +68,7 @@ it('removes a folder of an unknown Pod that appears later', async () => {
   expect(left()).toEqual(['alive']);
 });
 
-it('retries a removal that failed because a mount was busy', async () => {
+it('the removal of orphans is retried if it failed because a mount was busy', async () => {
   mkdirSync(join(podsRoot(), 'gone'));
   busy.add('gone');
   await start();

@@ -16,9 +16,9 @@ const RETRY_MILLIS = 30_000;
 const UID = /^[A-Za-z0-9][A-Za-z0-9-]*$/;
 
 export interface OrphanOptions {
-  /** One folder a Pod, named by its UID. */
+  /** Contains one folder per Pod, named by its UID. */
   podsRoot: string;
-  /** One folder a Pod: NAMESPACE_NAME_UID. */
+  /** Contains one folder per Pod: NAMESPACE_NAME_UID. */
   logsRoot: string;
   isKnown(uid: string): boolean;
   /** Unmounts and removes the Pod's folder. */

@@ -1,7 +1,8 @@
 /** The collection of unused images, in virtual time. */
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
-import { type GarbagePolicy, startImageGarbageCollection } from '../node/images/garbage-collection.ts';
+import { startImageGarbageCollection } from '../node/images/garbage-collection.ts';
+import type { GarbagePolicy } from '../node/images/garbage-policy.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { createVirtualTimers } from './virtual-timers.ts';

@@ -50,8 +50,8 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'A static Pod whose manifest is removed is Deleted, changed: Replaced.',
     tests: [
-      [statics, 'a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted'],
-      [statics, 'a Pod with defer containers whose manifest is changed has the reason Replaced'],
+      [statics, 'nextSteps gives the reason Replaced to a Pod whose manifest has changed, and none to a removed one'],
+      [statics, 'a static Pod with defer containers whose manifest has changed terminates with the reason Replaced'],
       [
         'test/e2e/own-engine/defer-engine.test.ts',
         'a static Pod whose manifest is removed runs its entries, also over a restart of the engine',

@@ -15,12 +15,13 @@ import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type Refusal, refusal } from '../../scheduling/node-admission.ts';
 import { createStatusWriter } from '../pod/status-writer.ts';
 import { qosClass } from '../resources/container-resources.ts';
-import { nodeLabels } from '../status/node-status.ts';
+import { nodeLabels } from '../status/registration.ts';
 
 export interface AdmissionOptions extends Platform {
   client: Client;
@@ -72,7 +73,103 @@ const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { client, nodeName, log, timers, signal } = options;
+  const ownNode = watchOwnNode(options);
+  const { isStatic, isEnding, strictGroups, allowedUnsafeSysctls = [] } = options;
+  const rules = { isStatic, isEnding, strictGroups, allowedUnsafeSysctls, appArmorEnabled: readAppArmor() };
+  /** The Pods that wait for open(); undefined: it was called. */
+  let waiting: Map<string, Pod> | undefined = new Map();
+  const refusals = createRefusals(options);
+  /** Critical Pods that wait while others are preempted for them. */
+  const makingRoom = new Map<string, Pod>();
+  /** UIDs of Pods that have ended, although their statuses may not show it yet. */
+  const clearedUids = new Set<string>();
+
+  const preemptFor = (pod: Pod, victims: readonly Pod[]): void => {
+    makingRoom.set(uidOf(pod), pod);
+    for (const victim of victims) options.preempt(victim);
+  };
+  const decide = (pod: Pod): void => {
+    const uid = uidOf(pod);
+    if (refusals.has(uid)) return;
+    const others = [...options.pods(), ...makingRoom.values()].filter(
+      (other) => uidOf(other) !== uid && !clearedUids.has(uidOf(other)),
+    );
+    const answer = options.unwanted(pod) ?? refusal(pod, { node: ownNode.read(), others, ...rules });
+    makingRoom.delete(uid);
+    if (answer === undefined) options.begin(pod);
+    else if ('reason' in answer) refusals.add(pod, answer);
+    else preemptFor(pod, answer.victims);
+    if (makingRoom.size === 0) clearedUids.clear();
+  };
+  const roomMade = (): void => {
+    for (const pod of [...makingRoom.values()]) decide(pod);
+  };
+  const forget = (pod: Pod): void => {
+    waiting?.delete(uidOf(pod));
+    refusals.forget(uidOf(pod));
+    makingRoom.delete(uidOf(pod));
+  };
+  const begin = (pod: Pod): void => {
+    forget(pod);
+    options.begin(pod);
+  };
+  return {
+    synced: ownNode.synced,
+    admit(pod) {
+      if (wasRefused(pod)) return;
+      if (hasBegun(pod)) begin(pod);
+      else if (waiting !== undefined && (!isStatic(pod) || choosesNode(pod))) waiting.set(uidOf(pod), pod);
+      else decide(pod);
+    },
+    adopt(podUid) {
+      const pod = makingRoom.get(podUid);
+      if (pod !== undefined) begin(pod);
+      return pod !== undefined;
+    },
+    forget,
+    cleared(pod) {
+      if (makingRoom.size === 0) return;
+      clearedUids.add(uidOf(pod));
+      roomMade();
+    },
+    roomMade,
+    open() {
+      const first = [...(waiting?.values() ?? [])];
+      waiting = undefined;
+      for (const pod of first) decide(pod);
+    },
+  };
+}
+
+interface Refusals {
+  has(podUid: string): boolean;
+  /** Records the Event, and writes the status until the API has accepted it. */
+  add(pod: Pod, refused: Refusal): void;
+  forget(podUid: string): void;
+}
+
+function createRefusals(options: AdmissionOptions): Refusals {
+  /** Kept until forget() because the API may not have the refusal yet. */
+  const refusedUids = new Set<string>();
+  return {
+    has: (podUid) => refusedUids.has(podUid),
+    add(pod, refused) {
+      refusedUids.add(uidOf(pod));
+      options.refused(pod, refused);
+      createStatusWriter(options, options.signal).write(pod, refusedStatus(pod, refused, options.timers.now()));
+    },
+    forget: (podUid) => void refusedUids.delete(podUid),
+  };
+}
+
+interface OwnNode {
+  /** Resolves when the Node object has been read, or the API has reported that there is none. */
+  synced: Promise<void>;
+  /** The Node object; while the API has none, one with the labels and allocatable resources that the agent will report. */
+  read(): Node;
+}
+
+function watchOwnNode({ client, nodeName, allocatable, log, timers, signal }: AdmissionOptions): OwnNode {
   const nodes = createInformer<Node>(
     client.resource(NODES),
     { fieldSelector: `metadata.name=${nodeName}`, log, timers, signal },
@@ -82,85 +179,14 @@ export function createAdmission(options: AdmissionOptions): Admission {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name: nodeName, labels: nodeLabels(nodeName) },
-    status: { allocatable: { ...options.allocatable } },
-  };
-  /** The agent creates the Node object before it writes the status, so the object may still lack allocatable resources. */
-  const node = (): Node => {
-    const known = nodes.get(undefined, nodeName) ?? initial;
-    return known.status?.allocatable === undefined
-      ? { ...known, status: { ...known.status, ...initial.status } }
-      : known;
-  };
-  const { allowedUnsafeSysctls = [], strictGroups } = options;
-  const fixed = { appArmorEnabled: readAppArmor(), allowedUnsafeSysctls, strictGroups };
-  let waiting: Map<string, Pod> | undefined = new Map();
-
-  /** UIDs of refused Pods, kept until forget() because the API may not have the refusal yet. */
-  const refusedUids = new Set<string>();
-  /** Critical Pods that wait while others are preempted for them. */
-  const makingRoom = new Map<string, Pod>();
-  /** UIDs of Pods that have ended, although their statuses may not show it yet. */
-  const clearedUids = new Set<string>();
-
-  const refuse = (pod: Pod, refused: Refusal): void => {
-    refusedUids.add(pod.metadata.uid ?? '');
-    options.refused(pod, refused);
-    createStatusWriter(options, signal).write(pod, refusedStatus(pod, refused, timers.now()));
-  };
-  const decide = (pod: Pod): void => {
-    const { uid = '' } = pod.metadata;
-    if (refusedUids.has(uid)) return;
-    const others = [...options.pods(), ...makingRoom.values()].filter(
-      ({ metadata }) => metadata.uid !== uid && !clearedUids.has(metadata.uid ?? ''),
-    );
-    const { isStatic, isEnding } = options;
-    const answer = options.unwanted(pod) ?? refusal(pod, { node: node(), others, isStatic, isEnding, ...fixed });
-    makingRoom.delete(uid);
-    if (answer === undefined) options.begin(pod);
-    else if ('reason' in answer) refuse(pod, answer);
-    else {
-      makingRoom.set(uid, pod);
-      for (const victim of answer.victims) options.preempt(victim);
-    }
-    if (makingRoom.size === 0) clearedUids.clear();
-  };
-  const roomMade = (): void => {
-    for (const pod of [...makingRoom.values()]) decide(pod);
-  };
-  const begin = (pod: Pod): void => {
-    forget(pod);
-    options.begin(pod);
-  };
-  const forget = ({ metadata: { uid = '' } }: Pod): void => {
-    waiting?.delete(uid);
-    refusedUids.delete(uid);
-    makingRoom.delete(uid);
+    status: { allocatable: { ...allocatable } },
   };
   return {
     synced: nodes.synced,
-    admit(pod) {
-      if (wasRefused(pod)) return;
-      if (hasBegun(pod)) begin(pod);
-      else if (waiting !== undefined && (!options.isStatic(pod) || choosesNode(pod)))
-        waiting.set(pod.metadata.uid ?? '', pod);
-      else decide(pod);
-    },
-    adopt(podUid) {
-      const pod = makingRoom.get(podUid);
-      if (pod !== undefined) begin(pod);
-      return pod !== undefined;
-    },
-    forget,
-    cleared({ metadata: { uid = '' } }) {
-      if (makingRoom.size === 0) return;
-      clearedUids.add(uid);
-      roomMade();
-    },
-    roomMade,
-    open() {
-      const first = [...(waiting?.values() ?? [])];
-      waiting = undefined;
-      for (const pod of first) decide(pod);
+    read() {
+      const node = nodes.get(undefined, nodeName) ?? initial;
+      // The agent creates the Node object before it writes the status, so the object may still lack allocatable resources.
+      return node.status?.allocatable === undefined ? { ...node, status: { ...node.status, ...initial.status } } : node;
     },
   };
 }

@@ -5,9 +5,12 @@ import { NOTHING, parseReserved, podAmounts } from './allocatable.ts';
 const MIB = 2 ** 20;
 const capacity = { cpuMilli: 2000, memoryBytes: 1000 * MIB, diskBytes: 10_000, pids: 4000 };
 
-test("parses reserved resources in the kubelet's notation", () => {
+test("parseReserved parses reserved resources in the kubelet's notation", () => {
   expect(parseReserved('--kube-reserved', 'cpu=100m, memory=256Mi,ephemeral-storage=1Ki,pid=100')).toEqual({
-    ...{ cpuMilli: 100, memoryBytes: 256 * MIB, diskBytes: 1024, pids: 100 },
+    cpuMilli: 100,
+    memoryBytes: 256 * MIB,
+    diskBytes: 1024,
+    pids: 100,
   });
   expect(parseReserved('--kube-reserved', '')).toEqual(NOTHING);
 });
@@ -21,7 +24,7 @@ test.each([
   expect(() => parseReserved('--kube-reserved', text)).toThrow(message);
 });
 
-it('subtracts reserved resources from the limits, and eviction thresholds only from allocatable', () => {
+it('podAmounts subtracts reserved resources from the limits, and eviction thresholds only from allocatable', () => {
   const { thresholds } = parseEviction(DEFAULT_EVICTION);
   const reserved = { cpuMilli: 500, memoryBytes: 200 * MIB, diskBytes: 2000, pids: 100 };
   expect(podAmounts(capacity, reserved, thresholds)).toEqual({
@@ -30,7 +33,7 @@ it('subtracts reserved resources from the limits, and eviction thresholds only f
   });
 });
 
-it('subtracts only the hard thresholds that are set', () => {
+it('podAmounts subtracts only the hard thresholds that are set', () => {
   const { thresholds } = parseEviction({
     ...DEFAULT_EVICTION,
     hard: 'memory.available<10%',
@@ -40,7 +43,7 @@ it('subtracts only the hard thresholds that are set', () => {
   expect(podAmounts(capacity, NOTHING, thresholds).allocatable).toEqual({ ...capacity, memoryBytes: 900 * MIB });
 });
 
-it('refuses to reserve more than the capacity of the machine', () => {
+it('podAmounts refuses to reserve more than the capacity of the machine', () => {
   expect(() => podAmounts(capacity, { ...NOTHING, pids: 5000 }, [])).toThrow(
     '--kube-reserved and --system-reserved: together they reserve 5000 of pid, but the machine has only 4000',
   );

@@ -25,7 +25,12 @@ beforeEach(() => {
   ended = [];
   pressures = new Set();
   ending = createNodeEnding({
-    ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', dataDir: root, workers },
+    timers,
+    log: silentLog,
+    signal: new AbortController().signal,
+    nodeName: 'n',
+    dataDir: root,
+    workers,
     events: { event: () => undefined, flushed: async () => undefined },
     podDirectory: (uid) => join(root, uid),
     isStatic: ({ metadata }) => metadata.name.startsWith('static'),
@@ -36,7 +41,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const podOf = (name: string, priority: number): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, uid: name, namespace: 'default' },
   spec: { containers: [], priority },
   status: { phase: 'Running', startTime: '2026-01-31T00:00:00Z' },
 });
@@ -86,7 +93,7 @@ it('shutDown() neither ends nor waits for a Pod that had already ended', async (
   expect(ended).toEqual([]);
 });
 
-it('refills the ballast file when a Pod has ended, but not during a shutdown', async () => {
+it('the node refills the ballast file when a Pod has ended, but not during a shutdown', async () => {
   const pod = runs('filler');
   expect(readdirSync(root)).toEqual([]);
   ending.cleared(pod);
@@ -98,7 +105,7 @@ it('refills the ballast file when a Pod has ended, but not during a shutdown', a
   expect(readdirSync(root)).not.toContain('ballast');
 });
 
-it('ends Pods although the termination cannot be written to disk', async () => {
+it('the node ends Pods although their termination cannot be written to disk', async () => {
   writeFileSync(join(root, 'a'), 'in the way of a folder');
   const pods = [runs('a'), runs('b')];
   const shutdown = ending.shutDown(periods);
@@ -119,7 +126,7 @@ it('begun() returns the recorded termination, but not for a Pod that starts agai
   expect(ending.begun(pod)).toBeUndefined();
 });
 
-it('a termination with less time shortens the previous one and keeps its reason, also on disk', () => {
+it('a second termination with less time shortens the first one and keeps its reason, also on disk', () => {
   const pod = runs('a');
   ending.preempt(pod);
   void ending.shutDown(periods);

@@ -3,8 +3,10 @@ import type { Pod } from '../../api/generated/types.ts';
 import { groupOf, parsePeriods, periodsOf } from './shutdown-periods.ts';
 
 const podOf = (priority?: number): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' } },
-  spec: { containers: [], ...(priority === undefined ? {} : { priority }) },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p' },
+  spec: { containers: [], priority },
 });
 const OPTION = '--shutdown-grace-period-by-pod-priority';
 
@@ -33,7 +35,7 @@ test.each([
   [99_999, 0],
   [100_000, 1],
   [2_000_000_000, 2],
-])('a Pod of priority %s is in group %s', (priority, group) => {
+])('a shutdown terminates a Pod of priority %s in group %s', (priority, group) => {
   const periods = parsePeriods(OPTION, '0=30,100000=10,2000000000=5');
   expect(groupOf(podOf(priority), periods)).toBe(group);
 });

@@ -18,7 +18,7 @@ export interface EvictedPods {
   add(podUid: string, graceSeconds: number, forDisk: boolean): void;
   /** Whether an eviction for this threshold must wait. A hard threshold does not wait for the grace period of a soft one. */
   mustWait(threshold: Threshold): boolean;
-  /** The Pod has ended, and its volumes are removed. Returns whether evictions waited for it and need not any more; so does emptied(). */
+  /** The Pod has ended, and its volumes are removed. cleared() and emptied() return whether evictions no longer wait for the Pod. */
   cleared(podUid: string): boolean;
   /** The runtime may no longer have a container of the Pod. */
   emptied(podUid: string): boolean;

@@ -1,4 +1,4 @@
-/** Which Pods are evicted and when, on a simulated node with real folders. */
+/** Tests which Pods are evicted and when, on a simulated node with real folders. */
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,15 +50,25 @@ afterEach(() => {
 });
 
 const podOf = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, uid: name, namespace: 'default' },
   spec: { containers: [{ name: 'app', image: 'i' }], ...spec },
 });
 const threshold = (signal: Signal, hard = true): Threshold => ({
-  ...{ signal, value: { count: 100 * MIB }, graceSeconds: 0, hard },
+  signal,
+  value: { count: 100 * MIB },
+  graceSeconds: 0,
+  hard,
 });
-/** A later name in the alphabet uses more memory. */
+/** The usage of the Pods: a later name in the alphabet uses more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
-  ...{ podUid: name, id: name, name: 'app', attempt: 0, at: 0, cpuNanoSeconds: 0 },
+  podUid: name,
+  id: name,
+  name: 'app',
+  attempt: 0,
+  at: 0,
+  cpuNanoSeconds: 0,
   workingSetBytes: name.charCodeAt(0) * MIB,
 });
 const volumeOf = (pod: Pod, volume: string): string => join(root, pod.metadata.name, volume);
@@ -101,7 +111,8 @@ function start(): void {
         });
       },
     },
-    ...{ log: silentLog, signal: stop.signal },
+    log: silentLog,
+    signal: stop.signal,
     pods: () => pods,
     isStatic: ({ metadata }) => staticNames.has(metadata.name),
     endsWithinSeconds: ({ metadata }) => graceOf.get(metadata.name),
@@ -124,14 +135,14 @@ const pass = async (millis: number): Promise<void> => {
   await until(() => armed);
 };
 
-it('evicts every Pod that exceeds a disk limit, and no other', async () => {
+it('eviction ends every Pod that exceeds a disk limit, and no other', async () => {
   pods = [filled('a', 3), filled('b', 0), filled('c', 2)];
   start();
   await until(() => ended.length === 2);
   expect(ended).toEqual(['a 0', 'c 0']);
 });
 
-it('evicts other Pods although the files of one Pod cannot be read', async () => {
+it('eviction ends other Pods although the files of one Pod cannot be read', async () => {
   const broken = podOf('a', { volumes: [{ name: 'v\0', emptyDir: { sizeLimit: '1Mi' } }] });
   pods = [broken, filled('b', 2)];
   start();
@@ -139,11 +150,11 @@ it('evicts other Pods although the files of one Pod cannot be read', async () =>
   expect(ended).toEqual(['b 0']);
 });
 
-it('evicts for memory while a walk through folders is under way', async () => {
+it('eviction for memory does not wait for a walk through folders', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The first query is that of the walk.
+  // The walk makes the first query.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();
@@ -154,7 +165,7 @@ it('evicts for memory while a walk through folders is under way', async () => {
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('checks again soon after a Pod is cleared, and evicts the next one', async () => {
+it('eviction checks again soon after a Pod is cleared, and ends the next one', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();
@@ -166,7 +177,7 @@ it('checks again soon after a Pod is cleared, and evicts the next one', async ()
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('evicts the next Pod when the time of one that does not end is up, and does not evict that one again', async () => {
+it('eviction ends the next Pod when the time of one that does not end is up, and does not end that one again', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();
@@ -190,7 +201,7 @@ it('a hard threshold shortens the grace period that a soft one granted', async (
   expect(ended).toEqual(['a 20', 'a 0']);
 });
 
-it('under disk pressure waits until the containers of the evicted Pod are removed', async () => {
+it('eviction under disk pressure waits until the containers of the evicted Pod are removed', async () => {
   pods = [podOf('a'), podOf('b')];
   for (const pod of pods) mkdirSync(volumeOf(pod, 'logs'), { recursive: true });
   due = [threshold('nodefs.available')];
@@ -208,7 +219,7 @@ it('under disk pressure waits until the containers of the evicted Pod are remove
   await until(() => ended.length === 2);
 });
 
-it('does not evict static Pods, and an annotation does not make a Pod static', async () => {
+it('eviction spares static Pods, and an annotation does not make a Pod static', async () => {
   const pretender = podOf('a');
   pretender.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
   pods = [pretender, podOf('z')];

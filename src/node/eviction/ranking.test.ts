@@ -21,7 +21,7 @@ const shared = { separateImages: false };
 describe('rankForEviction', () => {
   test.each<[string, Signal, [Pod, PodUse | undefined][], string[]]>([
     [
-      'memory: ranks Pods above their request first, then by priority and by how far they are above it',
+      'for memory ranks Pods above their request first, then by priority and by how far they are above it',
       'memory.available',
       [
         [podOf('below', {}, { memory: '50Mi' }), useOf({ memoryBytes: 40 * MIB })],
@@ -32,7 +32,7 @@ describe('rankForEviction', () => {
       ['best-effort', 'above', 'important', 'below'],
     ],
     [
-      'memory: ranks a Pod of unknown usage first',
+      'for memory ranks a Pod of unknown usage first',
       'memory.available',
       [
         [podOf('known'), useOf({ memoryBytes: 900 * MIB })],
@@ -41,7 +41,7 @@ describe('rankForEviction', () => {
       ['unknown', 'known'],
     ],
     [
-      'disk: adds up the files of containers, logs and volumes',
+      'for disk space adds up the files of containers, logs and volumes',
       'nodefs.available',
       [
         [podOf('log'), useOf({ logs: disk(3) })],
@@ -52,7 +52,7 @@ describe('rankForEviction', () => {
       ['volume', 'log', 'root', 'asked'],
     ],
     [
-      'disk: ranks by inodes where inodes are short',
+      'for inodes ranks by the number of files',
       'nodefs.inodesFree',
       [
         [podOf('bytes'), useOf({ rootFs: disk(900, 10) })],
@@ -61,7 +61,7 @@ describe('rankForEviction', () => {
       ['files', 'bytes'],
     ],
     [
-      'processes: ranks by priority, then by the number of processes',
+      'for processes ranks by priority, then by the number of processes',
       'pid.available',
       [
         [podOf('few'), useOf({ processes: 2 })],
@@ -71,13 +71,13 @@ describe('rankForEviction', () => {
       ],
       ['lowly', 'many', 'few', 'important'],
     ],
-  ])('%s', (_, signal, pods, expected) => {
+  ])('rankForEviction %s', (_, signal, pods, expected) => {
     const uses = new Map(pods.map(([pod, use]) => [pod, use]));
     const ranked = rankForEviction([...uses.keys()], (pod) => uses.get(pod), threshold(signal), shared);
     expect(ranked.map(({ metadata }) => metadata.name)).toEqual(expected);
   });
 
-  it('counts only the root file systems of containers for a separate image disk', () => {
+  it('rankForEviction counts only the root file systems of containers for a separate image disk', () => {
     const root = useOf({ rootFs: disk(5) });
     const log = useOf({ logs: disk(9) });
     const pods = [podOf('root'), podOf('log')];
@@ -89,13 +89,13 @@ describe('rankForEviction', () => {
     expect(rank('nodefs.available')).toEqual(['log', 'root']);
   });
 
-  it('counts all files of a Pod for imagefs signals where images share the disk of the node', () => {
+  it('rankForEviction counts all files of a Pod for imagefs signals where images share the disk of the node', () => {
     const use = (pod: Pod): PodUse => useOf(pod.metadata.name === 'root' ? { rootFs: disk(5) } : { logs: disk(9) });
     const ranked = rankForEviction([podOf('root'), podOf('log')], use, threshold('imagefs.available'), shared);
     expect(ranked.map(({ metadata }) => metadata.name)).toEqual(['log', 'root']);
   });
 
-  it('does not count volumes in memory as disk usage', () => {
+  it('rankForEviction does not count volumes in memory as disk usage', () => {
     const inMemory = podOf('memory', { volumes: [{ name: 'v', emptyDir: { medium: 'Memory' } }] });
     const onDisk = podOf('disk', { volumes: [{ name: 'v', emptyDir: {} }] });
     const holding = (mebibytes: number): PodUse => ({ ...useOf({}), volumes: new Map([['v', disk(mebibytes, 9)]]) });
@@ -194,7 +194,9 @@ describe('brokenDiskLimit', () => {
       podOf('p', {
         ...limited('9Mi'),
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
-          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+          ...each,
+          name: 'side',
+          restartPolicy: 'Always',
         })),
       }),
       { containers: new Map([['side', { memoryBytes: 0, logs: disk(2) }]]), volumes: new Map() },
@@ -204,7 +206,9 @@ describe('brokenDiskLimit', () => {
       'takes the limit of a sidecar for the whole Pod if no other container has one',
       podOf('p', {
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
-          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+          ...each,
+          name: 'side',
+          restartPolicy: 'Always',
         })),
       }),
       useOf({ rootFs: disk(2) }),
@@ -218,7 +222,7 @@ describe('brokenDiskLimit', () => {
       useOf({ rootFs: disk(1) }),
       undefined,
     ],
-  ])('%s', (_, pod, use, message) => {
+  ])('brokenDiskLimit %s', (_, pod, use, message) => {
     expect(brokenDiskLimit(pod, use, shared)).toBe(message);
   });
 });

@@ -35,10 +35,9 @@ export async function readSignals({ dataDir, imageDir }: Folders): Promise<Obser
       capacity: memory.availableBytes + memory.workingSetBytes,
     },
     'nodefs.available': bytesOf(nodefs),
-    // Some file systems do not count inodes.
-    ...(nodefs.inodes === 0 ? {} : { 'nodefs.inodesFree': inodesOf(nodefs) }),
-    ...(imagefs === undefined ? {} : { 'imagefs.available': bytesOf(imagefs) }),
-    ...(imagefs === undefined || imagefs.inodes === 0 ? {} : { 'imagefs.inodesFree': inodesOf(imagefs) }),
+    'nodefs.inodesFree': inodesOf(nodefs),
+    'imagefs.available': imagefs && bytesOf(imagefs),
+    'imagefs.inodesFree': imagefs && inodesOf(imagefs),
     'pid.available': { available: maxPid - running, capacity: maxPid },
   };
 }
@@ -48,4 +47,6 @@ const bytesOf = ({ availableBytes, capacityBytes }: DiskUsage): Observation => (
   capacity: capacityBytes,
 });
 
-const inodesOf = ({ inodesFree, inodes }: DiskUsage): Observation => ({ available: inodesFree, capacity: inodes });
+/** undefined: the file system does not count inodes. */
+const inodesOf = ({ inodesFree, inodes }: DiskUsage): Observation | undefined =>
+  inodes === 0 ? undefined : { available: inodesFree, capacity: inodes };

@@ -14,7 +14,7 @@ const memory = (available: number): Observations => ({ 'memory.available': { ava
 const signals = (thresholds: readonly { signal: string }[]): string[] => thresholds.map(({ signal }) => signal);
 
 describe('parseEviction', () => {
-  it("parses the options in the kubelet's notation", () => {
+  it("parseEviction parses the options in the kubelet's notation", () => {
     const read = config({
       hard: 'memory.available<100Mi,nodefs.available<10%',
       soft: 'imagefs.inodesFree<7',
@@ -56,11 +56,11 @@ describe('parseEviction', () => {
     [{ pressureTransitionPeriod: '1m3' }, '--eviction-pressure-transition-period: "1m3" is not a duration'],
     [{ pressureTransitionPeriod: '' }, '--eviction-pressure-transition-period: "" is not a duration'],
     [{ maxPodGracePeriod: -1 }, '--eviction-max-pod-grace-period: -1 is not a whole number of seconds'],
-  ])('refuses the options %j', (texts, message) => {
+  ])('parseEviction refuses the options %j', (texts, message) => {
     expect(() => config(texts)).toThrow(message);
   });
 
-  it('a threshold of 0% or 100% is switched off', () => {
+  it('parseEviction omits thresholds of 0% and 100%', () => {
     const { thresholds } = config({ hard: 'memory.available<0%,nodefs.available<100%,pid.available<10%' });
     expect(signals(thresholds)).toEqual(['pid.available']);
   });
@@ -78,7 +78,7 @@ describe('parseEviction', () => {
 });
 
 describe('nextPressure', () => {
-  it('a hard threshold is due at once, and its condition stays for the transition period', () => {
+  it('a hard threshold is due immediately, and its condition stays for the transition period', () => {
     const hard = config({ hard: 'memory.available<100' });
     const met = nextPressure(noPressure, hard, memory(99), 1000);
     expect([signals(met.due), [...met.conditions]]).toEqual([['memory.available'], ['MemoryPressure']]);
@@ -88,7 +88,7 @@ describe('nextPressure', () => {
     expect([...later.conditions]).toEqual([]);
   });
 
-  it('a soft threshold sets its condition at once, and is due after an uninterrupted grace period', () => {
+  it('a soft threshold sets its condition immediately, and is due after an uninterrupted grace period', () => {
     const soft = config({ soft: 'memory.available<10%', softGracePeriod: 'memory.available=30s' });
     const first = nextPressure(noPressure, soft, memory(99), 0);
     expect([signals(first.due), [...first.conditions]]).toEqual([[], ['MemoryPressure']]);
@@ -99,10 +99,12 @@ describe('nextPressure', () => {
     expect(signals(nextPressure(broken.state, soft, memory(99), 30_000).due)).toEqual([]);
   });
 
-  it('changesAt is the time of the next change if the signals stay the same', () => {
+  it('nextPressure returns the time of the next change if the signals stay the same', () => {
     const both = config({
-      ...{ hard: 'pid.available<10', pressureTransitionPeriod: '1m' },
-      ...{ soft: 'memory.available<10%', softGracePeriod: 'memory.available=30s' },
+      hard: 'pid.available<10',
+      pressureTransitionPeriod: '1m',
+      soft: 'memory.available<10%',
+      softGracePeriod: 'memory.available=30s',
     });
     const pids = (available: number): Observations => ({ 'pid.available': { available, capacity: 100 } });
     const first = nextPressure(noPressure, both, { ...memory(99), ...pids(9) }, 1000);
@@ -111,7 +113,7 @@ describe('nextPressure', () => {
     expect([signals(later.due), later.changesAt]).toEqual([['memory.available'], 61_000]);
     const over = nextPressure(later.state, both, { ...memory(100), ...pids(10) }, 61_000);
     expect([[...over.conditions], over.changesAt]).toEqual([['MemoryPressure'], 91_000]);
-    expect(nextPressure(over.state, both, {}, 91_000)).not.toHaveProperty('changesAt');
+    expect(nextPressure(over.state, both, {}, 91_000).changesAt).toBeUndefined();
   });
 
   it('a threshold that was met stays met until its minimum reclaim is available as well', () => {
@@ -123,7 +125,7 @@ describe('nextPressure', () => {
     expect(signals(nextPressure(still.state, hard, memory(150), 2).due)).toEqual([]);
   });
 
-  it('memory comes first, and a signal that the machine does not have is not met', () => {
+  it('nextPressure returns thresholds for memory first, and none for a signal that the machine does not have', () => {
     const hard = config({ hard: 'pid.available<10,nodefs.available<10,imagefs.available<10,memory.available<10' });
     const low = { available: 1, capacity: 100 };
     const seen = { 'pid.available': low, 'nodefs.available': low, 'memory.available': low };

@@ -24,7 +24,7 @@ export interface Threshold {
   /** How long the threshold must be met before it is acted on. */
   graceSeconds: number;
   hard: boolean;
-  /** What must be available beyond the threshold before it counts as no longer met. */
+  /** The amount that must be available beyond the threshold before it counts as no longer met. */
   minReclaim?: Amount;
 }
 
@@ -33,7 +33,7 @@ export interface Observation {
   capacity: number;
 }
 
-/** Signals that the machine does not have are absent. */
+/** Signals that the machine does not have are undefined. */
 export type Observations = Readonly<Partial<Record<Signal, Observation>>>;
 
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
@@ -56,6 +56,8 @@ export function conditionOf(threshold: Threshold): PressureCondition {
   const resource = resourceOf(threshold);
   return resource === 'memory' ? 'MemoryPressure' : resource === 'pids' ? 'PIDPressure' : 'DiskPressure';
 }
+
+export const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold) === 'DiskPressure';
 
 /** The options, in the kubelet's notation. */
 export interface EvictionTexts {
@@ -105,7 +107,7 @@ export function parseEviction(texts: EvictionTexts): EvictionConfig {
         value: parsePositive(option, signal, text),
         graceSeconds: hard || grace === undefined ? 0 : parseSeconds('--eviction-soft-grace-period', grace),
         hard,
-        ...(reclaim === undefined ? {} : { minReclaim: parseAmount('--eviction-minimum-reclaim', signal, reclaim) }),
+        minReclaim: reclaim === undefined ? undefined : parseAmount('--eviction-minimum-reclaim', signal, reclaim),
       });
     }
   }
@@ -220,7 +222,7 @@ export function nextPressure(
   return {
     state: { met, since, seenAt },
     conditions: new Set(conditions),
-    ...(changes.length === 0 ? {} : { changesAt: Math.min(...changes) }),
+    changesAt: changes.length === 0 ? undefined : Math.min(...changes),
     due: [...due].sort((a, b) => Number(resourceOf(b) === 'memory') - Number(resourceOf(a) === 'memory')),
   };
 }

@@ -6,6 +6,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import { etcHostsFile, terminationMessagesFolder } from '../container/container-config.ts';
 import { type DiskUse, folderUsage } from '../usage/folder-usage.ts';
@@ -38,13 +39,13 @@ export async function measure(
   const uses = new Map<string, PodUse>();
   for (const pod of pods) {
     signal.throwIfAborted();
-    const uid = pod.metadata.uid ?? '';
+    const uid = uidOf(pod);
     const containers = new Map<string, ContainerUse>();
     for (const { id, name, rootFs, workingSetBytes } of running.filter((each) => each.podUid === uid))
       containers.set(name, {
         memoryBytes: workingSetBytes,
-        ...(rootFs === undefined ? {} : { rootFs: { bytes: rootFs.usedBytes, inodes: rootFs.inodesUsed } }),
-        ...(processes === undefined ? {} : { processes: processes.get(id) ?? 0 }),
+        rootFs: rootFs && { bytes: rootFs.usedBytes, inodes: rootFs.inodesUsed },
+        processes: processes && (processes.get(id) ?? 0),
       });
     const use: OnDisk = { containers, volumes: new Map() };
     if (wanted === 'disk') await measureFolders(pod, use, ports, signal);

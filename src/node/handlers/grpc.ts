@@ -1,6 +1,6 @@
 /**
  * One call of the gRPC health service, without TLS, on a connection of its own.
- * Source: pkg/probe/grpc of v1.33 (behaviour and texts).
+ * Source: pkg/probe/grpc of v1.33 (behavior and texts).
  */
 import { fileURLToPath } from 'node:url';
 import { Client, connectivityState, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';

@@ -54,14 +54,14 @@ describe('exec', () => {
       return result;
     };
 
-  test('runs the command without expansion or timeout', async () => {
+  test('an exec hook runs its command without expansion or timeout', async () => {
     const calls: unknown[] = [];
     const execSync = exited({ exitCode: 0, stdout: '', stderr: '' }, calls);
     expect(await hook({ exec: { command: ['echo', '$(HOME)'] } }, { execSync })).toEqual({});
     expect(calls).toEqual([['container-1', ['echo', '$(HOME)'], 0]]);
   });
 
-  test('reports exit code and output of a failed command', async () => {
+  test('an exec hook reports exit code and output of a failed command', async () => {
     const execSync = exited({ exitCode: 3, stdout: 'out\n', stderr: 'no' });
     const failed = hook({ exec: { command: ['sh', '-c', 'exit 3'] } }, { execSync });
     await expect(failed).rejects.toThrow(HookError);
@@ -71,25 +71,25 @@ describe('exec', () => {
     );
   });
 
-  test('truncates long output in the message', async () => {
+  test('an exec hook truncates long output in its message', async () => {
     const execSync = exited({ exitCode: 3, stdout: 'x'.repeat(16 << 20), stderr: 'y'.repeat(16 << 20) });
     await expect(hook({ exec: { command: ['yes'] } }, { execSync })).rejects.toThrow(/^.{100,30000}$/);
   });
 
-  test("reports the runtime's error", async () => {
+  test("an exec hook reports the runtime's error", async () => {
     const failed = hook({ exec: { command: ['x'] } }, { execSync: () => Promise.reject(new Error('rpc error')) });
     await expect(failed).rejects.toThrow('failed - error: rpc error, message: ""');
   });
 });
 
 describe('httpGet', () => {
-  test.each([200, 404, 500])('succeeds on the status %i', async (status) => {
+  test.each([200, 404, 500])('an httpGet hook succeeds on the status %i', async (status) => {
     const { port, requests } = await serve(status);
     expect(await hook({ httpGet: { port: 'http', path: '/bye' } }, { port })).toEqual({});
     expect(requests.map(({ url, headers }) => [url, headers['user-agent']])).toEqual([['/bye', 'kube-lifecycle/1.33']]);
   });
 
-  test('falls back to HTTP without the Authorization header if the server does not speak TLS', async () => {
+  test('an httpGet hook falls back to HTTP without the Authorization header if the server does not speak TLS', async () => {
     const { port, requests } = await serve(200);
     const httpHeaders = [
       { name: 'Authorization', value: 'Bearer x' },
@@ -103,7 +103,7 @@ describe('httpGet', () => {
     expect(requests[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('fails if the connection is refused', async () => {
+  test('an httpGet hook fails if the connection is refused', async () => {
     const { port } = await serve(200);
     await closers.pop()?.();
     await expect(hook({ httpGet: { port, path: '/bye' } })).rejects.toThrow(
@@ -112,7 +112,7 @@ describe('httpGet', () => {
     );
   });
 
-  test('fails if the container has no port of that name', async () => {
+  test('an httpGet hook fails if the container has no port of that name', async () => {
     const failed = hook({ httpGet: { port: 'metrics' } });
     await expect(failed).rejects.toThrow(HookError);
     await expect(failed).rejects.toThrow('strconv.Atoi: parsing "metrics": invalid syntax');
@@ -120,7 +120,7 @@ describe('httpGet', () => {
 });
 
 describe('sleep', () => {
-  test('sleeps for the given seconds with one timer', async () => {
+  test('a sleep hook sleeps for the given seconds with one timer', async () => {
     const set: number[] = [];
     const timers: Timers = {
       now: () => 1000,
@@ -134,7 +134,7 @@ describe('sleep', () => {
     expect(set).toEqual([6000]);
   });
 
-  test('stops sleeping on abort and cancels its timer', async () => {
+  test('a sleep hook stops on abort and cancels its timer', async () => {
     const end = new AbortController();
     let cancelled = 0;
     const timers: Timers = { now: () => 0, at: () => ({ cancel: () => void cancelled++ }) };

@@ -53,7 +53,7 @@ async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
 }
 
 describe('the request', () => {
-  test('is a GET that accepts every type and closes its connection', async () => {
+  test('httpGet sends a GET that accepts every type and closes its connection', async () => {
     const incoming = await seen({ path: '/healthz?full=1' });
     expect(incoming.method).toBe('GET');
     expect(incoming.url).toBe('/healthz?full=1');
@@ -74,11 +74,11 @@ describe('the request', () => {
     ['/a#part', '/a'],
     ['http://elsewhere:1/x?y', '/x?y'],
     ['/../a//b', '/../a//b'],
-  ])('for the path "%s" has the target %s', async (path, url) => {
+  ])('httpGet requests the path "%s" as %s', async (path, url) => {
     expect((await seen({ path })).url).toBe(url);
   });
 
-  test('contains the given headers, including several of the same name', async () => {
+  test('httpGet sends the given headers, including several of the same name', async () => {
     const { headers, rawHeaders } = await seen({
       headers: [
         { name: 'Host', value: 'example.com' },
@@ -95,7 +95,7 @@ describe('the request', () => {
     expect(headers).not.toHaveProperty('content-length');
   });
 
-  test('omits User-Agent and Accept if they are given as empty', async () => {
+  test('httpGet omits User-Agent and Accept if they are given as empty', async () => {
     const { headers } = await seen({
       headers: [
         { name: 'User-Agent', value: '' },
@@ -109,7 +109,7 @@ describe('the request', () => {
   test.each([
     [{ name: 'X-Bad', value: 'a\r\nInjected: yes' }, 'invalid header field value for "X-Bad"'],
     [{ name: 'X Bad', value: 'a' }, 'invalid header field name "X Bad"'],
-  ])('is not sent with the invalid header %j', async (header, reason) => {
+  ])('httpGet refuses to send the invalid header %j', async (header, reason) => {
     const port = await serve((_, response) => response.end());
     const got = httpGet(request(port, { headers: [header] }), never);
     await expect(got).rejects.toThrow(new HandlerFailure(`Get "http://127.0.0.1:${port}/": net/http: ${reason}`));
@@ -117,23 +117,23 @@ describe('the request', () => {
 });
 
 describe('the response', () => {
-  test.each([200, 204, 304, 404, 503])('is returned with the status %i', async (status) => {
+  test.each([200, 204, 304, 404, 503])('httpGet returns a response with the status %i', async (status) => {
     const port = await serve((_, response) => response.writeHead(status).end());
     expect(await httpGet(request(port), never)).toEqual({ status, body: '' });
   });
 
-  test('is returned with the first 10 KiB of its body, without waiting for the rest', async () => {
+  test('httpGet returns the first 10 KiB of the body without waiting for the rest', async () => {
     const port = await serve((_, response) => void response.write(`${'a'.repeat(10 * 1024)}b`));
     expect(await httpGet(request(port), never)).toEqual({ status: 200, body: 'a'.repeat(10 * 1024) });
   });
 
-  test('is accepted over HTTPS whatever the certificate', async () => {
+  test('httpGet accepts every certificate of an HTTPS server', async () => {
     const { certificate, key } = await makeAuthority('nobody', Date.now());
     const port = await listen(createHttpsServer({ cert: certificate, key }, (_, response) => response.end('secure')));
     expect(await httpGet(request(port, { scheme: 'https' }), never)).toEqual({ status: 200, body: 'secure' });
   });
 
-  test('closes its connection in spite of a keep-alive header', async () => {
+  test('httpGet closes its connection in spite of a keep-alive header', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const server = createServer((_, response) => response.end());
     server.on('connection', (socket) => socket.once('close', () => resolve()));
@@ -147,7 +147,7 @@ describe('redirects', () => {
   const to = (response: ServerResponse, location: string, body = ''): void =>
     void response.writeHead(302, { location }).end(body);
 
-  test('are followed on the same host, also to another port', async () => {
+  test('httpGet follows redirects on the same host, also to another port', async () => {
     const target = await serve((incoming, response) => response.end(`${incoming.url} ${incoming.headers.host}`));
     const port = await serve((_, response) => to(response, `http://127.0.0.1:${target}/there?x=1`));
     const headers = [{ name: 'Host', value: 'example.com' }];
@@ -157,7 +157,7 @@ describe('redirects', () => {
     });
   });
 
-  test('keep the given Host header if they are relative', async () => {
+  test('httpGet keeps the given Host header on a relative redirect', async () => {
     const port = await serve((incoming, response) =>
       incoming.url === '/' ? to(response, 'next') : response.end(`${incoming.url} ${incoming.headers.host}`),
     );
@@ -165,12 +165,12 @@ describe('redirects', () => {
     expect((await httpGet(request(port, { headers }), never)).body).toBe('/next example.com');
   });
 
-  test('to another host are returned as the response', async () => {
+  test('httpGet returns a redirect to another host as the response', async () => {
     const port = await serve((_, response) => to(response, 'http://localhost/', 'moved'));
     expect(await httpGet(request(port), never)).toEqual({ status: 302, body: 'moved' });
   });
 
-  test('are followed at most ten times', async () => {
+  test('httpGet follows at most ten redirects', async () => {
     let requests = 0;
     const port = await serve((_, response) => {
       requests++;
@@ -183,20 +183,20 @@ describe('redirects', () => {
   test.each([
     ['http://[', 'failed to parse Location header "http://["'],
     ['gopher://127.0.0.1/', 'unsupported protocol scheme "gopher"'],
-  ])('to %s fail', async (location, reason) => {
+  ])('httpGet rejects a redirect to %s', async (location, reason) => {
     const port = await serve((_, response) => to(response, location));
     await expect(httpGet(request(port), never)).rejects.toThrow(reason);
   });
 });
 
-describe('httpGet rejects when', () => {
+describe('failures', () => {
   const failure = async (port: number, extra: Partial<HttpRequest> = {}, signal = never): Promise<string> => {
     const error: unknown = await httpGet(request(port, extra), signal).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(HandlerFailure);
     return (error as Error).message;
   };
 
-  test('the connection is refused', async () => {
+  test('httpGet rejects when the connection is refused', async () => {
     const port = await serve(() => undefined);
     for (const close of closers.splice(0)) await close();
     expect(await failure(port, { path: '/a' })).toBe(
@@ -207,18 +207,18 @@ describe('httpGet rejects when', () => {
     );
   });
 
-  test('the host name does not resolve', async () => {
+  test('httpGet rejects when the host name does not resolve', async () => {
     expect(await failure(80, { host: 'no-such-host.invalid' })).toMatch(
       /^Get "http:\/\/no-such-host\.invalid:80\/": dial tcp: lookup no-such-host\.invalid: (no such host|Temporary failure in name resolution)$/,
     );
   });
 
-  test('the connection is closed without a response', async () => {
+  test('httpGet rejects when the connection is closed without a response', async () => {
     const port = await serveTcp((socket) => socket.end());
     expect(await failure(port)).toBe(`Get "http://127.0.0.1:${port}/": EOF`);
   });
 
-  test('the connection is reset', async () => {
+  test('httpGet rejects when the connection is reset', async () => {
     const port = await serveTcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
     expect(await failure(port)).toMatch(
       new RegExp(
@@ -227,14 +227,14 @@ describe('httpGet rejects when', () => {
     );
   });
 
-  test('the response is not HTTP', async () => {
+  test('httpGet rejects when the response is not HTTP', async () => {
     const port = await serveTcp((socket) => void socket.write('SSH-2.0-x\r\n'));
     expect(await failure(port)).toBe(
       `Get "http://127.0.0.1:${port}/": net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-x"`,
     );
   });
 
-  test('the server does not speak TLS', async () => {
+  test('httpGet rejects when the server does not speak TLS', async () => {
     const port = await serve((_, response) => response.end());
     const got = httpGet(request(port, { scheme: 'https' }), never);
     await expect(got).rejects.toThrow(PlainHttpFailure);
@@ -243,7 +243,7 @@ describe('httpGet rejects when', () => {
     );
   });
 
-  test('the body is truncated', async () => {
+  test('httpGet rejects when the body is truncated', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('abc');
       response.socket?.end();
@@ -251,7 +251,7 @@ describe('httpGet rejects when', () => {
     expect(await failure(port)).toBe('unexpected EOF');
   });
 
-  test('there is no response in time', async () => {
+  test('httpGet rejects when there is no response in time', async () => {
     const end = new AbortController();
     const port = await serve(() => end.abort(new DeadlineExceeded()));
     expect(await failure(port, {}, end.signal)).toBe(
@@ -259,14 +259,14 @@ describe('httpGet rejects when', () => {
     );
   });
 
-  test('the body does not end in time', async () => {
+  test('httpGet rejects when the body does not end in time', async () => {
     const end = new AbortController();
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await serve((_, response) => {
       response.once('close', () => resolve());
       response.write('a');
     });
-    // Node.js tells when a client has read an answer's headers, before it hands them on.
+    // Node.js publishes this event when a client has read the headers of a response, before it returns them.
     const late = (): void => queueMicrotask(() => end.abort(new DeadlineExceeded()));
     subscribe('http.client.response.finish', late);
     closers.push(async () => void unsubscribe('http.client.response.finish', late));
@@ -276,7 +276,7 @@ describe('httpGet rejects when', () => {
     await closed;
   });
 
-  test('the server wants a certificate', async () => {
+  test('httpGet rejects when the server wants a certificate', async () => {
     const { certificate, key } = await makeAuthority('nobody', Date.now());
     const server = createHttpsServer({ cert: certificate, key, requestCert: true }, (_, response) => response.end());
     const port = await listen(server);
@@ -285,7 +285,7 @@ describe('httpGet rejects when', () => {
     );
   });
 
-  test('its signal aborts, with the reason, and closes the connection', async () => {
+  test('httpGet closes the connection and rejects with the reason when its signal aborts', async () => {
     const end = new AbortController();
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await serve((_, response) => {

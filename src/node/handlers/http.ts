@@ -1,7 +1,7 @@
 /**
  * One HTTP GET of a probe or hook: on a connection of its own that is closed afterwards, without a proxy; certificates are not
  * verified, and redirects are followed only on the same host.
- * Source: pkg/probe/http of v1.33 (behaviour and texts).
+ * Source: pkg/probe/http of v1.33 (behavior and texts).
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -45,8 +45,8 @@ const MAX_REDIRECTS = 10;
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
- * Resolves with the last answer, whatever its status: also a redirect to another host, or one too many. Rejects with a
- * HandlerFailure where there is none, or where the signal aborts with DeadlineExceeded.
+ * Resolves with the last response, whatever its status, including a redirect to another host or the eleventh redirect. Rejects with
+ * a HandlerFailure if there is no response, or if the signal aborts with DeadlineExceeded.
  */
 export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
   let address = addressOf(request);
@@ -114,7 +114,7 @@ function open({ scheme, hostname, port }: Address): OpenConnection {
 }
 
 function openTls(host: string, port: number): Socket {
-  // The certificate is not checked, so it needs no authority and its key may have any size. DHE is left out, as in Go: the
+  // The certificate is not checked, so it needs no authority and its key may have any size. DHE is excluded, as in Go: the
   // container chooses its numbers, and a computation with 10,000 bits takes a second.
   anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT:!DHE:@SECLEVEL=0' });
   const servername = isIP(host) === 0 ? host : '';

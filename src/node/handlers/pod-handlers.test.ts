@@ -40,7 +40,10 @@ function handlers(
     },
   } as unknown as ContainerRuntime;
   const { runProbe, runHook } = createPodHandlers({
-    ...{ runtime, log, timers: systemTimers(), podIp: () => '127.0.0.1' },
+    runtime,
+    log,
+    timers: systemTimers(),
+    podIp: () => '127.0.0.1',
     startGate: createStartGate(systemTimers()),
     events: { event: (_pod: unknown, _type: unknown, reason: string) => events.push(reason) } as never,
   });

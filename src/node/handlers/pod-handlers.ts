@@ -40,7 +40,7 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
       const outcome = await runProbe(target, probe, handlers, abort);
       if (outcome.result === 'Success' || outcome.result === 'Warning') return outcome;
       const runs = await stillRuns(target, options, abort);
-      // If the runtime hangs, a command also times out that was never started: an exec failure says nothing then.
+      // If the runtime hangs, a command times out even if it was never started: an exec failure is then meaningless.
       if (runs === true || (runs === undefined && probe.exec === undefined)) return outcome;
       const why = runs === false ? 'the container has ended' : 'the container runtime does not answer';
       throw new OutcomeUnknownError(`the ${kind} probe of container ${container} has no result: ${why}`);

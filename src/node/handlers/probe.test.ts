@@ -72,22 +72,22 @@ function probe(
 
 describe('httpGet', () => {
   test.each([
-    [200, success],
-    [299, success],
-    [304, { result: 'Warning', message: 'Probe terminated redirects, Response body: ' }],
-    [400, failure('HTTP probe failed with statuscode: 400')],
-    [500, failure('HTTP probe failed with statuscode: 500')],
-  ])('on the status %i results in %o', async (code, outcome) => {
+    [200, 'Success', ''],
+    [299, 'Success', ''],
+    [304, 'Warning', 'Probe terminated redirects, Response body: '],
+    [400, 'Failure', 'HTTP probe failed with statuscode: 400'],
+    [500, 'Failure', 'HTTP probe failed with statuscode: 500'],
+  ])('an httpGet probe of a server with the status %i has the result %s', async (code, result, message) => {
     const port = await serve((_, response) => response.writeHead(code).end());
-    expect(await probe({ httpGet: { port } })).toEqual(outcome);
+    expect(await probe({ httpGet: { port } })).toEqual({ result, message });
   });
 
-  test('does not report the body of a failure', async () => {
+  test('an httpGet probe does not report the body of a failure', async () => {
     const port = await serve((_, response) => response.writeHead(500).end('a secret'));
     expect((await probe({ httpGet: { port } })).message).not.toContain('secret');
   });
 
-  test('results in Warning with the body on a redirect to another host', async () => {
+  test('an httpGet probe has the result Warning, with the body, on a redirect to another host', async () => {
     const port = await serve((_, response) => response.writeHead(302, { location: 'http://localhost/' }).end('moved'));
     expect(await probe({ httpGet: { port } })).toEqual({
       result: 'Warning',
@@ -95,7 +95,7 @@ describe('httpGet', () => {
     });
   });
 
-  test('resolves a named port and uses the host of the probe', async () => {
+  test('an httpGet probe resolves a named port and uses its own host', async () => {
     const port = await serve((incoming, response) => response.writeHead(incoming.url === '/ready' ? 200 : 404).end());
     const container = {
       ports: [
@@ -107,7 +107,7 @@ describe('httpGet', () => {
     expect(await probe({ httpGet }, { container, podIp: '192.0.2.1' })).toEqual(success);
   });
 
-  test('fails after timeoutSeconds', async () => {
+  test('an httpGet probe fails after timeoutSeconds', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await serve((_, response) => void response.once('close', () => resolve()));
     const began = Date.now();
@@ -120,7 +120,7 @@ describe('httpGet', () => {
     await closed;
   });
 
-  test('rejects on abort', async () => {
+  test('an httpGet probe rejects on abort', async () => {
     const end = new AbortController();
     const port = await serve(() => end.abort(new Error('given up')));
     await expect(probe({ httpGet: { port }, timeoutSeconds: 3600 }, { signal: end.signal })).rejects.toThrow(
@@ -134,43 +134,43 @@ describe('resolving the target', () => {
     ['an unknown port name', { httpGet: { port: 'http' } }, 'strconv.Atoi: parsing "http": invalid syntax'],
     ['a port out of range', { tcpSocket: { port: 0 } }, 'invalid port number: 0'],
     ['no handler', {}, 'missing probe handler for web_default(uid):app'],
-  ])('with %s results in Unknown', async (_, spec, message) => {
+  ])('a probe with %s has the result Unknown', async (_, spec, message) => {
     expect(await probe(spec)).toEqual(unknown(message));
   });
 
-  test('of a Pod without an address results in Unknown', async () => {
+  test('a probe of a Pod without an address has the result Unknown', async () => {
     expect(await probe({ tcpSocket: { port: 80 } }, { podIp: '' })).toEqual(unknown('the Pod has no address yet'));
   });
 
-  test('accepts a port number given as a string', async () => {
+  test('a probe accepts a port number given as a string', async () => {
     const port = await listen(createTcpServer((socket) => socket.end()));
     expect(await probe({ tcpSocket: { port: String(port) } })).toEqual(success);
   });
 });
 
 describe('tcpSocket', () => {
-  test('succeeds if the port is open, and closes the connection', async () => {
+  test('a tcpSocket probe succeeds if the port is open, and closes the connection', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await listen(createTcpServer((socket) => void socket.resume().once('close', () => resolve())));
     expect(await probe({ tcpSocket: { port } })).toEqual(success);
     await closed;
   });
 
-  test('fails if the port is closed', async () => {
+  test('a tcpSocket probe fails if the port is closed', async () => {
     const port = await closedPort();
     expect(await probe({ tcpSocket: { port } })).toEqual(
       failure(`dial tcp 127.0.0.1:${port}: connect: connection refused`),
     );
   });
 
-  test('puts IPv6 addresses in brackets', async () => {
+  test('a tcpSocket probe puts IPv6 addresses in brackets', async () => {
     const port = await closedPort();
     expect((await probe({ tcpSocket: { port, host: '::1' } })).message).toMatch(
       new RegExp(`^dial tcp \\[::1\\]:${port}: connect: (connection refused|cannot assign requested address)$`),
     );
   });
 
-  test('fails if the connection times out', async () => {
+  test('a tcpSocket probe fails if the connection times out', async () => {
     const end = new AbortController();
     const port = await listen(createTcpServer());
     const connected = tcpConnect('127.0.0.1', port, end.signal);
@@ -208,7 +208,7 @@ describe('grpc', () => {
     else answer(null, { status: service === '' ? 'SERVING' : service });
   };
 
-  test('succeeds if the server as a whole, or the service, is SERVING', async () => {
+  test('a grpc probe succeeds if the server as a whole, or the service, is SERVING', async () => {
     const { port, userAgent } = await serveHealth(states);
     expect(await probe({ grpc: { port } })).toEqual(success);
     expect(userAgent()).toMatch(/^kube-probe\/1\.33 /);
@@ -219,12 +219,12 @@ describe('grpc', () => {
     ['NOT_SERVING', 'service unhealthy (responded with "NOT_SERVING")'],
     ['SERVICE_UNKNOWN', 'service unhealthy (responded with "SERVICE_UNKNOWN")'],
     ['missing', 'error: health rpc probe failed: rpc error: code = NotFound desc = unknown service'],
-  ])('fails if the service is %s', async (service, message) => {
+  ])('a grpc probe fails if the service is %s', async (service, message) => {
     const { port } = await serveHealth(states);
     expect(await probe({ grpc: { port, service } })).toEqual(failure(message));
   });
 
-  test('fails if the server has no health service', async () => {
+  test('a grpc probe fails if the server has no health service', async () => {
     const { port } = await serveHealth(undefined);
     const { result, message } = await probe({ grpc: { port } });
     expect(result).toBe('Failure');
@@ -233,21 +233,21 @@ describe('grpc', () => {
     );
   });
 
-  test('fails if there is no response in time', async () => {
+  test('a grpc probe fails if there is no response in time', async () => {
     const { port } = await serveHealth(() => undefined);
     expect(await probe({ grpc: { port }, timeoutSeconds: 1 })).toEqual(
       failure('timeout: health rpc did not complete within 1s'),
     );
   });
 
-  test('fails at its timeout if the connection is refused', async () => {
+  test('a grpc probe fails at its timeout if the connection is refused', async () => {
     const port = await closedPort();
     expect(await probe({ grpc: { port }, timeoutSeconds: 1 })).toEqual(
       failure(`timeout: failed to connect service "127.0.0.1:${port}" within 1s: context deadline exceeded`),
     );
   });
 
-  test('rejects on abort', async () => {
+  test('a grpc health check rejects on abort', async () => {
     const end = new AbortController();
     const { port } = await serveHealth(() => end.abort(new Error('given up')));
     const target = { host: '127.0.0.1', port, service: '', userAgent: 'x', timeoutSeconds: 3600 };
@@ -270,7 +270,7 @@ describe('exec', () => {
   };
   const exited = (exitCode: number, stdout = '', stderr = ''): ExecResult => ({ exitCode, stdout, stderr });
 
-  test('expands the command with the values in the spec, and passes the timeout', async () => {
+  test('an exec probe expands its command with the values in the spec, and passes the timeout', async () => {
     const runtime = answering(exited(0, 'ok'));
     const env = [
       { name: 'A', value: 'a' },
@@ -281,19 +281,19 @@ describe('exec', () => {
     expect(runtime.calls).toEqual([['container-1', ['echo', 'a--$(C)-$(A)'], 2000]]);
   });
 
-  test('fails with the output of the command', async () => {
+  test('an exec probe fails with the output of its command', async () => {
     const runtime = answering(exited(1, 'out', 'err\n'));
     expect(await probe({ exec: { command: ['x'] } }, { runtime })).toEqual(failure('outerr\n'));
   });
 
-  test('fails if the command times out', async () => {
+  test('an exec probe fails if its command times out', async () => {
     const runtime = answering(new ExecTimeoutError(['sleep', '10']));
     expect(await probe({ exec: { command: ['sleep', '10'] } }, { runtime })).toEqual(
       failure('command "sleep 10" timed out'),
     );
   });
 
-  test('retries errors of the runtime, and results in Unknown after three attempts', async () => {
+  test('an exec probe retries errors of the runtime, and has the result Unknown after three attempts', async () => {
     const error = new Error('rpc error: code = Unknown desc = no');
     const exec = { command: ['x'] };
     expect(await probe({ exec }, { runtime: answering(error, error, exited(0)) })).toEqual(success);

@@ -84,7 +84,7 @@ async function attemptProbe(
 }
 
 function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
-  // The body of a failure is left out: it may contain what not every reader of Events should see.
+  // The body of a failure is omitted, because it may contain data that not every reader of Events may see.
   if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return undefined;
   return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };

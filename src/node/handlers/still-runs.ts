@@ -1,8 +1,9 @@
 /**
  * Whether the container of a probe that failed still runs. A container that exits fails its probes too, a moment before the
- * runtime reports the exit; such a failure says nothing about the container's health.
+ * runtime reports the exit; such a failure does not mean that the container is unhealthy.
  */
 
+import { uidOf } from '../../machinery/meta.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime } from '../../runtime/runtime.ts';
@@ -21,7 +22,7 @@ export async function stillRuns(
 ): Promise<boolean | undefined> {
   await pause(timers, EXIT_REPORTED_WITHIN_MILLIS, signal);
   signal.throwIfAborted();
-  const look = (inTime: AbortSignal) => runtime.observe(pod.metadata.uid ?? '', inTime);
+  const look = (inTime: AbortSignal) => runtime.observe(uidOf(pod), inTime);
   const seen = await withDeadline(timers, ANSWERED_WITHIN_MILLIS, signal, look).catch(() => undefined);
   signal.throwIfAborted();
   return seen?.containers.some(({ id, state }) => id === containerId && state === 'running');

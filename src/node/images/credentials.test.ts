@@ -53,11 +53,11 @@ describe('matching of a location', () => {
     ['index.docker.io', 'docker.io/team/app', true],
     ['docker.io', 'docker.io/team/app', true],
     ['https://index.docker.io/v1/', 'example.com/app', false],
-  ])('%s matches %s: %s', (location, repository, fits) => {
+  ])('the location %s matches the repository %s: %s', (location, repository, fits) => {
     expect(users(repository, location)).toEqual(fits ? [location] : []);
   });
 
-  it('puts the most specific location first, and uses the default registry only if nothing else matches', () => {
+  it('credentialsFor puts the most specific location first, and uses the default registry only if nothing else matches', () => {
     expect(users('example.com/team/app', 'example.com', 'example.com/team', 'other.com')).toEqual([
       'example.com/team',
       'example.com',
@@ -67,7 +67,7 @@ describe('matching of a location', () => {
 });
 
 describe('reading of secrets', () => {
-  it('strips leading and trailing zero bytes of a password', () => {
+  it('credentialsFor strips leading and trailing zero bytes of a password', () => {
     const inner = `a${'\0'.repeat(300_000)}b`;
     const auth = base64(`user:\0\0${inner}\0`);
     expect(credentialsFor('example.com/app', [configJson({ 'example.com': { auth } })])).toEqual([
@@ -75,25 +75,25 @@ describe('reading of secrets', () => {
     ]);
   });
 
-  it('keeps the order of the secrets for the same location', () => {
+  it('credentialsFor keeps the order of the secrets for the same location', () => {
     const of = (username: string): Secret => configJson({ 'example.com': { username, password: 'p' } });
     const found = credentialsFor('example.com/app', [of('first'), of('second')]);
     expect(found.map(({ username }) => username)).toEqual(['first', 'second']);
   });
 
-  it('prefers auth to username and password, and allows colons in a password', () => {
+  it('credentialsFor prefers auth to username and password, and allows colons in a password', () => {
     const entry = { username: 'u', password: 'p', auth: base64('user:pass:word\0\0') };
     expect(credentialsFor('example.com/app', [configJson({ 'example.com': entry })])).toEqual([
       { username: 'user', password: 'pass:word' },
     ]);
   });
 
-  it('reads the older type kubernetes.io/dockercfg, which has no auths level', () => {
+  it('credentialsFor reads the older type kubernetes.io/dockercfg, which has no auths level', () => {
     const old = secret('kubernetes.io/dockercfg', '.dockercfg', { 'example.com': { username: 'u', password: 'p' } });
     expect(credentialsFor('example.com/app', [old])).toEqual([{ username: 'u', password: 'p' }]);
   });
 
-  it('ignores secrets of other types and without content', () => {
+  it('credentialsFor ignores secrets of other types and without content', () => {
     const other = secret('Opaque', '.dockerconfigjson', { auths: { 'example.com': { username: 'u' } } });
     const empty: Secret = { ...other, type: 'kubernetes.io/dockerconfigjson', data: {} };
     expect(credentialsFor('example.com/app', [other, empty])).toEqual([]);
@@ -104,7 +104,7 @@ describe('reading of secrets', () => {
     ['a list of auths', { auths: ['hunter2'] }],
     ['a string as an entry', { auths: { 'example.com': 'hunter2' } }],
     ['auth without a colon', { auths: { 'example.com': { auth: base64('hunter2') } } }],
-  ])('refuses %s without revealing its content', (_, content) => {
+  ])('credentialsFor refuses a secret with %s without revealing its content', (_, content) => {
     const broken = secret('kubernetes.io/dockerconfigjson', '.dockerconfigjson', content);
     const read = (): unknown => credentialsFor('example.com/app', [broken]);
     expect(read).toThrow(/^the image pull secret "s" cannot be read: /);

@@ -16,11 +16,11 @@ test.each([
     'SignatureValidationFailed',
     'image pull failed for a:1 because the signature validation failed: by nobody',
   ],
-])('reports "%s" as %s', (words, reason, message) => {
+])('pullFailure reports "%s" as %s', (words, reason, message) => {
   expect(pullFailure('a:1', words)).toMatchObject({ reason, message });
 });
 
-test('reports an invalid image name as InvalidImageName', () => {
+test('checkImageName reports an invalid image name as InvalidImageName', () => {
   expect(() => checkImageName('a:1')).not.toThrow();
   expect(() => checkImageName('a b')).toThrow(
     `Failed to apply default image tag "a b": couldn't parse image name "a b": invalid reference format`,

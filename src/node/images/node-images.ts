@@ -5,7 +5,8 @@ import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageChange } from '../../runtime/runtime.ts';
 import type { KeptReferences } from '../pod/kept-references.ts';
-import type { GarbagePolicy, ImageGarbage } from './garbage-collection.ts';
+import type { ImageGarbage } from './garbage-collection.ts';
+import type { GarbagePolicy } from './garbage-policy.ts';
 import { startNodeGarbageCollection } from './node-garbage.ts';
 import { createPodImagePull, type PodImagePull } from './pod-images.ts';
 import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
@@ -52,7 +53,8 @@ export function createNodeImages(options: NodeImagesOptions): NodeImages {
   let garbage: ImageGarbage | undefined;
   return {
     pull: createPodImagePull({
-      ...{ client, kept: options.kept },
+      client,
+      kept: options.kept,
       puller: createImagePuller({ runtime, timers, maxParallel }),
       warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     }),

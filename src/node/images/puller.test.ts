@@ -32,12 +32,12 @@ function registry(more: Partial<ContainerRuntime> = {}) {
 const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
   const { runtime, ...rest } = registry(more);
   const puller = createImagePuller({ runtime, timers: systemTimers(), maxParallel });
-  const told: Record<string, PullProgress[]> = {};
+  const reports: Record<string, PullProgress[]> = {};
   const pull = (reference: string, credentials: RegistryCredential[] = [], signal = never) => {
-    told[reference] = [];
-    return puller.pull(reference, credentials, (progress) => told[reference]?.push(progress), signal);
+    reports[reference] = [];
+    return puller.pull(reference, credentials, (progress) => reports[reference]?.push(progress), signal);
   };
-  return { pull, told, ...rest };
+  return { pull, reports, ...rest };
 };
 /** Resolves when the requests of this turn have reached the registry. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -53,12 +53,12 @@ it('a pull with an unknown outcome does not try further credentials', async () =
 });
 
 describe('the limit on parallel pulls', () => {
-  it('makes further pulls wait in order, and reports that they wait', async () => {
-    const { pull, asked, references, told } = setUp(2);
+  it('pulls beyond the limit wait in order, and report that they wait', async () => {
+    const { pull, asked, references, reports } = setUp(2);
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((reference) => pull(reference));
     await settled();
     expect(references()).toEqual(['a:1', 'b:1']);
-    expect(told).toEqual({ 'a:1': [], 'b:1': [], 'c:1': [{ state: 'waiting' }], 'd:1': [{ state: 'waiting' }] });
+    expect(reports).toEqual({ 'a:1': [], 'b:1': [], 'c:1': [{ state: 'waiting' }], 'd:1': [{ state: 'waiting' }] });
     asked[1]?.answer();
     await all[1];
     await settled();
@@ -72,7 +72,7 @@ describe('the limit on parallel pulls', () => {
     expect((await all[3])?.info.id).toBe('d:1');
   });
 
-  it('does not count a pull that is aborted while it waits', async () => {
+  it('a pull that is aborted while it waits does not count towards the limit', async () => {
     const { pull, asked, references } = setUp(1);
     const first = pull('a:1');
     const abort = new AbortController();
@@ -90,7 +90,7 @@ describe('the limit on parallel pulls', () => {
 });
 
 describe('concurrent requests for the same image', () => {
-  it('share a pull if their credentials are equal', async () => {
+  it('concurrent requests for an image share a pull if their credentials are equal', async () => {
     const { pull, asked, references } = setUp(5);
     const all = [pull('a:1', [user('x')]), pull('a:1', [user('x')]), pull('a:1', [user('y')]), pull('a:1')];
     await settled();
@@ -105,7 +105,7 @@ describe('concurrent requests for the same image', () => {
     await again;
   });
 
-  it('keep the pull running until the last of them is aborted', async () => {
+  it('a shared pull runs until the last of its requests is aborted', async () => {
     const { pull, asked } = setUp(5);
     const [one, two] = [new AbortController(), new AbortController()];
     const first = pull('a:1', [], one.signal);
@@ -125,7 +125,7 @@ describe('concurrent requests for the same image', () => {
 });
 
 describe('credentials', () => {
-  it('are tried in order until one is accepted', async () => {
+  it('tries the credentials in order until the registry accepts one', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     await settled();
@@ -136,7 +136,7 @@ describe('credentials', () => {
     expect(asked.map((each) => each.user)).toEqual(['x', 'y']);
   });
 
-  it('that are all refused reject with each reason once', async () => {
+  it('rejects with each reason once if the registry refuses all credentials', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     const refused = expect(pulled).rejects.toThrow('[401, 403]');
@@ -149,10 +149,10 @@ describe('credentials', () => {
 });
 
 describe('progress', () => {
-  it('of a slow pull is reported with the byte counts of the runtime', async () => {
+  it('reports the progress of a slow pull with the byte counts of the runtime', async () => {
     const names: string[][] = [];
     const looked = Promise.withResolvers<void>();
-    const { pull, asked, told } = setUp(5, {
+    const { pull, asked, reports } = setUp(5, {
       pullProgress: async (wanted) => {
         names.push([...wanted]);
         looked.resolve();
@@ -165,6 +165,6 @@ describe('progress', () => {
     asked[0]?.answer();
     await pulled;
     expect(names).toEqual([['docker.io/library/a:1']]);
-    expect(told['a:1']).toEqual([{ state: 'pulling', doneBytes: 1, totalBytes: 4 }]);
+    expect(reports['a:1']).toEqual([{ state: 'pulling', doneBytes: 1, totalBytes: 4 }]);
   });
 });

@@ -4,7 +4,7 @@
  * Invariants:
  *  1. Requests for the same image with the same credentials share a pull. Requests with other credentials do not, because the
  *     registry must authorize each.
- *  2. A pull is aborted when no request waits for it any more.
+ *  2. A pull is aborted when the last request that waits for it is aborted.
  *  3. Errors contain nothing of a credential.
  */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
@@ -33,15 +33,20 @@ export interface ImagePuller {
   ): Promise<PulledImage>;
 }
 
-interface Pull {
+type ProgressListener = (progress: PullProgress) => void;
+
+interface PullState {
   reference: string;
-  result: Promise<PulledImage>;
-  abort: AbortController;
-  /** Absent: the pull waits for others. */
-  startedAt?: Millis;
   /** undefined: there is no progress to report yet. */
   progress: PullProgress | undefined;
-  waiting: Set<(progress: PullProgress) => void>;
+  /** One for each request that waits for the pull. */
+  listeners: Set<ProgressListener>;
+}
+
+interface Pull {
+  state: PullState;
+  result: Promise<PulledImage>;
+  abort: AbortController;
 }
 
 interface PullerOptions {
@@ -50,51 +55,35 @@ interface PullerOptions {
   maxParallel: number;
 }
 
+function report(pull: PullState, progress: PullProgress): void {
+  pull.progress = progress;
+  for (const listener of pull.listeners) listener(progress);
+}
+
 export function createImagePuller({ runtime, timers, maxParallel }: PullerOptions): ImagePuller {
   const pulls = new Map<string, Pull>();
   const limit = createLimit(maxParallel);
-  let timer: Timer | undefined;
-
-  const tell = (pull: Omit<Pull, 'result'>, progress: PullProgress): void => {
-    pull.progress = progress;
-    for (const listener of pull.waiting) listener(progress);
-  };
-  const running = (): Pull[] => [...pulls.values()].filter(({ startedAt }) => startedAt !== undefined);
-
-  const look = async (): Promise<void> => {
-    const looked = running().filter(({ startedAt = 0 }) => timers.now() - startedAt >= PROGRESS_MILLIS);
-    const names = looked.map(({ reference }) => storedName(reference));
-    const found = await runtime.pullProgress?.(names, AbortSignal.timeout(PROGRESS_MILLIS)).catch(() => undefined);
-    for (const pull of looked) tell(pull, { state: 'pulling', ...found?.get(storedName(pull.reference)) });
-    timer = undefined;
-    lookLater();
-  };
-  const lookLater = (): void => {
-    if (running().length > 0) timer ??= timers.at(timers.now() + PROGRESS_MILLIS, () => void look());
-  };
+  const polling = createProgressPolling(runtime, timers);
 
   function begin(key: string, reference: string, credentials: readonly RegistryCredential[]): Pull {
     const abort = new AbortController();
-    const unbegun: Omit<Pull, 'result'> = { reference, abort, waiting: new Set(), progress: undefined };
+    const state: PullState = { reference, progress: undefined, listeners: new Set() };
     const work = (): Promise<PulledImage> => {
-      unbegun.progress = undefined;
-      unbegun.startedAt = timers.now();
-      lookLater();
+      state.progress = undefined;
+      polling.add(state);
       return pullAlone(runtime, timers, reference, abort.signal, credentials);
     };
-    const pull: Pull = Object.assign(unbegun, {
-      result: limit(work, () => tell(unbegun, { state: 'waiting' }), abort.signal),
-    });
-    const end = (): void => {
-      if (pulls.get(key) === pull) pulls.delete(key);
-      if (running().length > 0) return;
-      timer?.cancel();
-      timer = undefined;
-    };
-    pull.result.then(end, end);
+    const result = limit(work, () => report(state, { state: 'waiting' }), abort.signal);
+    const pull: Pull = { state, result, abort };
+    const end = (): void => drop(key, pull);
+    result.then(end, end);
     pulls.set(key, pull);
-    lookLater();
     return pull;
+  }
+
+  function drop(key: string, pull: Pull): void {
+    if (pulls.get(key) === pull) pulls.delete(key);
+    polling.remove(pull.state);
   }
 
   return {
@@ -102,22 +91,69 @@ export function createImagePuller({ runtime, timers, maxParallel }: PullerOption
       signal.throwIfAborted();
       const key = JSON.stringify([reference, credentials]);
       const pull = pulls.get(key) ?? begin(key, reference, credentials);
-      const listener = (progress: PullProgress): void => onProgress(progress);
-      pull.waiting.add(listener);
-      if (pull.progress !== undefined) listener(pull.progress);
-      const { promise: aborted, reject } = Promise.withResolvers<never>();
-      const stop = (): void => reject(signal.reason);
-      signal.addEventListener('abort', stop, { once: true });
+      const { progress, listeners } = pull.state;
+      const listener: ProgressListener = (current) => onProgress(current);
+      listeners.add(listener);
+      if (progress !== undefined) listener(progress);
       try {
-        return await Promise.race([pull.result, aborted]);
+        return await unlessAborted(pull.result, signal);
       } finally {
-        signal.removeEventListener('abort', stop);
-        pull.waiting.delete(listener);
-        if (pull.waiting.size === 0) {
-          if (pulls.get(key) === pull) pulls.delete(key);
+        listeners.delete(listener);
+        if (listeners.size === 0) {
+          drop(key, pull);
           pull.abort.abort(new Error('no request waits for the image any more'));
         }
       }
+    },
+  };
+}
+
+/** Rejects as soon as the signal aborts. */
+async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await Promise.race([result, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+interface ProgressPolling {
+  /** The pull starts: its progress is reported until remove() is called. */
+  add(pull: PullState): void;
+  remove(pull: PullState): void;
+}
+
+/** Reports the progress of running pulls every PROGRESS_MILLIS, except of a pull that has started more recently. */
+function createProgressPolling(
+  runtime: Pick<PullerOptions['runtime'], 'pullProgress'>,
+  timers: Timers,
+): ProgressPolling {
+  const startTimes = new Map<PullState, Millis>();
+  let timer: Timer | undefined;
+  const poll = async (): Promise<void> => {
+    timer = undefined;
+    const slow = [...startTimes].filter(([, at]) => timers.now() - at >= PROGRESS_MILLIS).map(([pull]) => pull);
+    const names = slow.map(({ reference }) => storedName(reference));
+    const found = await runtime.pullProgress?.(names, AbortSignal.timeout(PROGRESS_MILLIS)).catch(() => undefined);
+    for (const pull of slow) report(pull, { state: 'pulling', ...found?.get(storedName(pull.reference)) });
+    arm();
+  };
+  const arm = (): void => {
+    if (startTimes.size > 0) timer ??= timers.at(timers.now() + PROGRESS_MILLIS, () => void poll());
+  };
+  return {
+    add(pull) {
+      startTimes.set(pull, timers.now());
+      arm();
+    },
+    remove(pull) {
+      startTimes.delete(pull);
+      if (startTimes.size > 0) return;
+      timer?.cancel();
+      timer = undefined;
     },
   };
 }
@@ -133,7 +169,7 @@ export async function pullAlone(
   const began = timers.now();
   await pullWith(runtime, reference, credentials, signal);
   const info = await runtime.imageStatus(reference, signal);
-  if (info === undefined) throw new Error(`the image ${JSON.stringify(reference)} is gone after its pull`);
+  if (info === undefined) throw new Error(`the image ${JSON.stringify(reference)} no longer exists after its pull`);
   return { info, millis: timers.now() - began };
 }
 

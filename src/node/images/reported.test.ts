@@ -3,11 +3,14 @@ import type { ImageInfo } from '../../runtime/runtime.ts';
 import { reportedImages } from './reported.ts';
 
 const image = (id: string, sizeBytes: number, names: Partial<ImageInfo> = {}): ImageInfo => ({
-  ...{ id, sizeBytes, tags: [`${id}:1`], digests: [] },
+  id,
+  sizeBytes,
+  tags: [`${id}:1`],
+  digests: [],
   ...names,
 });
 
-test('reports the largest images first, with digests before tags', () => {
+test('reportedImages returns the largest images first, with digests before tags', () => {
   const digests = ['a@sha256:1'];
   expect(reportedImages([image('small', 1), image('a', 5), image('b', 5, { digests })])).toEqual([
     { names: ['a@sha256:1', 'b:1'], sizeBytes: 5 },
@@ -16,7 +19,7 @@ test('reports the largest images first, with digests before tags', () => {
   ]);
 });
 
-test('reports at most 50 images with at most five names each', () => {
+test('reportedImages returns at most 50 images with at most five names each', () => {
   const tags = Array.from({ length: 7 }, (_, index) => `x:${index}`);
   const reported = reportedImages(Array.from({ length: 60 }, (_, index) => image(`${index}`, index, { tags })));
   expect(reported.map(({ sizeBytes }) => sizeBytes)).toEqual(Array.from({ length: 50 }, (_, index) => 59 - index));

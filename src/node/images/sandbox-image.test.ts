@@ -24,14 +24,16 @@ function setUp(network: string[] = []) {
       stopSandbox: async () => undefined,
       removeSandbox: async () => undefined,
     },
-    ...{ image: undefined, cgroupDriver: undefined, timers },
+    image: undefined,
+    cgroupDriver: undefined,
+    timers,
     signal: new AbortController().signal,
     changed: () => calls.changed.resolve(),
   });
   return { timers, images, calls, read: () => notReady(new AbortController().signal) };
 }
 
-test('reports why the image cannot be pulled, and tries again only after 10 s', async () => {
+test('the check reports why the sandbox image cannot be pulled, and tries again only after 10 s', async () => {
   const { timers, calls, read } = setUp();
   expect(await read()).toEqual([
     "the container runtime pulls its sandbox image: the one that its configuration names (containerd: 'containerd config dump', under sandbox)",
@@ -43,7 +45,7 @@ test('reports why the image cannot be pulled, and tries again only after 10 s', 
   expect(calls.trials).toBe(2);
 });
 
-test('stops checking once the image has been seen', async () => {
+test('the check of the sandbox image stops once the image has been seen', async () => {
   const { images, calls, read } = setUp();
   images.push({ id: 'sha256:1', tags: ['r/p:1'], digests: [], sizeBytes: 1, pinned: true });
   expect(await read()).toEqual([]);
@@ -51,11 +53,11 @@ test('stops checking once the image has been seen', async () => {
   expect([await read(), calls.trials]).toEqual([[], 0]);
 });
 
-test('reports a network that is not ready first, without a trial', async () => {
+test('the check of the sandbox image reports a network that is not ready first, without a trial', async () => {
   const { calls, read } = setUp(['no network']);
   expect([await read(), calls.trials]).toEqual([['no network'], 0]);
 });
 
-test('reports a failure that is not about the image unchanged', () => {
+test('the check of the sandbox image reports a failure that is not about the image unchanged', () => {
   expect(trialFailure(new Error('no runc'))).toBe('the container runtime cannot run a sandbox: no runc');
 });

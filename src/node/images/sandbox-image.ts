@@ -1,7 +1,7 @@
 /**
  * The sandbox image of a runtime that lifepod did not start: without it no Pod can run, and CRI's Status does not report that.
  *
- * Boundary: reports what the image lacks as a problem of the runtime, whenever the node's status is read; retries on those reads.
+ * Boundary: reports a missing image as a problem of the runtime whenever the node's status is read; retries on those reads.
  * Invariants:
  *  1. The check ends for good once the image, or a running sandbox of lifepod, has been seen: a later removal of the image does not
  *     make the node unready, because the runtime pulls the image again when it needs it.
@@ -73,11 +73,15 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   const id = await runtime.runSandbox(
     {
       pod: { uid: randomUUID(), namespace: 'lifepod', name: 'sandbox-image-trial' },
-      ...{ attempt: 0, hostname: '', logDirectory: '', labels: {}, annotations: {} },
+      attempt: 0,
+      hostname: '',
+      logDirectory: '',
+      labels: {},
+      annotations: {},
       // The host network keeps CNI out of the trial: only the image and the runtime itself take part.
       hostNetwork: true,
       // With systemd's cgroup driver, runc accepts only a slice as parent.
-      ...(cgroupDriver === 'systemd' ? { cgroupParent: 'system.slice' } : {}),
+      cgroupParent: cgroupDriver === 'systemd' ? 'system.slice' : undefined,
     },
     signal,
   );

@@ -23,7 +23,7 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
   return {
     timestamps: options.timestamps ?? false,
     stream: options.stream ?? 'All',
-    ...(since === undefined || Number.isNaN(since) ? {} : { sinceMillis: since }),
+    sinceMillis: since === undefined || Number.isNaN(since) ? undefined : since,
   };
 }
 

@@ -29,13 +29,13 @@ describe('rotateLog', () => {
   it.each([
     ['smaller than the limit by keeping it', LONG.slice(1), false],
     ['as large as the limit by rotating it', LONG, true],
-  ])('handles a log %s', async (_, content, expected) => {
+  ])('rotateLog handles a log %s', async (_, content, expected) => {
     writeFileSync(path, content);
     expect(await rotate(1)).toBe(expected);
     expect(files()).toEqual(expected ? ['0.log', '0.log.20260131-093001'] : ['0.log']);
   });
 
-  it('keeps the newest files, and leaves only the last one uncompressed', async () => {
+  it('rotateLog keeps the newest files, and leaves only the last one uncompressed', async () => {
     for (const second of [1, 2, 3, 4, 5]) {
       writeFileSync(path, `${LONG} ${second}`, { mode: 0o640 });
       expect(await rotate(second, opened, 4)).toBe(true);
@@ -48,7 +48,7 @@ describe('rotateLog', () => {
     expect(statSync(compressed).mode & 0o777).toBe(0o640);
   });
 
-  it('keeps one rotated file if two files are allowed', async () => {
+  it('rotateLog keeps one rotated file if two files are allowed', async () => {
     for (const second of [1, 2]) {
       writeFileSync(path, LONG);
       await rotate(second, opened, 2);
@@ -56,20 +56,20 @@ describe('rotateLog', () => {
     expect(files()).toEqual(['0.log', '0.log.20260131-093002']);
   });
 
-  it('leaves the log in place if the runtime fails to open a new one', async () => {
+  it('rotateLog leaves the log in place if the runtime fails to open a new one', async () => {
     writeFileSync(path, LONG);
     await expect(rotate(1, () => Promise.reject(new Error('down')))).rejects.toThrow('down');
     expect(files()).toEqual(['0.log']);
     expect(readFileSync(path, 'utf8')).toBe(LONG);
   });
 
-  it('makes the runtime reopen the log after a crash between rename and reopen', async () => {
+  it('rotateLog makes the runtime reopen the log after a crash between rename and reopen', async () => {
     writeFileSync(`${path}.20260131-093001`, LONG);
     expect(await rotate(2)).toBe(false);
     expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
   });
 
-  it('cleans up after a crash during compression', async () => {
+  it('rotateLog cleans up after a crash during compression', async () => {
     writeFileSync(`${path}.20260131-093001`, LONG);
     writeFileSync(`${path}.20260131-093001.gz`, 'whole');
     writeFileSync(`${path}.20260131-093002.tmp`, 'half');
@@ -79,7 +79,7 @@ describe('rotateLog', () => {
     expect(readFileSync(`${path}.20260131-093001.gz`, 'utf8')).toBe('whole');
   });
 
-  it('names files in the order of writing within one second and after the clock was set back', async () => {
+  it('rotateLog names files in the order of writing, within one second and after the clock was set back', async () => {
     const turns: [number, string][] = [
       [1_000, '20260131-093001'],
       [1_250, '20260131-093001-250'],
@@ -97,12 +97,12 @@ describe('rotateLog', () => {
     await compress(join(folder, '0.log.20260131-093001'), signal);
     writeFileSync(path, LONG);
     await rotate(3, opened, 6);
-    // The oldest went, though the name of a compressed file sorts after those of its second.
+    // The oldest file was removed, although the name of a compressed file sorts after those of the same second.
     expect(files()).not.toContain('0.log.20260131-093001.gz');
     expect(files()).toContain('0.log.20260131-093001-250');
   });
 
-  it('keeps fewer files if they are larger than the limit', async () => {
+  it('rotateLog keeps fewer files if they are larger than the limit', async () => {
     for (const second of [1, 2, 3, 4, 5]) {
       writeFileSync(path, LONG.repeat(2));
       expect(await rotate(second, opened, 5)).toBe(true);
@@ -111,7 +111,7 @@ describe('rotateLog', () => {
     expect(files()).toEqual(['0.log', '0.log.20260131-093004', '0.log.20260131-093005']);
   });
 
-  it('does not bring back a file that was removed during its compression', async () => {
+  it('rotateLog does not bring back a file that was removed during its compression', async () => {
     const aside = `${path}.20260131-093001`;
     writeFileSync(aside, LONG);
     const compressed = compress(aside, signal);
@@ -121,7 +121,7 @@ describe('rotateLog', () => {
     expect(files()).toEqual([]);
   });
 
-  it('does not touch other files', async () => {
+  it('rotateLog does not touch other files', async () => {
     for (const name of ['0.log.save', '10.log', '00.log.20260131-093001']) writeFileSync(join(folder, name), 'x');
     for (const second of [1, 2, 3]) {
       writeFileSync(path, LONG);
@@ -138,14 +138,14 @@ describe('boundLog', () => {
   const writeLines = (file: string, count: number): void =>
     writeFileSync(file, Array.from({ length: count }, (_, i) => `${i} ${LINE}`).join(''), { mode: 0o640 });
 
-  it('leaves a log within its limits unchanged', async () => {
+  it('boundLog leaves a log within its limits unchanged', async () => {
     writeLines(path, 100);
     writeLines(`${path}.20260131-093001`, 100);
     await boundLog(path, limits, true);
     expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
   });
 
-  it('removes the oldest files of a log that has ended', async () => {
+  it('boundLog removes the oldest files of a log that has ended', async () => {
     writeLines(path, 150);
     for (const second of [1, 2, 3]) writeLines(`${path}.20260131-09300${second}`, 100);
     await boundLog(path, limits, true);
@@ -156,7 +156,7 @@ describe('boundLog', () => {
   it.each([
     ['the log itself, once it has ended', '0.log', true, all],
     ['the rotated file of a log that is being written', '0.log.20260131-093002', false, 2 * limits.maxBytes],
-  ])('keeps the last whole lines of %s', async (_, name, ended, expected) => {
+  ])('boundLog keeps the last whole lines of %s', async (_, name, ended, expected) => {
     writeLines(join(folder, name), 1_000);
     writeLines(`${path}.20260131-093001`, 10);
     await boundLog(path, limits, ended);

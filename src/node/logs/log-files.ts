@@ -142,7 +142,7 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
   const kept: Aside[] = [];
   for (const aside of await readAside(path)) {
     const { plain, gzip, unfinished } = aside;
-    // The source of a completed compression, or the unfinished output of one whose source is gone.
+    // The source of a completed compression, or the unfinished output of one whose source no longer exists.
     const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
     if (left !== undefined) await rm(left, { force: true });
     if (gzip !== undefined) delete aside.plain;

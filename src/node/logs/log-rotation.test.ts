@@ -63,21 +63,21 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   };
 }
 const write = (bytes: number): void => appendFileSync(path, 'x'.repeat(bytes));
-/** Takes many more steps than a check of the log. */
+/** Resolves after many more file system calls than a check of the log makes. */
 const looked = async (): Promise<void> => {
   for (let step = 0; step < 200; step++) await stat(folder);
 };
 const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
 const files = (): string[] => readdirSync(folder).sort();
 
-it('checks a log while it is written, more often the faster it fills, and not while it is idle', async () => {
+it('log rotation checks a log while it is written, more often the faster it fills, and not while it is idle', async () => {
   writeFileSync(path, '');
   const { logs, wait, advance } = rotation();
   logs(running());
   expect(await wait()).toBe(100);
   advance(100);
   await looked();
-  // Nothing was written: no timer is set until something is.
+  // Nothing was written: no timer is set until the next write.
   write(100);
   expect(await wait()).toBe(100);
   write(100);
@@ -98,7 +98,7 @@ it('checks a log while it is written, more often the faster it fills, and not wh
   expect(await wait()).toBe(100);
 });
 
-it('bounds the log of a container that has ended, also of one that ended while no engine ran', async () => {
+it('log rotation bounds the log of a container that has ended, also of one that ended while no engine ran', async () => {
   for (const attempt of [0, 1]) writeFileSync(join(folder, `${attempt}.log`), `${'x'.repeat(99)}\n`.repeat(100));
   const { logs } = rotation(() => Promise.reject(new Error('not called')));
   const logOf = (attempt: number): WrittenLog => ({
@@ -119,7 +119,7 @@ it('bounds the log of a container that has ended, also of one that ended while n
   });
 });
 
-it('retries with back-off if the runtime does not reopen the log', async () => {
+it('log rotation retries with back-off if the runtime does not reopen the log', async () => {
   writeFileSync(path, 'x'.repeat(MAX_BYTES));
   let down = true;
   const { logs, wait, advance, warnings } = rotation(async () => {
@@ -140,7 +140,7 @@ it('retries with back-off if the runtime does not reopen the log', async () => {
   expect(files()).toHaveLength(2);
 });
 
-it('stops rotating the logs of a Pod that was removed', async () => {
+it('log rotation stops for a Pod that was removed', async () => {
   writeFileSync(path, '');
   const { logs, wait, advance } = rotation(() => Promise.reject(new Error('not called')));
   logs(running());
@@ -156,7 +156,7 @@ it('stops rotating the logs of a Pod that was removed', async () => {
   expect(files()).toEqual(['0.log.gone', '1.log']);
 });
 
-it('handles the logs of thousands of containers in linear time', () => {
+it('log rotation handles the logs of thousands of containers in linear time', () => {
   const count = 2000;
   let looks = 0;
   const logs = Array.from(
@@ -166,7 +166,8 @@ it('handles the logs of thousands of containers in linear time', () => {
         looks++;
         return `c${index}`;
       },
-      ...{ path: join(folder, `${index}.log`), ended: true },
+      path: join(folder, `${index}.log`),
+      ended: true,
     }),
   );
   const { logs: follow } = rotation();

@@ -2,7 +2,7 @@
  * Keeps the logs of containers from filling the disk: a container's log has at most maxFiles * maxBytes, plus what the container
  * writes in one second. A log is checked while it is written, more often the faster it fills, and once its container has ended; an
  * idle log costs nothing.
- * Boundary: decides when to rotate; log-files.ts does it.
+ * Boundary: decides when to rotate; log-files.ts rotates.
  */
 
 import { watch } from 'node:fs';
@@ -171,7 +171,7 @@ function createCompressor(log: Log, signal: AbortSignal): (files: readonly strin
   let busy = false;
   const work = async (): Promise<void> => {
     busy = true;
-    // The iteration includes files that are added meanwhile.
+    // The iteration includes files that are added during it.
     for (const file of waiting) {
       if (signal.aborted) break;
       await compress(file, signal).catch(

@@ -57,22 +57,25 @@ describe('readContainerLog', () => {
       '2026-01-31T09:30:01.500000000Z one\n2026-01-31T09:30:02.500000000Z two\n2026-01-31T09:30:03.500000000Z three\n',
     ],
   ];
-  it.each(table)('with the options %j returns the matching part of the log', async (options, expected) => {
-    writeFileSync(path, sample);
-    expect(await read(options, Date.parse('2026-01-31T09:30:09Z'))).toBe(expected);
-  });
+  it.each(table)(
+    'readContainerLog returns the matching part of the log for the options %j',
+    async (options, expected) => {
+      writeFileSync(path, sample);
+      expect(await read(options, Date.parse('2026-01-31T09:30:09Z'))).toBe(expected);
+    },
+  );
 
-  it('omits lines that are not records, and an incomplete record', async () => {
+  it('readContainerLog omits lines that are not records, and an incomplete record', async () => {
     writeFileSync(path, `nonsense\n${line(1, 'a')}x y z\n${line(2, 'b')}2026-01-31T09:30:03Z stdout F half`);
     expect(await read()).toBe('a\nb\n');
   });
 
-  it('is empty if there is no file', async () => {
+  it('readContainerLog returns nothing if there is no file', async () => {
     expect(await read()).toBe('');
     expect(await read({ follow: true, tailLines: 3 })).toBe('');
   });
 
-  it('without follow ends where the file ended at the start, although the container writes on', async () => {
+  it('readContainerLog without follow ends where the file ended at the start, although the container continues to write', async () => {
     writeFileSync(path, line(1, 'x'.repeat(100)).repeat(2000));
     const log = readContainerLog({ path }, { tailLines: 1500 }, controller.signal);
     let text = '';
@@ -83,7 +86,7 @@ describe('readContainerLog', () => {
     expect(text).toBe(`${'x'.repeat(100)}\n`.repeat(1500));
   });
 
-  it('returns the tail of a large file, and streams the whole file in pieces', async () => {
+  it('readContainerLog returns the tail of a large file, and streams the whole file in pieces', async () => {
     const count = 40_000;
     for (let i = 0; i < count; i += 1000) {
       appendFileSync(path, Array.from({ length: 1000 }, (_, k) => line(0, `${i + k}-${'x'.repeat(100)}`)).join(''));
@@ -101,7 +104,7 @@ describe('readContainerLog', () => {
 });
 
 describe('following', () => {
-  /** Reads on until the text has come. */
+  /** Follows the log; until() resolves when the text has been read. */
   function reader(options: LogOptions, ended: Promise<void>) {
     const log = readContainerLog({ path, ended }, { follow: true, ...options }, controller.signal);
     let text = '';
@@ -120,7 +123,7 @@ describe('following', () => {
     };
   }
 
-  it('continues across rotations, and reads everything that was written before the end', async () => {
+  it('a follower continues across rotations, and reads everything that was written before the end', async () => {
     const end = Promise.withResolvers<void>();
     writeFileSync(path, sample);
     const log = reader({ tailLines: 1 }, end.promise);
@@ -147,7 +150,7 @@ describe('following', () => {
       reopen: async () => writeFileSync(path, ''),
     });
 
-  it('reads what the runtime still writes to the old file', async () => {
+  it('a follower reads what the runtime still writes to the old file after a rotation', async () => {
     const end = Promise.withResolvers<void>();
     writeFileSync(path, line(1, 'one'));
     const log = reader({}, end.promise);
@@ -161,7 +164,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('one\ntwo\nlate\n');
   });
 
-  it('completes an incomplete record across a rotation', async () => {
+  it('a follower completes an incomplete record across a rotation', async () => {
     const end = Promise.withResolvers<void>();
     const [half, other] = [line(1, 'one').slice(0, 30), line(1, 'one').slice(30)];
     writeFileSync(path, line(0, 'zero') + half);
@@ -170,14 +173,14 @@ describe('following', () => {
     await rotate(2);
     appendFileSync(path, line(2, 'two'));
     const rest = log.rest();
-    // Many more steps than the reader needs to find the new file.
+    // Many more file system calls than the reader needs to find the new file.
     for (let step = 0; step < 200; step++) await stat(path);
     appendFileSync(`${path}.20260131-093002`, other);
     end.resolve();
     expect(await rest).toBe('zero\none\ntwo\n');
   });
 
-  it('a reader that is several rotations behind misses nothing', async () => {
+  it('a follower that is several rotations behind misses nothing', async () => {
     const end = Promise.withResolvers<void>();
     writeFileSync(path, line(0, 'zero'));
     const log = reader({}, end.promise);
@@ -192,7 +195,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('zero\nafter rotation 1\nafter rotation 2\nafter rotation 3\n');
   });
 
-  it('waits for a file that does not exist yet', async () => {
+  it('a follower waits for a file that does not exist yet', async () => {
     const end = Promise.withResolvers<void>();
     const log = reader({}, end.promise);
     const first = log.until('hello');
@@ -202,7 +205,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('hello\n');
   });
 
-  it('ends when the client disconnects', async () => {
+  it('a follower ends when the client disconnects', async () => {
     writeFileSync(path, sample);
     const log = reader({}, new Promise(() => undefined));
     await log.until('five');
@@ -233,7 +236,7 @@ describe('createLogSource', () => {
     return text;
   }
 
-  it('reads the current and the previous run', async () => {
+  it('the log source reads the current and the previous run', async () => {
     const running = { attempts: [attempt(1, 'exited'), attempt(2, 'running'), attempt(0, 'exited')] };
     expect(await get(running)).toBe('run 2\n');
     expect(await get(running, true)).toBe('run 1\n');
@@ -242,34 +245,34 @@ describe('createLogSource', () => {
     expect(await get(backingOff, true)).toBe('run 1\n');
   });
 
-  const failures: [ContainerLogs | undefined, boolean, string][] = [
-    [undefined, false, 'container "c" in pod "p" is not available'],
+  const failures: [string, ContainerLogs | undefined, boolean][] = [
+    ['container "c" in pod "p" is not available', undefined, false],
     [
+      'container "c" in pod "p" is waiting to start: PodInitializing',
       { attempts: [], waitingReason: 'PodInitializing' },
       false,
-      'container "c" in pod "p" is waiting to start: PodInitializing',
     ],
     [
+      `container "c" in pod "p" is waiting to start: image can't be pulled`,
       { attempts: [], waitingReason: 'ErrImagePull' },
       false,
-      `container "c" in pod "p" is waiting to start: image can't be pulled`,
     ],
     [
+      'container "c" in pod "p" is waiting to start: trying and failing to pull image',
       { attempts: [], waitingReason: 'ImagePullBackOff' },
       false,
-      'container "c" in pod "p" is waiting to start: trying and failing to pull image',
     ],
-    [{ attempts: [] }, false, 'container "c" in pod "p" is waiting to start - no logs yet'],
+    ['container "c" in pod "p" is waiting to start - no logs yet', { attempts: [] }, false],
     [
+      'previous terminated container "c" in pod "p" not found',
       { attempts: [], waitingReason: 'PodInitializing' },
       true,
-      'previous terminated container "c" in pod "p" not found',
     ],
   ];
-  it.each(failures)('for %j with previous %s rejects with: %s', async (logs, previous, message) => {
+  it.each(failures)('the log source rejects with: %s', async (message, logs, previous) => {
     await expect(get(logs, previous)).rejects.toMatchObject({ message, code: 400, reason: 'BadRequest' });
   });
-  it('rejects a request for the previous run while the first one runs', async () => {
+  it('the log source rejects a request for the previous run while the first one runs', async () => {
     await expect(get({ attempts: [attempt(0, 'running')] }, true)).rejects.toThrow('previous terminated container');
   });
 });
@@ -278,11 +281,11 @@ describe('readTerminationMessage', () => {
   const message = (policy: string | undefined, exitCode: number) =>
     readTerminationMessage({ file: join(folder, 'message'), logFile: path, policy, exitCode }, controller.signal);
 
-  it('returns the first 4096 bytes of the file', async () => {
+  it('readTerminationMessage returns the first 4096 bytes of the file', async () => {
     writeFileSync(join(folder, 'message'), 'm'.repeat(5000));
     expect(await message('FallbackToLogsOnError', 1)).toBe('m'.repeat(4096));
   });
-  it('falls back to the end of the log only after an error', async () => {
+  it('readTerminationMessage falls back to the end of the log only after an error', async () => {
     writeFileSync(join(folder, 'message'), '');
     writeFileSync(path, Array.from({ length: 100 }, (_, i) => line(1, `line ${i}`)).join(''));
     expect(await message('FallbackToLogsOnError', 0)).toBe('');
@@ -293,7 +296,7 @@ describe('readTerminationMessage', () => {
     writeFileSync(path, line(1, 'y'.repeat(5000)));
     expect(await message('FallbackToLogsOnError', 1)).toBe(`${'y'.repeat(2047)}\n`);
   });
-  it('reports an error if the container replaced the file with something else', async () => {
+  it('readTerminationMessage reports an error if the container replaced the file with something else', async () => {
     rmSync(join(folder, 'message'), { force: true });
     mkdirSync(join(folder, 'message'));
     expect(await message('File', 1)).toContain('Error on reading termination log');

@@ -12,13 +12,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What the kernel says of this process. */
+/** The number of inotify watches that the kernel reports for this process. */
 const watches = (): number =>
   readdirSync('/proc/self/fdinfo')
     .flatMap((fd) => (readTextIfPresent(`/proc/self/fdinfo/${fd}`) ?? '').split('\n'))
     .filter((line) => line.startsWith('inotify ')).length;
 
-test('a change of the folder is told, and nothing is watched any more once the signal has aborted', async () => {
+test('followFolder reports a change of the folder, and stops watching when the signal aborts', async () => {
   const before = watches();
   const stopping = new AbortController();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -30,7 +30,7 @@ test('a change of the folder is told, and nothing is watched any more once the s
   expect(watches()).toBe(before);
 });
 
-test('nothing is watched where the signal has aborted before: a start that is interrupted then ends', async () => {
+test('followFolder watches nothing if the signal has aborted before, so that an interrupted start can end', async () => {
   const before = watches();
   followFolder(folder, () => undefined, { ...nodePlatform('error'), signal: AbortSignal.abort() });
   expect(watches()).toBe(before);

@@ -15,7 +15,7 @@ const SETTLE_MILLIS = 50;
 
 export interface ManifestFile {
   name: string;
-  /** undefined: the file cannot be read, and `failure` has the reason. */
+  /** undefined: the file cannot be read; `failure` is the reason. */
   text?: string;
   failure?: string;
 }
@@ -52,7 +52,7 @@ export function followFolder(folder: string, changed: () => void, { log, timers,
   const settle = (): void => {
     settling?.cancel();
     settling = timers.at(timers.now() + SETTLE_MILLIS, () => {
-      // The watch of a folder that was removed or replaced sends no more events.
+      // If the folder was removed or replaced, the old watch reports no further events.
       rewatch();
       changed();
     });
@@ -63,10 +63,10 @@ export function followFolder(folder: string, changed: () => void, { log, timers,
       ensurePrivateFolder(folder);
       watcher = watch(folder, settle);
       watcher.on('error', (error) =>
-        log.error('changes of manifests are not followed', { folder, error: error.message }),
+        log.error('cannot watch the folder of manifests for changes', { folder, error: error.message }),
       );
     } catch (error) {
-      log.error('changes of manifests are not followed', { folder, error: (error as Error).message });
+      log.error('cannot watch the folder of manifests for changes', { folder, error: (error as Error).message });
     }
   };
   rewatch();

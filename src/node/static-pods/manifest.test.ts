@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { uidOf } from '../../machinery/meta.ts';
 import { ManifestError, readManifest } from './manifest.ts';
 
 const source = { file: 'web.yaml', nodeName: 'node-1', now: Date.UTC(2026, 0, 31) };
@@ -13,9 +14,9 @@ const read = (content: object | string, more: Partial<typeof source> = {}) =>
   readManifest(typeof content === 'string' ? content : stringify(content), { ...source, ...more });
 
 describe('readManifest', () => {
-  it('gives the Pod the name of the node, its defaults and its annotations', async () => {
+  it('readManifest adds the name of the node, the defaults and the annotations of a static Pod', async () => {
     const { pod, warnings } = await read(web({}, { labels: { app: 'web' }, annotations: { note: 'x' } }));
-    const uid = pod.metadata.uid ?? '';
+    const uid = uidOf(pod);
     expect(uid).toMatch(/^[0-9a-f]{32}$/);
     expect(pod.metadata).toEqual({
       name: 'web-node-1',
@@ -44,11 +45,11 @@ describe('readManifest', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('reads JSON as it reads YAML', async () => {
+  it('readManifest reads JSON like YAML', async () => {
     expect((await read(JSON.stringify(web()))).pod).toEqual((await read(web())).pod);
   });
 
-  it('keeps the namespace, and takes nothing that only the API gives', async () => {
+  it('readManifest keeps the namespace, and drops fields that only the API may set', async () => {
     const { pod } = await read(
       web({ nodeName: 'other' }, { namespace: 'kube-system', uid: 'mine', finalizers: ['a/b'] }),
     );
@@ -58,38 +59,38 @@ describe('readManifest', () => {
     expect(pod.spec?.nodeName).toBe('node-1');
   });
 
-  it('reads init containers of the older form', async () => {
+  it('readManifest reads init containers from the annotation of older versions', async () => {
     const text = '[{"name":"first","image":"busybox:1.28"}]';
     const { pod, warnings } = await read(web({}, { annotations: { 'pod.beta.kubernetes.io/init-containers': text } }));
     expect(pod.spec?.initContainers).toMatchObject([{ name: 'first' }]);
     expect(warnings).toEqual([expect.stringContaining('deprecated')]);
   });
 
-  it('warns of what it does not know', async () => {
+  it('readManifest warns about unknown fields', async () => {
     expect((await read(web({ colour: 'red' }))).warnings).toEqual(['unknown field "spec.colour"']);
   });
 
   describe('the UID', () => {
-    const uid = async (...args: Parameters<typeof read>): Promise<string | undefined> =>
+    const readUid = async (...args: Parameters<typeof read>): Promise<string | undefined> =>
       (await read(...args)).pod.metadata.uid;
-    it('is the same whenever, and however, the same is written', async () => {
+    it('the UID does not depend on the time, the order of the fields, or comments', async () => {
       const reversed = Object.fromEntries(Object.entries(web()).reverse());
-      expect(await uid(reversed, { now: 0 })).toBe(await uid(web()));
-      expect(await uid(`# a remark\n${stringify(web())}`)).toBe(await uid(web()));
+      expect(await readUid(reversed, { now: 0 })).toBe(await readUid(web()));
+      expect(await readUid(`# a comment\n${stringify(web())}`)).toBe(await readUid(web()));
     });
     it.each<[string, Parameters<typeof read>]>([
       ['content', [web({ restartPolicy: 'Never' })]],
       ['annotation', [web({}, { annotations: { a: 'b' } })]],
       ['file', [web(), { file: 'other.yaml' }]],
       ['node', [web(), { nodeName: 'node-2' }]],
-    ])('differs with the %s', async (_, args) => {
-      expect(await uid(...args)).not.toBe(await uid(web()));
+    ])('the UID depends on the %s', async (_, args) => {
+      expect(await readUid(...args)).not.toBe(await readUid(web()));
     });
   });
 
   it.each<[string, object | string, string]>([
-    ['nothing', '', "couldn't parse as pod: it is not an object"],
-    ['no YAML', 'a: [', "couldn't parse as pod: "],
+    ['no content', '', "couldn't parse as pod: it is not an object"],
+    ['malformed YAML', 'a: [', "couldn't parse as pod: "],
     ['two documents', `${stringify(web())}---\n${stringify(web())}`, "couldn't parse as pod: "],
     ['another kind', { ...web(), kind: 'Service' }, 'invalid pod: it is of apiVersion v1 and kind Service'],
     ['another version', { ...web(), apiVersion: 'v2' }, 'invalid pod: it is of apiVersion v2 and kind Pod'],
@@ -106,7 +107,7 @@ describe('readManifest', () => {
     ['a Secret', web({ volumes: [{ name: 's', secret: { secretName: 'x' } }] }), 'may not reference secrets'],
     ['a ConfigMap', web({ volumes: [{ name: 's', configMap: { name: 'x' } }] }), 'may not reference configmaps'],
     ['ephemeral containers', web({ ephemeralContainers: [{ name: 'd', image: 'x' }] }), 'cannot be set on create'],
-  ])('refuses %s', async (_, content, message) => {
+  ])('readManifest refuses a manifest with %s', async (_, content, message) => {
     await expect(read(content)).rejects.toThrow(ManifestError);
     await expect(read(content)).rejects.toThrow(message);
   });

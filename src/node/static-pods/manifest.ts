@@ -1,6 +1,6 @@
 /**
- * Makes a static Pod of the text of its manifest: decodes it, sets defaults, and validates it as the API server does.
- * Boundary: text in, Pod out; it reads no file and sends no request to the API.
+ * Makes a static Pod from the text of its manifest: decodes it, sets defaults, and validates it as the API server does.
+ * Boundary: reads no files and sends no requests to the API.
  * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts
  * for references to API objects, which the documentation of v1.33 forbids too.
  */
@@ -18,7 +18,7 @@ const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 const UID_LENGTH = 32;
 
-/** The manifest defines no Pod that can run; the message is the reason. */
+/** The manifest does not define a Pod that can run; the message is the reason. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError';
 }
@@ -91,13 +91,13 @@ async function documentOf(text: string): Promise<unknown> {
   return document;
 }
 
-/** JSON with sorted keys: equal values give equal text. */
+/** JSON with sorted keys, so that equal values have equal text. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
   );
 
-/** Does what the API server does to a new Pod, and enforces the rule of static Pods: no references to objects of the API. */
+/** Completes and validates the Pod like the API server, and refuses references to API objects, which static Pods may not have. */
 function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
   podKind.prepareForCreate?.(pod, { now, warn });

@@ -1,6 +1,6 @@
 /**
- * The Pods that the files of the folder define: read at the start, after each change of the folder, and again where a read failed.
- * Invariant: reads run one after the other, so a later read is never overtaken by an earlier one.
+ * Reads the Pods that the files of the folder define: at the start, after each change of the folder, and again after a failed read.
+ * Invariant: reads run one after the other, so that their results arrive in order.
  */
 import { join } from 'node:path';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -13,7 +13,7 @@ import type { PodRecord } from './records.ts';
 export interface Wanted {
   /** By full name. */
   pods: ReadonlyMap<string, PodRecord>;
-  /** Files that exist and define no valid Pod. */
+  /** Files that exist but do not define a valid Pod. */
   unreadable: ReadonlySet<string>;
 }
 
@@ -81,7 +81,7 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
   };
 }
 
-/** The Pods of the files, and the remarks on the files by name. Of two Pods with the same name, the one of the first file counts. */
+/** The Pods of the files, and the remarks on the files by name. If two files define the same Pod, the first file is used. */
 export async function readAll(
   files: readonly ManifestFile[],
   nodeName: string,
@@ -95,7 +95,8 @@ export async function readAll(
       if (text === undefined) throw new ManifestError(failure ?? '');
       const { pod, warnings } = await readManifest(text, { file: name, nodeName, now });
       const other = pods.get(fullNameOf(pod));
-      if (other !== undefined) throw new ManifestError(`the Pod ${fullNameOf(pod)} is that of ${other.file}`);
+      if (other !== undefined)
+        throw new ManifestError(`the Pod ${fullNameOf(pod)} is already defined by ${other.file}`);
       pods.set(fullNameOf(pod), { file: name, pod });
       if (warnings.length > 0)
         remarks.set(name, { message: 'manifest read with warnings', reason: warnings.join('; ') });

@@ -5,6 +5,7 @@ import { createInformer } from '../../client/informer.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
@@ -99,7 +100,7 @@ describe('mirrors', () => {
       spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'x' }] },
     });
     expect(mirrorOf('s1')?.metadata.finalizers).toBeUndefined();
-    const uid = mirrorOf('s1')?.metadata.uid ?? '';
+    const uid = uidOf(mirrorOf('s1') as Pod);
     expect(uid).not.toBe('s1');
     expect(mirrors.mirrored(uid)).toBe('s1');
     expect(mirrors.mirrored('s1')).toBeUndefined();

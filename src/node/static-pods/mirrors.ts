@@ -1,7 +1,7 @@
 /**
  * Mirror Pods show the static Pods of the node in the API. For each name, the mirror in the API is reconciled with the Pod that runs.
  *
- * Boundary: no static Pod waits for its mirror; requests that fail are repeated later.
+ * Boundary: no static Pod waits for its mirror; failed requests are retried.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.
  */
 
@@ -10,6 +10,7 @@ import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { Client, ResourceClient } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { NodeConnection, PodRef } from '../../ports/node-connection.ts';
@@ -44,7 +45,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const pods = client.resource<Pod>(PODS);
   const nodes = client.resource<Node>(NODES);
   const mirrors = new Map<string, Pod>();
-  /** The status that each mirror was given, by its UID. */
+  /** The last status written to each mirror, by its UID. */
   const statuses = new Map<string, string>();
   const queue = createWorkQueue({ name: 'mirror-pods', process: reconcile, timers, log, signal });
 
@@ -81,7 +82,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   }
 
   async function write(mirror: Pod, status: PodStatus | undefined): Promise<void> {
-    const uid = mirror.metadata.uid ?? '';
+    const uid = uidOf(mirror);
     const text = JSON.stringify(status);
     if (status === undefined || statuses.get(uid) === text) return;
     await options.writeStatus(mirror, status);
@@ -89,9 +90,9 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   }
 
   function forget(mirror: Pod): void {
-    const { uid } = mirror.metadata;
+    const uid = uidOf(mirror);
     if (mirrors.get(fullNameOf(mirror))?.metadata.uid === uid) mirrors.delete(fullNameOf(mirror));
-    statuses.delete(uid ?? '');
+    statuses.delete(uid);
   }
 
   return {
@@ -120,17 +121,17 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
 }
 
 /** The mirror that shows the Pod; it is owned by the node. */
-function mirrorOf({ metadata: { name, namespace, labels, annotations, uid = '' }, spec }: Pod, node: Node): Pod {
-  const { name: nodeName, uid: nodeUid = '' } = node.metadata;
-  const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeUid, controller: true };
+function mirrorOf(pod: Pod, node: Node): Pod {
+  const { name, namespace, labels, annotations } = pod.metadata;
+  const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: uidOf(node), controller: true };
   const metadata = {
     name,
     namespace,
     labels,
-    annotations: { ...annotations, [MIRROR_ANNOTATION]: uid },
+    annotations: { ...annotations, [MIRROR_ANNOTATION]: uidOf(pod) },
     ownerReferences: [owner],
   };
-  return { apiVersion: 'v1', kind: 'Pod', metadata, spec };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: pod.spec };
 }
 
 /** Serves logs and streams of static Pods by the UIDs of their mirrors, which clients of the API know. */
@@ -145,7 +146,7 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
   };
 }
 
-/** A mirror that a client has deleted does not show its Pod: it is created anew, unless the Pod is ending too. */
+/** Whether the mirror is up to date. A mirror that a client has deleted is not, unless the Pod is ending too: it is created again. */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&
   mirroredUid(mirror) === pod.metadata.uid &&

@@ -1,10 +1,11 @@
 /**
- * The static Pods that have started, each with its status in a file of its own; the API stores the same for other Pods. Because of
- * its record, a Pod ends gracefully and completes only once, even where its manifest was removed or the engine was killed.
+ * Stores each static Pod that has started, with its status, in a file of its own, as the API does for other Pods. Because of its
+ * record, a Pod ends gracefully and completes only once, even if its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
 
@@ -15,7 +16,7 @@ export interface PodRecord {
 }
 
 export interface Records {
-  /** The records that an earlier engine wrote. */
+  /** Reads the records of an earlier engine. */
   load(): PodRecord[];
   /** Durable when it returns. */
   write(record: PodRecord): void;
@@ -34,14 +35,14 @@ export function openRecords(folder: string, log: Log): Records {
         try {
           return [JSON.parse(readTextIfPresent(join(folder, name)) ?? '') as PodRecord];
         } catch (error) {
-          // The containers of the Pod are ended like those of every Pod that is not known.
+          // The containers of the Pod are then ended like those of every unknown Pod.
           log.error('the record of a static Pod cannot be read', { file: name, error: (error as Error).message });
           rmSync(join(folder, name), { force: true });
           return [];
         }
       });
     },
-    write: (record) => writeFileAtomic(pathOf(record.pod.metadata.uid ?? ''), JSON.stringify(record)),
+    write: (record) => writeFileAtomic(pathOf(uidOf(record.pod)), JSON.stringify(record)),
     remove: (uid) => rmSync(pathOf(uid), { force: true }),
   };
 }

@@ -2,24 +2,28 @@
  * The static Pods that have started and not ended, at most one of each full name (namespace/name).
  * Invariants:
  *  1. A Pod is recorded on the disk before its worker receives it.
- *  2. A Pod that ends does so even where the disk takes no record.
+ *  2. A Pod ends even if its record cannot be written.
  */
-import type { Pod } from '../../api/generated/types.ts';
+import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import { fullNameOf, type Mirrors } from './mirrors.ts';
 import type { PodRecord, Records } from './records.ts';
 
 export interface Slots {
   ofUid(uid: string | undefined): PodRecord | undefined;
-  /** Records the Pod, then gives it to its worker. Throws where the disk takes no record. */
-  put(record: PodRecord): void;
-  /** As put(), but logs a failure. Returns whether the Pod is recorded. */
+  /**
+   * Records the Pod with this status, and passes it to its worker, unless the status is unchanged or no Pod has this UID. Throws if
+   * the record cannot be written.
+   */
+  putStatus(uid: string, status: PodStatus): void;
+  /** Records the Pod, then passes it to its worker. Logs a failed write. Returns whether the Pod is recorded. */
   tryPut(record: PodRecord): boolean;
-  /** As tryPut(), but gives the Pod to its worker also without a record: the next status of the Pod is recorded with it. */
+  /** As tryPut(), but passes the Pod to its worker even without a record. The Pod is recorded with its next status. */
   putOrEnter(record: PodRecord): void;
-  /** Gives the recorded Pods of an earlier engine to their workers. */
+  /** Passes the recorded Pods of an earlier engine to their workers. */
   restore(): void;
-  /** Removes the slot and the record of a Pod of which nothing is left. */
+  /** Removes the slot and the record of a Pod that has been removed from the node. */
   remove(record: PodRecord): void;
 }
 
@@ -28,11 +32,11 @@ export interface SlotsOptions {
   mirrors: Pick<Mirrors, 'changed'>;
   log: Log;
   signal: AbortSignal;
-  /** Gives the Pod to its worker. */
+  /** Passes the Pod to its worker. */
   apply(pod: Pod): void;
 }
 
-/** `slots`: by full name; the result fills and empties it. */
+/** `slots`: by full name; the functions of the result add and remove its entries. */
 export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions): Slots {
   const { records, mirrors, log, signal, apply } = options;
   const enter = (record: PodRecord): void => {
@@ -62,18 +66,24 @@ export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions
   const putOrEnter = (record: PodRecord): void => {
     if (!tryPut(record)) enter(record);
   };
+  const ofUid = (uid: string | undefined): PodRecord | undefined =>
+    [...slots.values()].find(({ pod }) => pod.metadata.uid === uid);
   return {
-    ofUid: (uid) => [...slots.values()].find(({ pod }) => pod.metadata.uid === uid),
-    put,
+    ofUid,
+    putStatus(uid, status) {
+      const slot = ofUid(uid);
+      if (slot !== undefined && JSON.stringify(slot.pod.status) !== JSON.stringify(status))
+        put({ ...slot, pod: { ...slot.pod, status } });
+    },
     tryPut,
     putOrEnter,
     restore: () => records.load().forEach(putOrEnter),
     remove({ pod }) {
-      const { uid = '' } = pod.metadata;
+      const uid = uidOf(pod);
       try {
         records.remove(uid);
       } catch (error) {
-        // The next agent finds the record, and that nothing of the Pod is left.
+        // The next agent reads the record, finds no container of the Pod, and removes the record.
         log.warn('the record of a static Pod cannot be removed', { podUid: uid, error: (error as Error).message });
       }
       slots.delete(fullNameOf(pod));

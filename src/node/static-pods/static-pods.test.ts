@@ -6,6 +6,7 @@ import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { Log, Platform } from '../../platform/platform.ts';
@@ -25,7 +26,7 @@ const text = (name: string, image = 'busybox:1.28', more: object = {}): string =
 describe('readAll', () => {
   const read = (files: Parameters<typeof readAll>[0]) => readAll(files, 'node-1', 0);
 
-  it('tells Pods from what says nothing', async () => {
+  it('readAll separates Pods from unreadable files, and reports the reasons', async () => {
     const { wanted, remarks } = await read([
       { name: 'a.yaml', text: text('web') },
       { name: 'b.yaml', text: 'bad' },
@@ -41,13 +42,13 @@ describe('readAll', () => {
     ]);
   });
 
-  it('of two files with one Pod the first counts', async () => {
+  it('readAll uses the first of two files with the same Pod', async () => {
     const { wanted, remarks } = await read([
       { name: 'a.yaml', text: text('web', 'a') },
       { name: 'b.yaml', text: text('web', 'b') },
     ]);
     expect(wanted.pods.get('default/web-node-1')?.file).toBe('a.yaml');
-    expect(remarks.get('b.yaml')?.reason).toBe('the Pod default/web-node-1 is that of a.yaml');
+    expect(remarks.get('b.yaml')?.reason).toBe('the Pod default/web-node-1 is already defined by a.yaml');
   });
 });
 
@@ -63,64 +64,72 @@ describe('nextSteps', async () => {
         return [name, { file, pod: { ...pod, metadata } }];
       }),
     );
-  const there = (await wantedOf(first)).pods;
+  const running = (await wantedOf(first)).pods;
   it.each<[string, [Parameters<typeof nextSteps>[0], Parameters<typeof nextSteps>[1]], string[]]>([
-    ['nothing there, nothing wanted', [new Map(), await wantedOf()], []],
+    ['no file and no Pod', [new Map(), await wantedOf()], []],
     ['a new file', [new Map(), await wantedOf(first)], ['begin']],
-    ['the same file', [there, await wantedOf(first)], []],
-    ['a changed file', [there, await wantedOf(second)], ['end']],
-    ['a changed file while the old Pod ends', [ending(there), await wantedOf(second)], []],
-    ['a removed file', [there, await wantedOf()], ['end']],
-    ['a removed file whose Pod ends', [ending(there), await wantedOf()], []],
-    ['a file that cannot be read any more', [there, await wantedOf(bad)], []],
-    ['a file that came back while its Pod ends', [ending(there), await wantedOf(first)], []],
-  ])('%s', (_, [slots, wanted], kinds) => {
+    ['an unchanged file', [running, await wantedOf(first)], []],
+    ['a changed file', [running, await wantedOf(second)], ['end']],
+    ['a changed file while the old Pod ends', [ending(running), await wantedOf(second)], []],
+    ['a removed file', [running, await wantedOf()], ['end']],
+    ['a removed file whose Pod ends', [ending(running), await wantedOf()], []],
+    ['a file that has become unreadable', [running, await wantedOf(bad)], []],
+    ['a file that is restored while its Pod ends', [ending(running), await wantedOf(first)], []],
+  ])('nextSteps returns the steps for %s', (_, [slots, wanted], kinds) => {
     expect(nextSteps(slots, wanted, true).map(({ kind }) => kind)).toEqual(kinds);
   });
 
-  const withStatus = (slots: typeof there, status: PodStatus) =>
+  const withStatus = (slots: typeof running, status: PodStatus) =>
     new Map([...slots].map(([name, { file, pod }]) => [name, { file, pod: { ...pod, status } }]));
-  const shutDown = withStatus(there, { phase: 'Failed', reason: 'Terminated' });
+  const shutDown = withStatus(running, { phase: 'Failed', reason: 'Terminated' });
   it.each<[string, Parameters<typeof nextSteps>, string[]]>([
-    ['a Pod that a shutdown has ended', [shutDown, await wantedOf(first), true], ['end']],
-    ['one whose end goes on', [ending(shutDown), await wantedOf(first), true], []],
-    ['one whose file cannot be read', [shutDown, await wantedOf(bad), true], ['end']],
-    ['a shutdown', [shutDown, await wantedOf(first), false], []],
-    ['a shutdown and a new file', [new Map(), await wantedOf(first), false], []],
-    ['a shutdown and a removed file', [there, await wantedOf(), false], ['end']],
+    ['a Pod that a previous shutdown has ended', [shutDown, await wantedOf(first), true], ['end']],
     [
-      'a Pod that was evicted',
-      [withStatus(there, { phase: 'Failed', reason: 'Evicted' }), await wantedOf(first), true],
+      'a Pod that a previous shutdown has ended and that is still ending',
+      [ending(shutDown), await wantedOf(first), true],
       [],
     ],
-    ['a Pod that has failed by itself', [withStatus(there, { phase: 'Failed' }), await wantedOf(first), true], []],
-    ['a Pod that has succeeded', [withStatus(there, { phase: 'Succeeded' }), await wantedOf(first), true], []],
     [
-      'a Pod that was refused during a shutdown',
-      [withStatus(there, { phase: 'Failed', reason: 'NodeShutdown' }), await wantedOf(first), true],
+      'a Pod that a previous shutdown has ended and whose file cannot be read',
+      [shutDown, await wantedOf(bad), true],
       ['end'],
     ],
-  ])('a shutdown of the node: %s', (_, parameters, kinds) => {
+    ['an ended Pod during a shutdown', [shutDown, await wantedOf(first), false], []],
+    ['a new file during a shutdown', [new Map(), await wantedOf(first), false], []],
+    ['a removed file during a shutdown', [running, await wantedOf(), false], ['end']],
+    [
+      'a Pod that was evicted',
+      [withStatus(running, { phase: 'Failed', reason: 'Evicted' }), await wantedOf(first), true],
+      [],
+    ],
+    ['a Pod that has failed on its own', [withStatus(running, { phase: 'Failed' }), await wantedOf(first), true], []],
+    ['a Pod that has succeeded', [withStatus(running, { phase: 'Succeeded' }), await wantedOf(first), true], []],
+    [
+      'a Pod that was refused during a shutdown',
+      [withStatus(running, { phase: 'Failed', reason: 'NodeShutdown' }), await wantedOf(first), true],
+      ['end'],
+    ],
+  ])('nextSteps returns the steps for %s', (_, parameters, kinds) => {
     expect(nextSteps(...parameters).map(({ kind }) => kind)).toEqual(kinds);
   });
 
-  it('a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted', async () => {
-    expect(nextSteps(there, await wantedOf(second), true).map(({ reason }) => reason)).toEqual(['Replaced']);
-    expect(nextSteps(there, await wantedOf(), true).map(({ reason }) => reason)).toEqual([undefined]);
+  it('nextSteps gives the reason Replaced to a Pod whose manifest has changed, and none to a removed one', async () => {
+    expect(nextSteps(running, await wantedOf(second), true).map(({ reason }) => reason)).toEqual(['Replaced']);
+    expect(nextSteps(running, await wantedOf(), true).map(({ reason }) => reason)).toEqual([undefined]);
   });
 });
 
-/** An API that answers nothing but refusals. */
+/** An API that refuses every request. */
 const refusing = new Proxy({} as ResourceBackend, {
   get: () => () => Promise.reject(serviceUnavailable('the API is down')),
 });
 
-describe('the folder', () => {
+describe('static Pods', () => {
   let dataDir: string;
   let stop: AbortController;
   let logged: string[];
-  /** What the workers were told, as `web-node-1 image`, with `ending` or `removed`. */
-  let told: string[];
+  /** The calls of apply() as `web-node-1 image`, with `ending` or `removed`. */
+  let applied: string[];
   let waiting: { count: number; resolve: () => void } | undefined;
   let shuttingDown: boolean;
 
@@ -128,7 +137,7 @@ describe('the folder', () => {
     dataDir = mkdtempSync(join(tmpdir(), 'lifepod-static-'));
     mkdirSync(join(dataDir, 'manifests'));
     stop = new AbortController();
-    [logged, told] = [[], []];
+    [logged, applied] = [[], []];
     shuttingDown = false;
   });
   afterEach(() => {
@@ -143,11 +152,11 @@ describe('the folder', () => {
   };
   const file = (name: string): string => join(dataDir, 'manifests', name);
   const pods = new Map<string, Pod>();
-  /** Resolves when the workers were told so many times in all. */
-  const toldTimes = (count: number): Promise<void> =>
+  /** Resolves when apply() has been called that many times in all. */
+  const appliedTimes = (count: number): Promise<void> =>
     new Promise((resolve) => {
       waiting = { count, resolve };
-      if (told.length >= count) resolve();
+      if (applied.length >= count) resolve();
     });
 
   function create(client: Client = inProcessClient(refusing), platform: Partial<Platform> = {}): StaticPods {
@@ -161,8 +170,8 @@ describe('the folder', () => {
       apply(pod, removed) {
         pods.set(pod.metadata.name, pod);
         const state = removed ? ' removed' : pod.metadata.deletionTimestamp === undefined ? '' : ' ending';
-        told.push(`${pod.metadata.name} ${pod.spec?.containers[0]?.image}${state}`);
-        if (waiting !== undefined && told.length >= waiting.count) waiting.resolve();
+        applied.push(`${pod.metadata.name} ${pod.spec?.containers[0]?.image}${state}`);
+        if (waiting !== undefined && applied.length >= waiting.count) waiting.resolve();
       },
       writeStatus: () => Promise.resolve(),
       isShuttingDown: () => shuttingDown,
@@ -170,17 +179,17 @@ describe('the folder', () => {
     });
   }
   const podOf = (name: string): Pod => pods.get(name) as Pod;
-  const uidOf = (name: string): string => podOf(name).metadata.uid ?? '';
+  const uidNamed = (name: string): string => uidOf(podOf(name));
   const restarted = (): StaticPods => {
     stop.abort();
     stop = new AbortController();
-    [logged, told] = [[], []];
+    [logged, applied] = [[], []];
     shuttingDown = false;
     return create();
   };
   const restart = (): Promise<void> => restarted().start();
 
-  it('is private, and so is what is kept of its Pods', async () => {
+  it('the folder of manifests and the records of its Pods are private', async () => {
     chmodSync(join(dataDir, 'manifests'), 0o755);
     writeFileSync(file('web.yaml'), text('web'));
     await create().start();
@@ -189,102 +198,102 @@ describe('the folder', () => {
     expect(statSync(join(dataDir, 'static-pods', record)).mode & 0o777).toBe(0o600);
   });
 
-  it('is read at the start, hidden files and folders left out', async () => {
+  it('the folder is read at the start, without hidden files and folders', async () => {
     mkdirSync(file('folder'));
     writeFileSync(file('.hidden.yaml'), text('hidden'));
     writeFileSync(file('b.yaml'), text('b'));
     writeFileSync(file('a.json'), text('a'));
     await create().start();
-    expect(told).toEqual(['a-node-1 busybox:1.28', 'b-node-1 busybox:1.28']);
+    expect(applied).toEqual(['a-node-1 busybox:1.28', 'b-node-1 busybox:1.28']);
     expect(logged).toEqual(['manifest skipped: it is not a regular file']);
   });
 
-  it('is followed: new, changed, moved in, removed', async () => {
+  it('new, changed, renamed and removed manifests take effect while the node runs', async () => {
     const staticPods = create();
     await staticPods.start();
     writeFileSync(file('web.yaml'), text('web', 'one'));
-    await toldTimes(1);
-    const { uid = '' } = podOf('web-node-1').metadata;
+    await appliedTimes(1);
+    const uid = uidNamed('web-node-1');
     expect(staticPods.owns(podOf('web-node-1'))).toBe(true);
 
     writeFileSync(join(dataDir, 'aside'), text('web', 'two'));
     renameSync(join(dataDir, 'aside'), file('web.yaml'));
-    await toldTimes(2);
+    await appliedTimes(2);
     expect(podOf('web-node-1').metadata).toMatchObject({ uid, deletionGracePeriodSeconds: 30, generation: 2 });
     await staticPods.finalize(podOf('web-node-1'));
     staticPods.ended(uid);
-    await toldTimes(4);
-    const { uid: newUid = '' } = podOf('web-node-1').metadata;
+    await appliedTimes(4);
+    const newUid = uidNamed('web-node-1');
     expect(newUid).not.toBe(uid);
 
     rmSync(file('web.yaml'));
-    await toldTimes(5);
+    await appliedTimes(5);
     staticPods.ended(newUid);
     expect(staticPods.owns(podOf('web-node-1'))).toBe(false);
     expect(readdirSync(join(dataDir, 'static-pods'))).toEqual([]);
-    expect(told).toEqual(
+    expect(applied).toEqual(
       ['', ' ending', ' removed']
         .map((state) => `web-node-1 one${state}`)
         .concat('web-node-1 two', 'web-node-1 two ending'),
     );
   });
 
-  it('names a bad file once, changes nothing for it, and reads it when it is mended', async () => {
+  it('an invalid manifest is reported once and changes nothing until it is corrected', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'one'));
     await staticPods.start();
     writeFileSync(file('web.yaml'), 'bad');
     writeFileSync(file('other.yaml'), text('other'));
-    await toldTimes(2);
+    await appliedTimes(2);
     expect(logged).toEqual(["manifest skipped: couldn't parse as pod: it is not an object"]);
     writeFileSync(file('web.yaml'), text('web', 'two'));
-    await toldTimes(3);
-    expect(told).toEqual(['web-node-1 one', 'other-node-1 busybox:1.28', 'web-node-1 one ending']);
+    await appliedTimes(3);
+    expect(applied).toEqual(['web-node-1 one', 'other-node-1 busybox:1.28', 'web-node-1 one ending']);
     expect(logged).toHaveLength(1);
   });
 
-  it('is made again where it is removed: its Pods end, and new files are read', async () => {
+  it('a removed folder is created again: its Pods end, and new manifests are read', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web'));
     await staticPods.start();
     rmSync(join(dataDir, 'manifests'), { recursive: true });
-    await toldTimes(2);
+    await appliedTimes(2);
     writeFileSync(file('other.yaml'), text('other'));
-    await toldTimes(3);
-    expect(told.slice(1)).toEqual(['web-node-1 busybox:1.28 ending', 'other-node-1 busybox:1.28']);
+    await appliedTimes(3);
+    expect(applied.slice(1)).toEqual(['web-node-1 busybox:1.28 ending', 'other-node-1 busybox:1.28']);
   });
 
   const status: PodStatus = { phase: 'Running', startTime: '2026-01-31T00:00:00Z' };
 
-  it('keeps the status, and after a restart goes on with the same Pod', async () => {
+  it('a static Pod continues with its UID and status after a restart of the engine', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web'));
     await staticPods.start();
     const { uid } = podOf('web-node-1').metadata;
     await staticPods.writeStatus(podOf('web-node-1'), status);
-    await toldTimes(2);
-    // The same again is no news.
+    await appliedTimes(2);
+    // An equal status changes nothing.
     await staticPods.writeStatus(podOf('web-node-1'), structuredClone(status));
     const before = podOf('web-node-1');
     await restart();
-    expect(told).toEqual(['web-node-1 busybox:1.28']);
+    expect(applied).toEqual(['web-node-1 busybox:1.28']);
     expect(podOf('web-node-1')).toEqual(before);
     expect(podOf('web-node-1')).toMatchObject({ metadata: { uid }, status });
   });
 
-  it('ends, after a restart, what lost its file or was ending, and keeps what became unreadable', async () => {
+  it('after a restart, Pods whose manifest was removed end, and Pods whose manifest became unreadable continue', async () => {
     const staticPods = create();
     for (const name of ['lost', 'ending', 'unreadable']) writeFileSync(file(name), text(name, 'x'));
     await staticPods.start();
     rmSync(file('ending'));
-    await toldTimes(4);
+    await appliedTimes(4);
     const { deletionTimestamp } = podOf('ending-node-1').metadata;
     stop.abort();
     rmSync(file('lost'));
     writeFileSync(file('unreadable'), 'bad');
     await restart();
-    await toldTimes(4);
-    expect(told.sort()).toEqual([
+    await appliedTimes(4);
+    expect(applied.sort()).toEqual([
       'ending-node-1 x ending',
       'lost-node-1 x',
       'lost-node-1 x ending',
@@ -294,33 +303,33 @@ describe('the folder', () => {
   });
 
   const shutDown: PodStatus = { ...status, phase: 'Failed', reason: 'Terminated' };
-  /** The worker of web has nothing left to do for the Pod that is to end. */
-  const lastOf = async (staticPods: StaticPods): Promise<void> => {
+  /** The worker of web finishes the termination of its Pod. */
+  const finish = async (staticPods: StaticPods): Promise<void> => {
     await staticPods.finalize(podOf('web-node-1'));
-    staticPods.ended(uidOf('web-node-1'));
+    staticPods.ended(uidNamed('web-node-1'));
   };
   const LIVES = ['', ' ending', ' removed', ''].map((state) => `web-node-1 x${state}`);
 
-  it('a Pod that a shutdown has ended stays so until the next start: what is left of it ends, and it begins anew', async () => {
+  it('a Pod that a shutdown has ended is removed at the next start, and then starts again', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
     shuttingDown = true;
     await staticPods.writeStatus(podOf('web-node-1'), shutDown);
-    await toldTimes(2);
+    await appliedTimes(2);
     writeFileSync(file('other.yaml'), text('other', 'x'));
     const next = restarted();
     await next.start();
-    await toldTimes(3);
-    expect(told).toEqual(['web-node-1 x', 'web-node-1 x ending', 'other-node-1 x']);
-    await lastOf(next);
-    await toldTimes(5);
-    expect(told.slice(3)).toEqual(['web-node-1 x removed', 'web-node-1 x']);
+    await appliedTimes(3);
+    expect(applied).toEqual(['web-node-1 x', 'web-node-1 x ending', 'other-node-1 x']);
+    await finish(next);
+    await appliedTimes(5);
+    expect(applied.slice(3)).toEqual(['web-node-1 x removed', 'web-node-1 x']);
     expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
     expect(podOf('web-node-1').metadata).not.toHaveProperty('deletionTimestamp');
   });
 
-  it('a Pod whose end by a shutdown goes on after the next start begins anew then', async () => {
+  it('a Pod whose termination by a shutdown continues after the next start starts again afterwards', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
@@ -328,14 +337,14 @@ describe('the folder', () => {
     const next = restarted();
     await next.start();
     await next.writeStatus(podOf('web-node-1'), shutDown);
-    await toldTimes(3);
-    await lastOf(next);
-    await toldTimes(5);
-    expect(told).toEqual(['web-node-1 x', ...LIVES]);
+    await appliedTimes(3);
+    await finish(next);
+    await appliedTimes(5);
+    expect(applied).toEqual(['web-node-1 x', ...LIVES]);
     expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
   });
 
-  it('a Pod that a shutdown has ended begins anew from its record where its file cannot be read', async () => {
+  it('a Pod that a shutdown has ended starts again from its record if its manifest cannot be read', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
@@ -345,60 +354,60 @@ describe('the folder', () => {
     const next = restarted();
     await next.start();
     await next.writeStatus(podOf('web-node-1'), shutDown);
-    await toldTimes(3);
-    await lastOf(next);
-    await toldTimes(5);
-    expect(told).toEqual(['web-node-1 x', ...LIVES]);
+    await appliedTimes(3);
+    await finish(next);
+    await appliedTimes(5);
+    expect(applied).toEqual(['web-node-1 x', ...LIVES]);
     expect(podOf('web-node-1')).not.toHaveProperty('status');
     expect(podOf('web-node-1').metadata).toEqual(metadata);
     await restart();
     expect(podOf('web-node-1').metadata).toEqual(metadata);
   });
 
-  it('a Pod that ends before the files have been read ends no other', async () => {
+  it('a Pod that ends before the manifests have been read does not affect other Pods', async () => {
     const staticPods = create();
     for (const name of ['web', 'other']) writeFileSync(file(name), text(name, 'x'));
     await staticPods.start();
     rmSync(file('web'));
-    await toldTimes(3);
+    await appliedTimes(3);
     const next = restarted();
     const started = next.start();
-    next.ended(uidOf('web-node-1'));
+    next.ended(uidNamed('web-node-1'));
     await started;
-    await toldTimes(1);
-    expect(told).toEqual(['other-node-1 x']);
+    await appliedTimes(1);
+    expect(applied).toEqual(['other-node-1 x']);
   });
 
-  it('a record that is damaged is given up', async () => {
+  it('a damaged record is deleted', async () => {
     mkdirSync(join(dataDir, 'static-pods'));
     writeFileSync(join(dataDir, 'static-pods', 'abc.json'), '{"pod":');
     await create().start();
-    expect(told).toEqual([]);
+    expect(applied).toEqual([]);
     expect(readdirSync(join(dataDir, 'static-pods'))).toEqual([]);
   });
 
-  it('a Pod with no grace period gets a second', async () => {
+  it('a static Pod with a grace period of 0 gets one second', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x', { terminationGracePeriodSeconds: 0 }));
     await staticPods.start();
     rmSync(file('web.yaml'));
-    await toldTimes(2);
+    await appliedTimes(2);
     expect(podOf('web-node-1').metadata.deletionGracePeriodSeconds).toBe(1);
   });
 
-  it('a Pod with defer containers whose manifest is changed has the reason Replaced', async () => {
+  it('a static Pod with defer containers whose manifest has changed terminates with the reason Replaced', async () => {
     const defers = { deferContainers: [{ name: 'clean-up', image: 'busybox:1.28', timeoutSeconds: 1 }] };
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x', defers));
     await staticPods.start();
     writeFileSync(file('web.yaml'), text('web', 'y', defers));
-    await toldTimes(2);
+    await appliedTimes(2);
     expect(podOf('web-node-1').status?.conditions).toMatchObject([
       { type: 'DeletionReason', status: 'True', reason: 'Replaced' },
     ]);
   });
 
-  it('a disk that takes no record: a Pod begins when it does, and ends all the same', async () => {
+  it('if the disk is full, a new Pod starts only when its record can be written, but a Pod ends all the same', async () => {
     const warned = Promise.withResolvers<void>();
     const due = Promise.withResolvers<() => void>();
     const timers = systemTimers();
@@ -418,22 +427,22 @@ describe('the folder', () => {
     rmSync(records, { recursive: true });
     writeFileSync(file('a'), text('a', 'x'));
     await warned.promise;
-    const tryAgain = await due.promise;
-    expect(told).toEqual([]);
+    const retry = await due.promise;
+    expect(applied).toEqual([]);
     mkdirSync(records);
-    tryAgain();
-    await toldTimes(1);
+    retry();
+    await appliedTimes(1);
     expect(readdirSync(records)).toHaveLength(1);
 
     rmSync(records, { recursive: true });
     const ended = staticPods.endAll();
-    await toldTimes(2);
-    staticPods.ended(uidOf('a-node-1'));
+    await appliedTimes(2);
+    staticPods.ended(uidNamed('a-node-1'));
     await ended;
-    expect(told).toEqual(['a-node-1 x', 'a-node-1 x ending']);
+    expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
 
-  it('a status that cannot be written down is not taken for written', async () => {
+  it('a status that could not be stored is stored on the next attempt', async () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web'));
     await staticPods.start();
@@ -441,24 +450,24 @@ describe('the folder', () => {
     await expect(staticPods.writeStatus(podOf('web-node-1'), status)).rejects.toThrow('ENOENT');
     mkdirSync(join(dataDir, 'static-pods'));
     await staticPods.writeStatus(podOf('web-node-1'), status);
-    await toldTimes(2);
+    await appliedTimes(2);
     expect(podOf('web-node-1').status).toEqual(status);
   });
 
-  it('ends them all, and begins none any more', async () => {
+  it('endAll() ends all static Pods, and no new ones start afterwards', async () => {
     const staticPods = create();
     writeFileSync(file('a'), text('a', 'x'));
     await staticPods.start();
     const ended = staticPods.endAll();
     writeFileSync(file('b'), text('b', 'x'));
-    await toldTimes(2);
+    await appliedTimes(2);
     let over = false;
     void ended.then(() => {
       over = true;
     });
-    staticPods.ended(uidOf('a-node-1'));
+    staticPods.ended(uidNamed('a-node-1'));
     await ended;
     expect(over).toBe(true);
-    expect(told).toEqual(['a-node-1 x', 'a-node-1 x ending']);
+    expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
 });

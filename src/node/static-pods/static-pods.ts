@@ -1,35 +1,35 @@
 /**
  * Static Pods: the Pods of the manifests in a folder of the node. They run whether or not the API server is reachable.
  *
- * Boundary: gives Pods to the workers and shows them in the API as mirrors; the life of a Pod is src/lifecycle's.
+ * Boundary: passes Pods to the workers and shows them in the API as mirrors; src/lifecycle decides on the life of a Pod.
  * Invariants:
- *  1. No request to the API stands between a file and its containers.
- *  2. At most one Pod of each name (namespace/name) has anything running: the new Pod of a changed file starts when the old one
- *     has ended.
+ *  1. The containers of a manifest start without any request to the API.
+ *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts when the old one has ended.
  *  3. A Pod is recorded before its worker receives it, and until nothing of it is left on the node. A Pod that cannot be recorded
  *     does not start yet, but it ends all the same.
  *  4. A file that can no longer be read changes nothing: its Pod runs until the file is corrected or removed.
- *  5. A Pod that a shutdown of the node has ended ends for good and starts anew once the node no longer shuts down, even where its
- *     end takes until after the next start of the machine.
+ *  5. A Pod that a shutdown of the node has ended is removed and starts again after the next start of the machine, even if its
+ *     termination is completed only then.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
 import { join } from 'node:path';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { PodSource } from '../pod/pod-source.ts';
 import { createManifests, type Wanted } from './manifests.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
 import { openRecords, type PodRecord } from './records.ts';
 import { createSlots } from './slots.ts';
-import { anew, isShutDown, nextSteps, terminating } from './steps.ts';
+import { asBeforeTermination, isShutDown, nextSteps, terminating } from './steps.ts';
 
 export interface StaticPodsOptions extends Platform {
   client: Client;
   nodeName: string;
   dataDir: string;
   signal: AbortSignal;
-  /** Gives the Pod or its change to its worker. `removed`: the Pod is finalized. */
+  /** Passes the new or changed Pod to its worker. `removed`: the Pod is finalized. */
   apply(pod: Pod, removed: boolean): void;
   /** Writes the status of a Pod to the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
@@ -38,9 +38,9 @@ export interface StaticPodsOptions extends Platform {
 }
 
 export interface StaticPods extends PodSource {
-  /** Gives the Pods of the folder to their workers, and follows the folder from then on. */
+  /** Passes the Pods of the folder to their workers, and follows the folder from then on. */
   start(): Promise<void>;
-  /** Whether the Pod comes from a file. */
+  /** Whether the Pod is a static Pod. */
   owns(pod: Pod): boolean;
   /** Nothing of the Pod is left on the node. */
   ended(uid: string): void;
@@ -48,7 +48,7 @@ export interface StaticPods extends PodSource {
   mirrorSeen(mirror: Pod, removed: boolean): void;
   /** The UID by which the node knows the Pod that has this UID in the API. */
   ownUid(uid: string): string;
-  /** Ends all static Pods gracefully and starts none from then on. Resolves when nothing of them is left. */
+  /** Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed. */
   endAll(): Promise<void>;
 }
 
@@ -65,8 +65,9 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   let ending: PromiseWithResolvers<void> | undefined;
   const mirrors = createMirrors({ ...options, podOf: (fullName) => running.get(fullName)?.pod });
   const slots = createSlots(running, {
+    ...options,
     records: openRecords(join(dataDir, 'static-pods'), log),
-    ...{ mirrors, log, signal },
+    mirrors,
     apply: (pod) => apply(pod, false),
   });
   const manifests = createManifests({
@@ -90,7 +91,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const startAgain = (record: PodRecord): void => {
     const isKept = ending === undefined && !isShuttingDown() && wanted?.unreadable.has(record.file) === true;
     if (!isKept || !isShutDown(record.pod) || running.has(fullNameOf(record.pod))) return;
-    if (!slots.tryPut(anew(record))) manifests.retry();
+    if (!slots.tryPut(asBeforeTermination(record))) manifests.retry();
   };
   return {
     isStatic: true,
@@ -100,10 +101,8 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     },
     owns: ({ metadata }) => slots.ofUid(metadata.uid) !== undefined,
     async writeStatus(pod, status) {
-      const slot = slots.ofUid(pod.metadata.uid);
-      if (slot !== undefined && JSON.stringify(slot.pod.status) !== JSON.stringify(status))
-        slots.put({ ...slot, pod: { ...slot.pod, status } });
-      // Not now: the worker is in the middle of a decision.
+      slots.putStatus(uidOf(pod), status);
+      // Deferred, because the worker is in the middle of a decision.
       if (isShutDown({ status })) queueMicrotask(update);
     },
     finalize: async (pod) => {

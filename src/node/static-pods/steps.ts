@@ -1,4 +1,4 @@
-/** Which static Pods start and which end, and what a Pod looks like when it ends and when it starts anew. Pure. */
+/** Decides which static Pods start and end, and how their objects change when they terminate and start again. Pure. */
 import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -23,19 +23,19 @@ export function nextSteps(
     if (record.pod.metadata.deletionTimestamp !== undefined) continue;
     const next = pods.get(fullName);
     const kept = next === undefined ? unreadable.has(record.file) : next.pod.metadata.uid === record.pod.metadata.uid;
-    if (!kept) steps.push({ kind: 'end', record, ...(next === undefined ? {} : { reason: 'Replaced' }) });
+    if (!kept) steps.push({ kind: 'end', record, reason: next === undefined ? undefined : 'Replaced' });
     else if (begins && isShutDown(record.pod)) steps.push({ kind: 'end', record });
   }
   if (begins) for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
   return steps;
 }
 
-/** A shutdown of the machine ended the Pod or kept it from starting. It starts anew with the machine, as upstream's static Pods do. */
+/** A shutdown of the machine ended the Pod or kept it from starting. It starts again with the machine, as upstream's static Pods do. */
 export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
 
 /** The record before terminating(), without its status. */
-export function anew(record: PodRecord): PodRecord {
+export function asBeforeTermination(record: PodRecord): PodRecord {
   const { status, metadata, ...pod } = record.pod;
   const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...kept } = metadata;
   const before = (generation ?? 1) - (deletionTimestamp === undefined ? 0 : 1);
@@ -43,7 +43,7 @@ export function anew(record: PodRecord): PodRecord {
 }
 
 /**
- * The Pod as a delete in the API leaves it, with the reason that defer containers are selected by.
+ * The Pod after a delete in the API, with the reason that selects its defer containers.
  * Source: v1.33 gives a static Pod at least one second; the specification of defer containers.
  */
 export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {

@@ -48,8 +48,11 @@ export async function readCapacity(options: CapacityOptions): Promise<Capacity> 
   return {
     memoryBytes,
     capacity: {
-      ...{ cpu: String(cpus), 'ephemeral-storage': inKi(whole.diskBytes), ...hugepages },
-      ...{ memory: inKi(memoryBytes), pods },
+      cpu: String(cpus),
+      'ephemeral-storage': inKi(whole.diskBytes),
+      ...hugepages,
+      memory: inKi(memoryBytes),
+      pods,
     },
     allocatable: {
       cpu: allocatable.cpuMilli % 1000 === 0 ? String(allocatable.cpuMilli / 1000) : `${allocatable.cpuMilli}m`,

@@ -15,7 +15,10 @@ it('the node renews its Lease every ten seconds, also after a failed renewal', a
   const stop = new AbortController();
   const renewed = () => (backend.objects(LEASES)[0] as Lease | undefined)?.spec?.renewTime;
   await startNodeLease({
-    ...{ client: inProcessClient(backend), node: () => NODE, timers, log: silentLog },
+    client: inProcessClient(backend),
+    node: () => NODE,
+    timers,
+    log: silentLog,
     signal: stop.signal,
   });
   expect(backend.objects(LEASES)[0]).toMatchObject({

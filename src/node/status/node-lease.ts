@@ -1,5 +1,5 @@
 /**
- * Renews the node's Lease, which only shows that the agent is alive; so the renewal waits for nothing but the API.
+ * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API.
  * Invariant: one timer; the Lease is renewed four times within its duration, also after a failed renewal.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
@@ -7,6 +7,7 @@
 import type { Lease, Node } from '../../api/generated/types.ts';
 import { LEASES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -60,11 +61,13 @@ export async function startNodeLease({ client, node, timers, log, signal }: Node
   if (!signal.aborted) await turn();
 }
 
-function leaseObject({ metadata: { name, uid = '' } }: Node, spec: Lease['spec']): Lease {
+function leaseObject(node: Node, spec: Lease['spec']): Lease {
+  const { name } = node.metadata;
+  const owner = { apiVersion: 'v1', kind: 'Node', name, uid: uidOf(node) };
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
+    metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [owner] },
     ...(spec === undefined ? {} : { spec }),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Registers the Node object of this machine and reports its status.
+ * Registers the Node object of this machine (registration.ts) and reports its status.
  * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
  * Invariants: one timer; the status is written when it changed and every five minutes; the Node is read before each comparison, so
  * that changes by other clients are taken into account.
@@ -8,23 +8,20 @@
 
 import type { Node, NodeCondition, NodeStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { formatTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { NodePressure } from '../eviction/pressure.ts';
-import { architecture, type Capacity, readSystemInfo } from './machine-facts.ts';
+import { type Capacity, readSystemInfo } from './machine-facts.ts';
+import { nodeConditions } from './node-conditions.ts';
 import { createNodeEvents } from './node-events.ts';
 import { startNodeLease } from './node-lease.ts';
-import { createRuntimeState, type RuntimeState } from './runtime-state.ts';
+import { type RegistrationOptions, registerNode } from './registration.ts';
+import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from './runtime-state.ts';
 
-export interface NodeStatusOptions {
-  client: Client;
-  nodeName: string;
+export interface NodeStatusOptions extends RegistrationOptions {
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
-  podCidr: string;
   /** The current address. */
   internalIp(): Promise<string>;
   capacity: Capacity;
@@ -50,34 +47,59 @@ const HEARTBEAT_MILLIS = 5 * 60_000;
 
 /** Resolves when the Node is registered with its first status; continues until `signal` aborts. Rejects if registration fails. */
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
-  const { client, nodeName, timers, log, signal } = options;
-  const nodes = client.resource<Node>(NODES);
+  const { timers, log, signal } = options;
   const runtime = createRuntimeState({ ...options, answered: () => void check() });
-  const nodeEvents = createNodeEvents(options);
-  let node = await register();
-  let writtenAt = Number.NEGATIVE_INFINITY;
+  const reports = await createStatusReports(options, runtime);
   let timer: Timer | undefined;
   let running = Promise.resolve();
-  /** The round that starts after the current one; all callers of check() in the meantime wait for it. */
+  /** The report that starts after the current one; all callers of check() in the meantime wait for it. */
   let next: Promise<void> | undefined;
 
-  async function register(): Promise<Node> {
-    const { metadata, spec } = nodeObject(options);
-    for (;;) {
-      try {
-        // A patch does not conflict with concurrent writes of other clients.
-        const patch = { metadata: { labels: metadata.labels }, spec };
-        return await nodes.patch(nodeName, undefined, 'application/merge-patch+json', patch);
-      } catch (error) {
-        if (!isApiError(error, 'NotFound')) throw error;
-      }
-      try {
-        return await nodes.create(nodeObject(options));
-      } catch (error) {
-        if (!isApiError(error, 'AlreadyExists')) throw error;
-      }
-    }
+  function check(): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    timer?.cancel();
+    if (next !== undefined) return next;
+    next = running
+      .then(() => {
+        next = undefined;
+        return reports.report();
+      })
+      .catch((error: Error) => {
+        if (!signal.aborted) log.warn('cannot report the state of the node', { error: error.message });
+      })
+      .then(() => {
+        timer?.cancel();
+        if (!signal.aborted) timer = timers.at(timers.now() + CHECK_MILLIS, () => void check());
+      });
+    running = next;
+    return next;
   }
+
+  onAbort(signal, () => timer?.cancel());
+  await Promise.all([check(), startNodeLease({ ...options, node: reports.node })]);
+  return {
+    check,
+    imagesChanged() {
+      runtime.imagesChanged();
+      void check();
+    },
+  };
+}
+
+interface StatusReports {
+  /** The Node as it was last read or written. */
+  node(): Node;
+  /** Writes the status if it has changed or a heartbeat is due. Registers the Node again if it was deleted. */
+  report(): Promise<void>;
+}
+
+/** Resolves when the Node is registered. */
+async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeStateSource): Promise<StatusReports> {
+  const { client, nodeName, timers, log, signal } = options;
+  const nodes = client.resource<Node>(NODES);
+  const nodeEvents = createNodeEvents(options);
+  let node = await registerNode(options);
+  let writtenAt = Number.NEGATIVE_INFINITY;
 
   async function writeStatus(): Promise<void> {
     const heartbeat = timers.now() - writtenAt >= HEARTBEAT_MILLIS;
@@ -95,45 +117,18 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
     writtenAt = now;
   }
 
-  async function round(): Promise<void> {
-    try {
-      await writeStatus();
-    } catch (error) {
-      if (signal.aborted) return;
-      log.warn('cannot report the state of the node', { error: String(error) });
-      if (!isApiError(error, 'NotFound')) return;
-      node = await register();
-      writtenAt = Number.NEGATIVE_INFINITY;
-    }
-  }
-
-  function check(): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    timer?.cancel();
-    if (next !== undefined) return next;
-    next = running
-      .then(() => {
-        next = undefined;
-        return round();
-      })
-      .catch((error: Error) => {
-        if (!signal.aborted) log.warn('cannot report the state of the node', { error: error.message });
-      })
-      .then(() => {
-        timer?.cancel();
-        if (!signal.aborted) timer = timers.at(timers.now() + CHECK_MILLIS, () => void check());
-      });
-    running = next;
-    return next;
-  }
-
-  onAbort(signal, () => timer?.cancel());
-  await Promise.all([check(), startNodeLease({ ...options, node: () => node })]);
   return {
-    check,
-    imagesChanged() {
-      runtime.imagesChanged();
-      void check();
+    node: () => node,
+    async report() {
+      try {
+        await writeStatus();
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn('cannot report the state of the node', { error: String(error) });
+        if (!isApiError(error, 'NotFound')) return;
+        node = await registerNode(options);
+        writtenAt = Number.NEGATIVE_INFINITY;
+      }
     },
   };
 }
@@ -165,39 +160,14 @@ const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
   conditions: status?.conditions?.map(({ lastHeartbeatTime: _, ...condition }) => condition),
 });
 
-export function nodeLabels(nodeName: string): Record<string, string> {
-  const arch = architecture();
-  return {
-    'beta.kubernetes.io/arch': arch,
-    'beta.kubernetes.io/os': 'linux',
-    'kubernetes.io/arch': arch,
-    'kubernetes.io/hostname': nodeName,
-    'kubernetes.io/os': 'linux',
-  };
-}
-
-function nodeObject({ nodeName, podCidr }: NodeStatusOptions): Node {
-  return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name: nodeName,
-      labels: nodeLabels(nodeName),
-    },
-    spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
-  };
-}
-
 async function readStatus(
-  { capacity, internalIp, nodeName, pressure, version, problems: others }: NodeStatusOptions,
+  { capacity, internalIp, nodeName, pressure, version, problems }: NodeStatusOptions,
   runtime: RuntimeState,
   before: readonly NodeCondition[],
   now: number,
 ): Promise<NodeStatus> {
-  const pressures = pressure.conditions();
-  const problems = [...runtime.problems, ...(others?.() ?? [])];
-  const judge = (type: string, status: boolean, reason: string, message: string): NodeCondition =>
-    condition(before, now, type, status, reason, message);
+  const notReady = [...runtime.problems, ...(problems?.() ?? [])];
+  const conditions = nodeConditions(pressure.conditions(), notReady, before, now);
   return {
     addresses: [
       { type: 'InternalIP', address: await internalIp() },
@@ -208,25 +178,7 @@ async function readStatus(
     nodeInfo: await readSystemInfo(runtime.version, version),
     images: [...runtime.images],
     ...(runtime.features === undefined ? {} : featureStatus(runtime.features)),
-    conditions: [
-      pressures.has('MemoryPressure')
-        ? judge('MemoryPressure', true, 'KubeletHasInsufficientMemory', 'kubelet has insufficient memory available')
-        : judge('MemoryPressure', false, 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'),
-      pressures.has('DiskPressure')
-        ? judge('DiskPressure', true, 'KubeletHasDiskPressure', 'kubelet has disk pressure')
-        : judge('DiskPressure', false, 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'),
-      pressures.has('PIDPressure')
-        ? judge('PIDPressure', true, 'KubeletHasInsufficientPID', 'kubelet has insufficient PID available')
-        : judge('PIDPressure', false, 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'),
-      problems.length === 0
-        ? judge('Ready', true, 'KubeletReady', 'kubelet is posting ready status')
-        : judge(
-            'Ready',
-            false,
-            'KubeletNotReady',
-            problems.length === 1 ? (problems[0] as string) : `[${problems.join(', ')}]`,
-          ),
-    ],
+    conditions,
   };
 }
 
@@ -238,24 +190,3 @@ const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures):
     features: { recursiveReadOnlyMounts, userNamespaces: false },
   })),
 });
-
-/** lastTransitionTime is kept while the status stays the same. */
-function condition(
-  before: readonly NodeCondition[],
-  now: number,
-  type: string,
-  isTrue: boolean,
-  reason: string,
-  message: string,
-): NodeCondition {
-  const status = isTrue ? 'True' : 'False';
-  const old = before.find((other) => other.type === type);
-  return {
-    type,
-    status,
-    lastHeartbeatTime: formatTime(now),
-    lastTransitionTime: old?.status === status ? (old.lastTransitionTime ?? formatTime(now)) : formatTime(now),
-    reason,
-    message,
-  };
-}

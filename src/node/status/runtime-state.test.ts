@@ -25,7 +25,7 @@ const setUp = () => {
   return { timers, asked, source, images, answered: () => answered };
 };
 
-it('reports a hanging runtime as down after 30 s, and without delay from then on, until it answers', async () => {
+it('a hanging runtime is reported as down after 30 s, and without delay from then on, until it answers', async () => {
   const { timers, asked, source, answered } = setUp();
   const first = source.read();
   asked[0]?.resolve([]);
@@ -48,14 +48,14 @@ it('reports a hanging runtime as down after 30 s, and without delay from then on
   expect((await again).problems).toEqual([]);
 });
 
-it('reports the reason of a failed call', async () => {
+it('a runtime that refuses a call is reported as down with the reason', async () => {
   const { asked, source } = setUp();
   const read = source.read();
   asked[0]?.reject(new Error('connection refused'));
   expect((await read).problems).toEqual(['container runtime is down: connection refused']);
 });
 
-it('keeps the listed images although another call of the same read failed', async () => {
+it('the state keeps the listed images although another call of the same read failed', async () => {
   const { asked, source, images } = setUp();
   images.push({ id: 'sha256:a', tags: ['a:1'], digests: [], sizeBytes: 1 });
   const first = source.read();

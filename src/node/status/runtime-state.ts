@@ -66,10 +66,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
         listImages(),
         runtime.features?.(signal),
       ]);
-      last = {
-        ...{ problems, version: `${name}://${version.replace(/^v/, '')}`, images },
-        ...(features === undefined ? {} : { features }),
-      };
+      last = { problems, version: `${name}://${version.replace(/^v/, '')}`, images, features };
       if (silent) queueMicrotask(answered);
       silent = false;
       return last;

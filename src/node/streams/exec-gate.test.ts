@@ -5,7 +5,7 @@ import { createStartGate, limitStarts } from './exec-gate.ts';
 
 const never = new AbortController().signal;
 const ok: ExecResult = { exitCode: 0, stdout: '', stderr: '' };
-/** Lets all promises settle that can. */
+/** Resolves when all promises that can settle have settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function gate(limit: number): {
@@ -61,7 +61,7 @@ function gate(limit: number): {
   };
 }
 
-test('starts waiting commands in order as others end, successfully or not', async () => {
+test('waiting commands start in order as others end, successfully or not', async () => {
   const { run, started, end, pendingTimers } = gate(2);
   const ended = ['a', 'b', 'c', 'd'].map((id) => run(id));
   await settle();
@@ -105,7 +105,7 @@ test('a command that is aborted while it waits does not start', async () => {
   await expect(run('d', giveUp.signal)).rejects.toThrow('given up');
 });
 
-test('starts commands of probes and hooks before those of clients', async () => {
+test('commands of probes and hooks start before those of clients', async () => {
   const { run, client, started, end, pass } = gate(1);
   void run('a');
   const clients = ['b', 'c'].map((id) => client(id));

@@ -66,9 +66,9 @@ describe("refusals with upstream's messages", () => {
   test.each([
     ['not started', [run(0, 'created')]],
     ['finished', [run(0, 'exited')]],
-    ['of another name', [run(0, 'running', 'other')]],
+    ['named differently', [run(0, 'running', 'other')]],
     ['missing', []],
-  ])('refuses exec and attach to a container that is %s', async (_what, containers) => {
+  ])('exec and attach to a container that is %s are refused', async (_what, containers) => {
     const { streams, asked } = source(containers);
     const expected = refused('container not found ("app")');
     await expect(streams.exec(POD, 'app', { ...ALL, command: ['ls'] }, signal)).rejects.toMatchObject(expected);
@@ -76,7 +76,7 @@ describe("refusals with upstream's messages", () => {
     expect(asked).toEqual([]);
   });
 
-  test('refuses streams of a Pod that does not exist, or no longer exists', async () => {
+  test('streams of a Pod that does not exist, or no longer exists, are refused', async () => {
     const expected = refused('pod not found ("p_default")');
     await expect(source([], false).streams.portForward(POD, [], signal)).rejects.toMatchObject(expected);
     const { streams, runs } = source([run(0, 'running')]);
@@ -85,7 +85,7 @@ describe("refusals with upstream's messages", () => {
     await expect(streams.attach(POD, 'app', ALL, signal)).rejects.toMatchObject(refused('container not found ("app")'));
   });
 
-  test("passes on the runtime's refusal", async () => {
+  test("attach passes on the runtime's refusal", async () => {
     const { streams } = source([run(0, 'running')], true, new Error('rpc error: code = Unknown desc = no'));
     await expect(streams.attach(POD, 'app', ALL, signal)).rejects.toMatchObject(
       refused('rpc error: code = Unknown desc = no'),

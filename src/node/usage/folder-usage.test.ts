@@ -15,7 +15,7 @@ afterEach(() => runCommandOk('rm', ['-rf', folder]));
 /** Runs in the folder. */
 const shell = (script: string): Promise<unknown> => runCommandOk('sh', ['-ec', `cd '${folder}'; ${script}`]);
 
-it('counts everything below the folder, each file once, and follows no links', async () => {
+it('folderUsage counts everything below the folder, each file once, and follows no links', async () => {
   mkdirSync(join(folder, 'deep/er'), { recursive: true });
   writeFileSync(join(folder, 'deep/er/file'), new Uint8Array(100_000));
   linkSync(join(folder, 'deep/er/file'), join(folder, 'again'));
@@ -26,7 +26,7 @@ it('counts everything below the folder, each file once, and follows no links', a
   expect(bytes).toBeLessThan(200_000);
 });
 
-it('returns zero for a missing folder', async () => {
+it('folderUsage returns zero for a missing folder', async () => {
   const errors: Error[] = [];
   expect(await folderUsage(join(folder, 'gone'), signal, (error) => errors.push(error))).toEqual({
     bytes: 0,
@@ -35,7 +35,7 @@ it('returns zero for a missing folder', async () => {
   expect(errors).toEqual([]);
 });
 
-it('counts files deeper than the longest path, and files whose names are not valid UTF-8', async () => {
+it('folderUsage counts files deeper than the longest path, and files whose names are not valid UTF-8', async () => {
   const name = 'd'.repeat(250);
   await shell('mkdir top; dd if=/dev/zero of=top/file bs=1M count=3 2>&1');
   // From the inside out, so that no path is too long.
@@ -48,7 +48,7 @@ it('counts files deeper than the longest path, and files whose names are not val
   expect(bytes).toBeGreaterThanOrEqual(5 * 2 ** 20);
 });
 
-it('rejects when the signal aborts', async () => {
+it('folderUsage rejects when the signal aborts', async () => {
   writeFileSync(join(folder, 'file'), '');
   const abort = AbortSignal.abort(new Error('enough'));
   await expect(folderUsage(folder, abort)).rejects.toThrow('enough');

@@ -3,7 +3,7 @@
  * than the kernel accepts.
  *
  * Invariants:
- *  1. It rejects only when `signal` aborts: what cannot be read counts as nothing and is reported to `unreadable`.
+ *  1. It rejects only when `signal` aborts: unreadable entries count as zero and are reported to `unreadable`.
  *  2. Few files are open at a time, however deep the folders are, and the names of a folder are never in memory all at once.
  *  3. One file system call at a time, so that a measurement puts little load on the disk.
  */
@@ -89,7 +89,7 @@ async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir;
       path += `/${name}`;
     }
     const entries = await opendir(bytesOf(path), { encoding: 'latin1' });
-    return { path, entries, ...(handle === undefined ? {} : { handle }) };
+    return { path, entries, handle };
   } catch (error) {
     await handle?.close();
     throw error;

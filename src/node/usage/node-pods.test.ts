@@ -4,10 +4,12 @@ import { createPodNetworks, type UsedPod } from './node-pods.ts';
 const { signal } = new AbortController();
 const podIn = (sandboxId: string): UsedPod => ({
   pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: sandboxId } },
-  ...{ logDirectory: '/nowhere', containers: [], sandboxId },
+  logDirectory: '/nowhere',
+  containers: [],
+  sandboxId,
 });
 
-it('caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {
+it('createPodNetworks caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {
   const asked: string[] = [];
   const networks = createPodNetworks({
     containerUsage: async () => [],

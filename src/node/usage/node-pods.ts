@@ -48,7 +48,7 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 export interface PodNetworks {
   /** Forgets everything about Pods other than these. */
   keep(pods: readonly UsedPod[]): void;
-  /** undefined: the Pod uses the host network, or has no network (any more). */
+  /** undefined: the Pod uses the host network, or has no network. */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 

@@ -86,7 +86,11 @@ test('Pods are counted by phase, and a Pod without a phase as Pending', async ()
 
 test('restarts are counted by namespace until the namespace is deleted', async () => {
   const container = (restartCount: number) => ({
-    ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
+    name: 'app',
+    image: 'i',
+    imageID: '',
+    ready: true,
+    restartCount,
   });
   await set('a', 'n', { ...READY, containerStatuses: [container(3)] });
   await start();
@@ -107,10 +111,16 @@ test('a list of defer containers is counted once when it has ended, with its out
     phase: 'Terminating',
     conditions: [{ type: 'Deferred', status: 'False', reason }],
     termination: {
-      ...{ reason: 'Deleted', startedAt: '2026-01-31T00:00:00.500000Z', deadline: '2026-01-31T00:00:30.000000Z' },
+      reason: 'Deleted',
+      startedAt: '2026-01-31T00:00:00.500000Z',
+      deadline: '2026-01-31T00:00:30.000000Z',
     },
     deferContainerStatuses: outcomes.map((outcome, index) => ({
-      ...{ name: `e${index}`, image: 'i', imageID: '', ready: false, restartCount: 0 },
+      name: `e${index}`,
+      image: 'i',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
       state: outcome === undefined ? { waiting: {} } : { terminated: { exitCode: 0, reason: outcome } },
     })),
   });

@@ -3,6 +3,7 @@ import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { family, type MetricFamily, type Metrics } from '../../platform/metrics.ts';
 import type { Clock, Millis, Platform } from '../../platform/platform.ts';
 
@@ -32,7 +33,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
   /** When each Pod that has not been Ready yet was first seen, by UID. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     const seen = seenAt.get(uid);
     if (seen === undefined || !isReady(pod)) return;
     starts.observe((timers.now() - seen) / 1000);
@@ -49,7 +50,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     {
       added(pod) {
         // A Pod with a startTime was already handled by a previous engine.
-        if (pod.status?.startTime === undefined) seenAt.set(pod.metadata.uid ?? '', timers.now());
+        if (pod.status?.startTime === undefined) seenAt.set(uidOf(pod), timers.now());
         look(pod);
       },
       updated(pod, old) {
@@ -61,7 +62,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
         // The two watches are not ordered: the namespace of this Pod may already be deleted.
         if (more > 0 && namespaces.get(undefined, namespace) !== undefined) restarts.add(more, namespace);
       },
-      deleted: ({ metadata }) => void seenAt.delete(metadata.uid ?? ''),
+      deleted: (pod) => void seenAt.delete(uidOf(pod)),
     },
   );
   metrics.source(() => [podCounts(pods.list())]);

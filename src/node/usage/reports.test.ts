@@ -25,7 +25,9 @@ afterEach(() => {
 
 const run = (id: string, name: string) => ({
   ...({ id, name, sandboxId: 's', kind: 'app', attempt: 0, state: 'running', image: 'i', imageId: 'i' } as const),
-  ...{ createdAt: 0, startedAt: timers.now() - 60_000, backoffSeconds: 0 },
+  createdAt: 0,
+  startedAt: timers.now() - 60_000,
+  backoffSeconds: 0,
 });
 
 function pods(): NodePod[] {
@@ -40,7 +42,7 @@ function pods(): NodePod[] {
   const logDirectory = join(dataDir, 'logs', 'web');
   const pending = { ...pod, metadata: { ...metadata, name: 'pending', uid: 'v' } };
   return [
-    // In another order than in the spec, and with a container that does not run.
+    // The containers are not in the order of the spec, and one of them does not run.
     { pod, logDirectory, sandboxes: [], containers: [run('c2', 'side'), run('c1', 'app'), run('gone', 'app')] },
     { pod: pending, logDirectory, sandboxes: [], containers: [] },
   ];
@@ -50,11 +52,21 @@ function pods(): NodePod[] {
 function reports() {
   const began = timers.now();
   const usage = (id: string, name: string, cores: number): ContainerUsage => ({
-    ...{ podUid: 'u', id, name, attempt: 0, at: timers.now(), workingSetBytes: 5 * MEBIBYTE },
+    podUid: 'u',
+    id,
+    name,
+    attempt: 0,
+    at: timers.now(),
+    workingSetBytes: 5 * MEBIBYTE,
     cpuNanoSeconds: cores * (timers.now() - began) * 1e6,
   });
   return createNodeReports({
-    ...{ nodeName: 'n', pods, metrics: createMetrics(), dataDir, timers, signal: stop.signal },
+    nodeName: 'n',
+    pods,
+    metrics: createMetrics(),
+    dataDir,
+    timers,
+    signal: stop.signal,
     runtime: {
       containerUsage: async () => [usage('c1', 'app', 0), usage('c2', 'side', 0.5), usage('x', 'other', 1)],
       sandboxPid: async () => undefined,

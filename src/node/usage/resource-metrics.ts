@@ -10,52 +10,119 @@ import type { UsedContainer, UsedPod } from './node-pods.ts';
 import type { Sample } from './sampler.ts';
 import type { VolumeUsage } from './volume-usage.ts';
 
-type Figure = (container: UsedContainer) => number | undefined;
+type Labels = Readonly<Record<string, string>>;
 
-const podLabels = ({ pod }: UsedPod): Record<string, string> => ({
-  namespace: pod.metadata.namespace ?? '',
-  pod: pod.metadata.name,
-});
+interface Metric<Measured, Value = number> {
+  type: 'counter' | 'gauge';
+  name: string;
+  help: string;
+  valueIn(measured: Measured): Value;
+}
+
+/** Containers for which the value is undefined have no sample. */
+type ContainerMetric = Metric<UsedContainer, number | undefined>;
 
 const seconds = (nanoSeconds: number): number => nanoSeconds / 1e9;
-const startTime: Figure = ({ startedAt }) => (startedAt === undefined ? undefined : startedAt / 1000);
+const cpuSeconds = ({ usage }: UsedContainer): number => seconds(usage.cpuNanoSeconds);
+const workingSetBytes = ({ usage }: UsedContainer): number => usage.workingSetBytes;
 
-const sum = (pod: UsedPod, figure: (container: UsedContainer) => number): number =>
-  pod.containers.reduce((total, container) => total + figure(container), 0);
+const CONTAINER_CPU: ContainerMetric = {
+  type: 'counter',
+  name: 'container_cpu_usage_seconds_total',
+  help: 'CPU time of the container, in core-seconds.',
+  valueIn: cpuSeconds,
+};
+const CONTAINER_MEMORY: ContainerMetric = {
+  type: 'gauge',
+  name: 'container_memory_working_set_bytes',
+  help: 'Working set of the container, in bytes.',
+  valueIn: workingSetBytes,
+};
+const CONTAINER_START: ContainerMetric = {
+  type: 'gauge',
+  name: 'container_start_time_seconds',
+  help: 'When the container started, in seconds since the epoch.',
+  valueIn: ({ startedAt }) => (startedAt === undefined ? undefined : startedAt / 1000),
+};
+
+/** The metrics of containers that only /metrics/cadvisor has, in the order of their output. */
+const CADVISOR_MEMORY: readonly ContainerMetric[] = [
+  {
+    type: 'gauge',
+    name: 'container_memory_usage_bytes',
+    help: 'Memory of the container with all pages of files, in bytes.',
+    valueIn: ({ usage }) => usage.usageBytes,
+  },
+  {
+    type: 'gauge',
+    name: 'container_memory_rss',
+    help: 'Memory of the container that belongs to no file, in bytes.',
+    valueIn: ({ usage }) => usage.rssBytes,
+  },
+  {
+    type: 'gauge',
+    name: 'container_fs_usage_bytes',
+    help: 'Bytes that the container has written outside of its volumes.',
+    valueIn: ({ usage }) => usage.rootFs?.usedBytes,
+  },
+];
+const CADVISOR_LAST_SEEN: ContainerMetric = {
+  type: 'gauge',
+  name: 'container_last_seen',
+  help: 'When the container was last measured, in seconds since the epoch.',
+  valueIn: ({ usage }) => usage.at / 1000,
+};
+
+const POD_METRICS: readonly Metric<UsedContainer>[] = [
+  {
+    type: 'counter',
+    name: 'pod_cpu_usage_seconds_total',
+    help: 'CPU time of the running containers of the Pod, in core-seconds.',
+    valueIn: cpuSeconds,
+  },
+  {
+    type: 'gauge',
+    name: 'pod_memory_working_set_bytes',
+    help: 'Working set of the running containers of the Pod, in bytes.',
+    valueIn: workingSetBytes,
+  },
+];
+
+const NETWORK_METRICS: readonly Metric<InterfaceUsage>[] = [
+  {
+    type: 'counter',
+    name: 'container_network_receive_bytes_total',
+    help: 'Bytes that the Pod has received.',
+    valueIn: ({ rxBytes }) => rxBytes,
+  },
+  {
+    type: 'counter',
+    name: 'container_network_receive_errors_total',
+    help: 'Errors while the Pod received.',
+    valueIn: ({ rxErrors }) => rxErrors,
+  },
+  {
+    type: 'counter',
+    name: 'container_network_transmit_bytes_total',
+    help: 'Bytes that the Pod has sent.',
+    valueIn: ({ txBytes }) => txBytes,
+  },
+  {
+    type: 'counter',
+    name: 'container_network_transmit_errors_total',
+    help: 'Errors while the Pod sent.',
+    valueIn: ({ txErrors }) => txErrors,
+  },
+];
 
 /** CPU and memory of the node, the Pods and the containers. */
 export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): MetricFamily[] {
-  const ofContainers = (figure: Figure): MetricSample[] =>
-    pods.flatMap((pod) =>
-      pod.containers.flatMap((container) => {
-        const value = figure(container);
-        const labels = { container: container.name, ...podLabels(pod) };
-        return value === undefined ? [] : [{ labels, value, at: container.usage.at }];
-      }),
-    );
-  const ofPods = (figure: (container: UsedContainer) => number): MetricSample[] =>
-    pods.map((pod) => ({ labels: podLabels(pod), value: sum(pod, figure), at: pod.containers[0]?.usage.at ?? 0 }));
-  const cpu = ({ usage }: UsedContainer): number => seconds(usage.cpuNanoSeconds);
-  const memory = ({ usage }: UsedContainer): number => usage.workingSetBytes;
+  const labelsOf = (pod: UsedPod, { name }: UsedContainer): Labels => ({ container: name, ...podLabels(pod) });
+  const starts = containerFamily(CONTAINER_START, pods, labelsOf);
   return [
-    family(
-      'counter',
-      'container_cpu_usage_seconds_total',
-      'CPU time of the container, in core-seconds.',
-      ofContainers(cpu),
-    ),
-    family(
-      'gauge',
-      'container_memory_working_set_bytes',
-      'Working set of the container, in bytes.',
-      ofContainers(memory),
-    ),
-    family(
-      'gauge',
-      'container_start_time_seconds',
-      'When the container started, in seconds since the epoch.',
-      ofContainers(startTime).map(({ labels, value }) => ({ labels, value })),
-    ),
+    containerFamily(CONTAINER_CPU, pods, labelsOf),
+    containerFamily(CONTAINER_MEMORY, pods, labelsOf),
+    { ...starts, samples: starts.samples.map(({ labels, value }) => ({ labels, value })) },
     family(
       'counter',
       'node_cpu_usage_seconds_total',
@@ -68,18 +135,7 @@ export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): 
       'Working set of the node, in bytes.',
       single(machine.memory.workingSetBytes, machine.at),
     ),
-    family(
-      'counter',
-      'pod_cpu_usage_seconds_total',
-      'CPU time of the running containers of the Pod, in core-seconds.',
-      ofPods(cpu),
-    ),
-    family(
-      'gauge',
-      'pod_memory_working_set_bytes',
-      'Working set of the running containers of the Pod, in bytes.',
-      ofPods(memory),
-    ),
+    ...POD_METRICS.map((metric) => podFamily(metric, pods)),
     family('gauge', 'resource_scrape_error', '1 if there was an error while reading, 0 otherwise.', single(0)),
   ];
 }
@@ -90,85 +146,68 @@ export function cadvisorMetrics(
   interfaces: readonly (readonly InterfaceUsage[] | undefined)[],
   machine: { cores: number; memoryBytes: number },
 ): MetricFamily[] {
-  const ofContainers = (figure: Figure, more: Record<string, string> = {}): MetricSample[] =>
-    pods.flatMap((pod) =>
-      pod.containers.flatMap((container) => {
-        const value = figure(container);
-        const { id, at } = container.usage;
-        const labels = { container: container.name, ...more, id, image: container.image, name: id, ...podLabels(pod) };
-        return value === undefined ? [] : [{ labels, value, at }];
-      }),
-    );
-  const ofInterfaces = (figure: (one: InterfaceUsage) => number): MetricSample[] =>
-    pods.flatMap((pod, index) =>
-      (interfaces[index] ?? []).map((one) => ({
-        labels: { interface: one.name, id: pod.sandboxId ?? '', ...podLabels(pod) },
-        value: figure(one),
-      })),
-    );
-  const counter = (name: string, help: string, samples: MetricSample[]): MetricFamily =>
-    family('counter', name, help, samples);
-  const gauge = (name: string, help: string, samples: MetricSample[]): MetricFamily =>
-    family('gauge', name, help, samples);
+  const ofContainers = (metric: ContainerMetric, more: Labels = {}): MetricFamily =>
+    containerFamily(metric, pods, (pod, { name, image, usage: { id } }) => ({
+      container: name,
+      ...more,
+      id,
+      image,
+      name: id,
+      ...podLabels(pod),
+    }));
   return [
-    counter(
-      'container_cpu_usage_seconds_total',
-      'CPU time of the container, in core-seconds.',
-      ofContainers(({ usage }) => seconds(usage.cpuNanoSeconds), { cpu: 'total' }),
-    ),
-    gauge(
-      'container_memory_working_set_bytes',
-      'Working set of the container, in bytes.',
-      ofContainers(({ usage }) => usage.workingSetBytes),
-    ),
-    gauge(
-      'container_memory_usage_bytes',
-      'Memory of the container with all pages of files, in bytes.',
-      ofContainers(({ usage }) => usage.usageBytes),
-    ),
-    gauge(
-      'container_memory_rss',
-      'Memory of the container that belongs to no file, in bytes.',
-      ofContainers(({ usage }) => usage.rssBytes),
-    ),
-    gauge(
-      'container_fs_usage_bytes',
-      'Bytes that the container has written outside of its volumes.',
-      ofContainers(({ usage }) => usage.rootFs?.usedBytes),
-    ),
-    gauge(
-      'container_start_time_seconds',
-      'When the container started, in seconds since the epoch.',
-      ofContainers(startTime),
-    ),
-    gauge(
-      'container_last_seen',
-      'When the container was last measured, in seconds since the epoch.',
-      ofContainers(({ usage }) => usage.at / 1000),
-    ),
-    counter(
-      'container_network_receive_bytes_total',
-      'Bytes that the Pod has received.',
-      ofInterfaces(({ rxBytes }) => rxBytes),
-    ),
-    counter(
-      'container_network_receive_errors_total',
-      'Errors while the Pod received.',
-      ofInterfaces(({ rxErrors }) => rxErrors),
-    ),
-    counter(
-      'container_network_transmit_bytes_total',
-      'Bytes that the Pod has sent.',
-      ofInterfaces(({ txBytes }) => txBytes),
-    ),
-    counter(
-      'container_network_transmit_errors_total',
-      'Errors while the Pod sent.',
-      ofInterfaces(({ txErrors }) => txErrors),
-    ),
-    gauge('machine_cpu_cores', 'Cores of the machine.', single(machine.cores)),
-    gauge('machine_memory_bytes', 'Memory of the machine, in bytes.', single(machine.memoryBytes)),
+    ofContainers(CONTAINER_CPU, { cpu: 'total' }),
+    ofContainers(CONTAINER_MEMORY),
+    ...CADVISOR_MEMORY.map((metric) => ofContainers(metric)),
+    ofContainers(CONTAINER_START),
+    ofContainers(CADVISOR_LAST_SEEN),
+    ...NETWORK_METRICS.map((metric) => networkFamily(metric, pods, interfaces)),
+    family('gauge', 'machine_cpu_cores', 'Cores of the machine.', single(machine.cores)),
+    family('gauge', 'machine_memory_bytes', 'Memory of the machine, in bytes.', single(machine.memoryBytes)),
   ];
+}
+
+const podLabels = ({ pod }: UsedPod): Labels => ({
+  namespace: pod.metadata.namespace ?? '',
+  pod: pod.metadata.name,
+});
+
+function containerFamily(
+  { type, name, help, valueIn }: ContainerMetric,
+  pods: readonly UsedPod[],
+  labelsOf: (pod: UsedPod, container: UsedContainer) => Labels,
+): MetricFamily {
+  const samples = pods.flatMap((pod) =>
+    pod.containers.flatMap((container): MetricSample[] => {
+      const value = valueIn(container);
+      return value === undefined ? [] : [{ labels: labelsOf(pod, container), value, at: container.usage.at }];
+    }),
+  );
+  return family(type, name, help, samples);
+}
+
+/** The value of a Pod is the sum of the values of its containers. */
+function podFamily({ type, name, help, valueIn }: Metric<UsedContainer>, pods: readonly UsedPod[]): MetricFamily {
+  const samples = pods.map((pod) => ({
+    labels: podLabels(pod),
+    value: pod.containers.reduce((total, container) => total + valueIn(container), 0),
+    at: pod.containers[0]?.usage.at ?? 0,
+  }));
+  return family(type, name, help, samples);
+}
+
+function networkFamily(
+  { type, name, help, valueIn }: Metric<InterfaceUsage>,
+  pods: readonly UsedPod[],
+  interfaces: readonly (readonly InterfaceUsage[] | undefined)[],
+): MetricFamily {
+  const samples = pods.flatMap((pod, index) =>
+    (interfaces[index] ?? []).map((each) => ({
+      labels: { interface: each.name, id: pod.sandboxId ?? '', ...podLabels(pod) },
+      value: valueIn(each),
+    })),
+  );
+  return family(type, name, help, samples);
 }
 
 /** Metrics of the volumes of claims, each once however many Pods use it. */

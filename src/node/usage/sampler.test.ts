@@ -4,7 +4,13 @@ import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { containerRate, createSampler, firstOf, machineRate, type Sample, thinned } from './sampler.ts';
 
 const container = (at: number, cpuSeconds: number, id = 'c'): ContainerUsage => ({
-  ...{ podUid: 'u', id, name: 'app', attempt: 0, at, cpuNanoSeconds: cpuSeconds * 1e9, workingSetBytes: 1 },
+  podUid: 'u',
+  id,
+  name: 'app',
+  attempt: 0,
+  at,
+  cpuNanoSeconds: cpuSeconds * 1e9,
+  workingSetBytes: 1,
 });
 const sample = (at: number, containers: ContainerUsage[] = []): Sample => ({
   at,
@@ -52,7 +58,7 @@ function sampling() {
   };
 }
 
-test('the first request takes a second, and requests within the next second get the same answer', async () => {
+test('the first request for usage takes a second, and requests within the next second get the same answer', async () => {
   const { ask, looks, pass } = sampling();
   expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
   await pass(900);
@@ -60,7 +66,7 @@ test('the first request takes a second, and requests within the next second get 
   expect(looks).toHaveLength(2);
 });
 
-test('later requests get a window of up to 15 s and more without waiting', async () => {
+test('later requests for usage get a window of up to 15 s and more without waiting', async () => {
   const { ask, pass } = sampling();
   await ask();
   const windows: number[] = [];
@@ -77,7 +83,7 @@ test('later requests get a window of up to 15 s and more without waiting', async
   }
 });
 
-test('concurrent requests share the samples', async () => {
+test('concurrent requests for usage share the samples', async () => {
   const { sampler, timers, looks } = sampling();
   const all = Promise.all([sampler.pair(), sampler.pair(), sampler.pair()]);
   let done = false;
@@ -89,14 +95,14 @@ test('concurrent requests share the samples', async () => {
   expect(looks).toHaveLength(2);
 });
 
-test('samples older than a minute are dropped', async () => {
+test('the sampler drops samples older than a minute', async () => {
   const { ask, pass } = sampling();
   await ask();
   await pass(61_000);
   expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
 });
 
-test('aborting the signal rejects waiting requests', async () => {
+test('the sampler rejects waiting requests when the signal aborts', async () => {
   const { sampler, end, timers } = sampling();
   const asked = sampler.pair();
   const refused = expect(asked).rejects.toThrow('the node ends');

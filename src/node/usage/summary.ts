@@ -1,4 +1,5 @@
 /** /stats/summary. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
+import { uidOf } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { DiskUse } from './folder-usage.ts';
 import type { DiskUsage, InterfaceUsage, MachineUsage, ProcessLimits } from './machine-usage.ts';
@@ -37,6 +38,7 @@ export interface SummaryContainer extends UsedContainer {
   memoryLimitBytes: number | undefined;
 }
 
+/** The document, to be encoded as JSON, which omits the undefined fields. */
 export function summary(facts: SummaryFacts) {
   const { machine, now } = facts;
   const time = formatTime(now);
@@ -61,15 +63,15 @@ function podSummary(
   facts: SummaryFacts,
 ) {
   const { pod } = used;
-  const { name, namespace = '', uid = '' } = pod.metadata;
+  const { name, namespace = '' } = pod.metadata;
   const total = (figure: (container: SummaryContainer) => number | undefined): number =>
     containers.reduce((sum, container) => sum + (figure(container) ?? 0), 0);
   const onDisk = volumes.filter(({ own }) => own === undefined);
   const at = Math.max(0, ...containers.map(({ usage }) => usage.at));
   const nanoCores = containers.map(({ cpuNanoCores }) => cpuNanoCores).filter((rate) => rate !== undefined);
   return {
-    podRef: { name, namespace, uid },
-    ...(pod.status?.startTime === undefined ? {} : { startTime: pod.status.startTime }),
+    podRef: { name, namespace, uid: uidOf(pod) },
+    startTime: pod.status?.startTime,
     containers: containers.map((container) => containerSummary(container, time, facts)),
     cpu: cpu(
       at,
@@ -84,13 +86,13 @@ function podSummary(
       pageFaults: total(({ usage }) => usage.pageFaults),
       majorPageFaults: total(({ usage }) => usage.majorPageFaults),
     },
-    ...(interfaces === undefined ? {} : { network: network(time, interfaces) }),
+    network: interfaces && network(time, interfaces),
     volume: volumes.map(({ name, own, usedBytes, inodesUsed, claim }) => ({
       ...disk(time, own ?? facts.disk),
       usedBytes,
       inodesUsed,
       name,
-      ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace } }),
+      pvcRef: claim === undefined ? undefined : { name: claim, namespace },
     })),
     process_stats: { process_count: processes },
     'ephemeral-storage': {
@@ -110,25 +112,25 @@ function containerSummary(container: SummaryContainer, time: string, facts: Summ
   const { workingSetBytes, usageBytes, rssBytes, pageFaults, majorPageFaults } = usage;
   return {
     name,
-    ...(startedAt === undefined ? {} : { startTime: formatTime(startedAt) }),
+    startTime: startedAt === undefined ? undefined : formatTime(startedAt),
     cpu: cpu(usage.at, cpuNanoCores, usage.cpuNanoSeconds),
     memory: {
       time: formatTime(usage.at),
-      ...(memoryLimitBytes === undefined ? {} : { availableBytes: Math.max(0, memoryLimitBytes - workingSetBytes) }),
+      availableBytes: memoryLimitBytes === undefined ? undefined : Math.max(0, memoryLimitBytes - workingSetBytes),
       usageBytes,
       workingSetBytes,
       rssBytes,
       pageFaults,
       majorPageFaults,
     },
-    ...(usage.rootFs === undefined ? {} : { rootfs: { ...disk(time, facts.runtimeDisk), ...usage.rootFs } }),
+    rootfs: usage.rootFs && { ...disk(time, facts.runtimeDisk), ...usage.rootFs },
     logs: { ...disk(time, facts.disk), usedBytes: logs.usedBytes, inodesUsed: logs.files },
   };
 }
 
 const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => ({
   time: formatTime(at),
-  ...(nanoCores === undefined ? {} : { usageNanoCores: Math.round(nanoCores) }),
+  usageNanoCores: nanoCores === undefined ? undefined : Math.round(nanoCores),
   usageCoreNanoSeconds: nanoSeconds,
 });
 

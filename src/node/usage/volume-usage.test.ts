@@ -16,14 +16,16 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const podWith = (...volumes: Volume[]): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', uid: 'u' },
   spec: { containers: [], volumes },
 });
 const cache = (): string => join(root, 'u/volumes/kubernetes.io~empty-dir/cache');
 const reader = () =>
   createVolumeReader((uid) => ({ disk: join(root, uid), memory: join(root, 'memory', uid) }), timers, signal);
 
-test('measures the volumes of a Pod with all files in them, but not hostPath volumes', async () => {
+test('the volume reader measures the volumes of a Pod with all files in them, but not hostPath volumes', async () => {
   mkdirSync(join(cache(), 'deep/er'), { recursive: true });
   writeFileSync(join(cache(), 'deep/er/file'), new Uint8Array(100_000));
   mkdirSync(join(root, 'u/volumes/kubernetes.io~configmap/settings'), { recursive: true });
@@ -42,7 +44,7 @@ test('measures the volumes of a Pod with all files in them, but not hostPath vol
   expect(volumes[0]?.usedBytes).toBeLessThan(200_000);
 });
 
-test("reports the disk of a claim's volume, even if it is the disk of the node", async () => {
+test("the volume reader reports the disk of a claim's volume, even if it is the disk of the node", async () => {
   mkdirSync(join(root, 'u/volumes/kubernetes.io~local-volume/data'), { recursive: true });
   const pod = podWith({ name: 'data', persistentVolumeClaim: { claimName: 'c' } }, { name: 'cache', emptyDir: {} });
   const volumes = reader();
@@ -51,7 +53,7 @@ test("reports the disk of a claim's volume, even if it is the disk of the node",
   expect(await volumes.claims([pod])).toMatchObject([{ pod, usage: { claim: 'c' } }]);
 });
 
-test('requests within 10 s get the same result', async () => {
+test('requests for the volumes of a Pod within 10 s get the same result', async () => {
   mkdirSync(cache(), { recursive: true });
   const pod = podWith({ name: 'cache', emptyDir: {} });
   const volumes = reader();

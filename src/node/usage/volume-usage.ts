@@ -2,6 +2,7 @@
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Millis, Timers } from '../../platform/platform.ts';
 import { claimNameOf } from '../../scheduling/volume-claims.ts';
 import { folderOf, type PodDirectories } from '../volumes/set-up.ts';
@@ -37,11 +38,11 @@ export function createVolumeReader(
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
   /** The last walk; Pods are read one after the other. */
   let last: Promise<unknown> = Promise.resolve();
-  const foldersFor = (pod: Pod): PodDirectories => directoriesOf(pod.metadata.uid ?? '');
+  const foldersFor = (pod: Pod): PodDirectories => directoriesOf(uidOf(pod));
   return {
     read(pod) {
       for (const [uid, { until }] of kept) if (until <= timers.now()) kept.delete(uid);
-      const uid = pod.metadata.uid ?? '';
+      const uid = uidOf(pod);
       const known = kept.get(uid);
       if (known !== undefined) return known.reading;
       const walk = (): Promise<VolumeUsage[]> => readVolumes(pod, foldersFor(pod), signal);
@@ -92,12 +93,9 @@ async function readVolume(
   const [device, aboveIt, ofPod] = devices;
   if (claim === undefined && device === aboveIt) {
     const { bytes, inodes } = await folderUsage(path, signal);
-    const own = device === ofPod ? {} : { own: await readDiskUsage(path) };
-    return { name, usedBytes: bytes, inodesUsed: inodes, ...own };
+    const own = device === ofPod ? undefined : await readDiskUsage(path);
+    return { name, usedBytes: bytes, inodesUsed: inodes, own };
   }
   const disk = await readDiskUsage(path);
-  return {
-    ...{ name, usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree, own: disk },
-    ...(claim === undefined ? {} : { claim }),
-  };
+  return { name, usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree, own: disk, claim };
 }

@@ -1,0 +1,133 @@
+/**
+ * The steps that relieve a node under pressure: evicting the Pods that exceed their disk limits, and freeing a resource.
+ * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts, which Pod is evicted first.
+ */
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import type { NodeEnd } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import type { Log } from '../../platform/platform.ts';
+import { isCritical } from '../../scheduling/critical-pods.ts';
+import type { EvictedPods } from './evicted-pods.ts';
+import type { NodePressure } from './pressure.ts';
+import { brokenDiskLimit, evictionMessage, hasDiskLimits, type PodUse, rankForEviction } from './ranking.ts';
+import { hasSeparateImages } from './signals.ts';
+import { isOfDisk, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
+import { measure, type UsagePorts, type Wanted } from './usage.ts';
+
+export interface ReliefOptions {
+  pressure: Pick<NodePressure, 'config' | 'folders' | 'look'>;
+  usage: Omit<UsagePorts, 'unreadable'>;
+  log: Log;
+  signal: AbortSignal;
+  /** The Pods that are on the node. */
+  pods(): readonly Pod[];
+  isStatic(pod: Pod): boolean;
+  /** The grace period that the node has given the Pod to end; undefined: the node has not ended it. */
+  endsWithinSeconds(pod: Pod): number | undefined;
+  end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
+  /** Records an Event on the Node. */
+  nodeEvent(reason: string, message: string): void;
+  /** Frees disk space that no Pod uses. */
+  freeDisk(): Promise<unknown>;
+}
+
+export interface Relief {
+  /** Evicts the Pods that exceed their disk limits. Returns whether there were any. */
+  enforceLimits(): Promise<boolean>;
+  /** Frees unused disk space where that helps; evicts the first Pod in the ranking if the threshold is still met. */
+  reclaim(threshold: Threshold): Promise<void>;
+}
+
+const WANTED: Record<StarvedResource, Wanted> = {
+  memory: 'memory',
+  'ephemeral-storage': 'disk',
+  inodes: 'disk',
+  pids: 'pids',
+};
+
+type GraceSeconds = (pod: Pod) => number;
+
+const noGrace: GraceSeconds = () => 0;
+
+/** The time that Pods evicted for the threshold get to end. */
+const graceFor = (threshold: Threshold, maxPodGraceSeconds: number): GraceSeconds =>
+  threshold.hard ? noGrace : ({ spec }) => Math.min(maxPodGraceSeconds, spec?.terminationGracePeriodSeconds ?? 30);
+
+/** The Pods that can be evicted, without those that already end within the grace period. */
+const candidatesOf = ({ pods, isStatic, endsWithinSeconds }: ReliefOptions, grace: GraceSeconds): Pod[] =>
+  pods().filter(
+    (pod) =>
+      !hasEnded(pod) &&
+      !isCritical(pod, isStatic(pod)) &&
+      (endsWithinSeconds(pod) ?? Number.POSITIVE_INFINITY) > grace(pod),
+  );
+
+export function createRelief(options: ReliefOptions, evicted: EvictedPods): Relief {
+  const { pressure, log, signal } = options;
+  const usage = loggingOnce(options);
+
+  const evict = (pod: Pod, message: string, graceSeconds: number, forDisk: boolean): void => {
+    const { name, namespace } = pod.metadata;
+    log.warn('evicting a Pod', { pod: `${namespace}/${name}`, message, graceSeconds });
+    evicted.add(uidOf(pod), graceSeconds, forDisk);
+    options.end(pod, { reason: 'NodePressure', message, graceSeconds });
+  };
+
+  return {
+    async enforceLimits() {
+      const limited = candidatesOf(options, noGrace).filter(hasDiskLimits);
+      if (limited.length === 0) return false;
+      const uses = await measure(limited, 'disk', usage, signal);
+      const separateImages = await hasSeparateImages(pressure.folders);
+      let some = false;
+      for (const pod of limited) {
+        const use = uses.get(uidOf(pod));
+        const message = use === undefined ? undefined : brokenDiskLimit(pod, use, { separateImages });
+        if (message === undefined) continue;
+        evict(pod, message, 0, true);
+        some = true;
+      }
+      return some;
+    },
+    async reclaim(threshold) {
+      const resource = resourceOf(threshold);
+      options.nodeEvent('EvictionThresholdMet', `Attempting to reclaim ${resource}`);
+      const separateImages = await hasSeparateImages(pressure.folders);
+      if (isOfDisk(threshold) && (!separateImages || threshold.signal.startsWith('imagefs'))) {
+        await options.freeDisk().catch((error: Error) => log.warn('cannot free the disk', { error: error.message }));
+        if (!(await pressure.look()).due.includes(threshold)) return;
+      }
+      const grace = graceFor(threshold, pressure.config.maxPodGraceSeconds);
+      const pods = candidatesOf(options, grace);
+      const uses = await measure(pods, WANTED[resource], usage, signal);
+      const { due, observations } = await pressure.look();
+      if (!due.includes(threshold) || evicted.mustWait(threshold)) return;
+      const useOf = (pod: Pod): PodUse | undefined => uses.get(uidOf(pod));
+      // A Pod that has ended or started to terminate during the measurement is no longer a candidate.
+      const still = new Set(candidatesOf(options, grace).map(uidOf));
+      const next = rankForEviction(pods, useOf, threshold, { separateImages }).find((pod) => still.has(uidOf(pod)));
+      if (next === undefined) log.warn('no Pod is left to evict', { signal: threshold.signal });
+      else {
+        const message = evictionMessage(next, useOf(next), threshold, observations);
+        evict(next, message, grace(next), isOfDisk(threshold));
+      }
+    },
+  };
+}
+
+/** The ports with `unreadable` implemented: it logs once per Pod that some of its files cannot be read. */
+function loggingOnce({ usage, pods, log }: ReliefOptions): UsagePorts {
+  const loggedUids = new Set<string>();
+  return {
+    ...usage,
+    unreadable(pod, error) {
+      if (loggedUids.has(uidOf(pod))) return;
+      const present = new Set(pods().map(uidOf));
+      for (const each of loggedUids) if (!present.has(each)) loggedUids.delete(each);
+      loggedUids.add(uidOf(pod));
+      const { name, namespace } = pod.metadata;
+      log.warn('some files of a Pod cannot be read', { pod: `${namespace}/${name}`, error: error.message });
+    },
+  };
+}

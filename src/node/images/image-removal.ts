@@ -1,0 +1,137 @@
+/**
+ * Removes unused images, and remembers when each image was first seen and last used.
+ * Boundary: garbage-collection.ts decides when to remove images, and how many bytes to free.
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import type { ContainerRuntime, ImageInfo } from '../../runtime/runtime.ts';
+import { earliestOf, type GarbagePolicy } from './garbage-policy.ts';
+import { imagesOf, isMeant } from './images-in-use.ts';
+
+export interface RemovalOptions {
+  runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
+  /** IDs or names of the images of all containers of the runtime, including containers that lifepod did not create. */
+  inUse(signal: AbortSignal): Promise<readonly string[]>;
+  /** The Pods on this node. */
+  pods(): readonly Pod[];
+  /** References of further images that are kept. */
+  keep: readonly string[];
+  policy: GarbagePolicy;
+  timers: Timers;
+  log: Log;
+}
+
+export interface ImageRemoval {
+  /** Lists the images, and removes those that have been unused for too long. Returns when the next image will have been. */
+  freeOld(signal: AbortSignal): Promise<Millis | undefined>;
+  /**
+   * Removes unused images until `wantedBytes` are free. `oldEnoughAt`: when the first image that was too young is old enough. Tries
+   * all images before it rejects if some could not be removed.
+   */
+  free(wantedBytes: number, signal: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt: Millis | undefined }>;
+}
+
+export function createImageRemoval(options: RemovalOptions): ImageRemoval {
+  const { runtime, policy, timers, log } = options;
+  const startedAt = timers.now();
+  const history = createImageHistory();
+
+  /** Lists the unused images in the order of removal. */
+  async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
+    const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
+    const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];
+    const used = new Set(images.filter((image) => image.pinned || named.some((name) => isMeant(image, name))));
+    history.update(images, used, timers.now());
+    return images.filter((image) => !used.has(image)).sort(history.inRemovalOrder);
+  }
+
+  async function remove(id: string, signal: AbortSignal): Promise<void> {
+    await runtime.removeImage(id, signal);
+    history.forget(id);
+  }
+
+  return {
+    async freeOld(signal) {
+      const images = await unused(signal);
+      if (policy.maxAgeMillis === 0) return undefined;
+      const expiries: Millis[] = [];
+      for (const { id, tags } of images) {
+        const { lastUsed, firstSeen } = history.timesOf(id);
+        const expiry = Math.max(lastUsed, firstSeen, startedAt) + policy.maxAgeMillis;
+        if (expiry > timers.now()) {
+          expiries.push(expiry);
+          continue;
+        }
+        log.info('removing an image that has been unused for too long', { image: id, tags });
+        await remove(id, signal).catch((error: Error) => {
+          signal.throwIfAborted();
+          log.warn('cannot remove an image that has been unused for too long', { image: id, error: error.message });
+        });
+      }
+      return earliestOf(expiries);
+    },
+    async free(wantedBytes, signal) {
+      let freedBytes = 0;
+      const refusals: string[] = [];
+      const youngUntil: Millis[] = [];
+      for (const { id, sizeBytes, tags } of await unused(signal)) {
+        if (freedBytes >= wantedBytes) break;
+        const oldAt = history.timesOf(id).firstSeen + policy.minAgeMillis;
+        if (oldAt > timers.now()) {
+          youngUntil.push(oldAt);
+          continue;
+        }
+        log.info('removing an unused image', { image: id, tags, sizeBytes });
+        try {
+          await remove(id, signal);
+          freedBytes += sizeBytes;
+        } catch (error) {
+          signal.throwIfAborted();
+          refusals.push((error as Error).message);
+        }
+      }
+      if (refusals.length > 0)
+        throw new Error(
+          `wanted to free ${wantedBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${refusals.join(', ')}`,
+        );
+      return { freedBytes, oldEnoughAt: earliestOf(youngUntil) };
+    },
+  };
+}
+
+/** When an image was first seen and last used. 0: before the first listing; never. */
+interface ImageTimes {
+  firstSeen: Millis;
+  lastUsed: Millis;
+}
+
+interface ImageHistory {
+  /** `images`: all images that exist. Images that existed before the first update count as old. */
+  update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
+  /** The image has been removed. */
+  forget(id: string): void;
+  timesOf(id: string): ImageTimes;
+  /** Compares images: first those that have not been used for longest, then the oldest. */
+  inRemovalOrder(a: ImageInfo, b: ImageInfo): number;
+}
+
+function createImageHistory(): ImageHistory {
+  let first = true;
+  const seen = new Map<string, ImageTimes>();
+  const timesOf = (id: string): ImageTimes => seen.get(id) ?? { firstSeen: 0, lastUsed: 0 };
+  return {
+    update(images, used, now) {
+      for (const { id } of images) if (!seen.has(id)) seen.set(id, { firstSeen: first ? 0 : now, lastUsed: 0 });
+      for (const { id } of used) seen.set(id, { ...timesOf(id), lastUsed: now });
+      const present = new Set(images.map(({ id }) => id));
+      for (const id of seen.keys()) if (!present.has(id)) seen.delete(id);
+      first = false;
+    },
+    forget: (id) => void seen.delete(id),
+    timesOf,
+    inRemovalOrder(a, b) {
+      const [timesOfA, timesOfB] = [timesOf(a.id), timesOf(b.id)];
+      return timesOfA.lastUsed - timesOfB.lastUsed || timesOfA.firstSeen - timesOfB.firstSeen;
+    },
+  };
+}
