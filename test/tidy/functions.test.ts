@@ -29,8 +29,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/usage/reports.ts': 1,
   'src/node/usage/resource-metrics.ts': 1,
   'src/node/volumes/volume-manager.ts': 1,
-  'src/runtime/cri/connection.ts': 1,
-  'src/runtime/cri/observer.ts': 1,
   'src/runtime/simulated/records.ts': 1,
   'src/runtime/simulated/simulated-runtime.ts': 1,
   'src/scheduler/writes.ts': 1,
