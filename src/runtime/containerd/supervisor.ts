@@ -12,7 +12,7 @@ export interface SupervisorOptions {
 }
 
 export interface Supervisor {
-  /** Of the first process. */
+  /** The version of the first process. */
   readonly version: string;
   /** undefined while containerd is down. */
   pid(): number | undefined;
