@@ -29,10 +29,7 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/usage/reports.ts': 1,
   'src/node/usage/resource-metrics.ts': 1,
   'src/node/volumes/volume-manager.ts': 1,
-  'src/runtime/simulated/records.ts': 1,
-  'src/runtime/simulated/simulated-runtime.ts': 1,
   'src/scheduler/writes.ts': 1,
-  'src/simulation/simulated-agent.ts': 1,
 };
 
 interface SyntaxNode {

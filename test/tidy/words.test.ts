@@ -48,7 +48,6 @@ const KNOWN: Readonly<Record<string, number>> = {
   'src/runtime/cri/cri-runtime.ts': 1,
   'src/runtime/cri/facts.ts': 1,
   'src/runtime/runtime.ts': 1,
-  'src/runtime/simulated/records.ts': 2,
   'src/scheduling/critical-pods.test.ts': 1,
   'src/scheduling/node-admission.test.ts': 2,
   'src/scheduling/preemption.test.ts': 6,
