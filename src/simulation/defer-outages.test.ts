@@ -123,7 +123,7 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it("the moves are limited by the node's maxGracePeriodExtensionSeconds", async () => {
+  it("the moves of deadlines by outages are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const result = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
       ...{ maxGracePeriodExtensionSeconds: 12, absences: [{ at: 12_000, millis: 60_000 }] },
@@ -132,7 +132,7 @@ describe('an outage of the agent does not count', () => {
     expect(result.goneAt).toBeLessThan(result.start + 77_000);
   });
 
-  it('holds for Pods without entries: what was left of the grace period remains, and the signal has its 2 s', async () => {
+  it('after an outage, a Pod without entries has the rest of its grace period, and 2 s between signal and kill', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: [{}] },

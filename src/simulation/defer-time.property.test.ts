@@ -1,6 +1,6 @@
 /**
  * Properties of the lives of Pods with defer containers, over the lives of defer.property.test.ts: their times, and whether each
- * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED as there.
+ * entry gets its turn. It reads LIFEPOD_DEFER_RUNS and LIFEPOD_SEED in the same way.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -117,7 +117,7 @@ const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
   );
 
 const properties: Record<string, Property> = {
-  'an entry whose container time has come and whose Pod was not ended by force gets its turn unless the table says otherwise':
+  'every entry of a terminated Pod that was not deleted by force gets its turn, or is Skipped for a reason that holds':
     (result, life) => {
       if (life.forcedAt !== undefined) return;
       const told = toldBy(result);
@@ -143,7 +143,7 @@ const properties: Record<string, Property> = {
       }
     },
 
-  'the reserve is never used by others': (result, life) => {
+  'only PostExit entries use the reserve': (result, life) => {
     const [first] = toldBy(result);
     const [turn] = postExitTurns(result, life);
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
@@ -165,7 +165,7 @@ const properties: Record<string, Property> = {
     if (reserve > 0) expect(turn.deadline - Math.min(since, couldBegin)).toBeGreaterThanOrEqual(reserve - slack);
   },
 
-  'every container that is told to stop has 2 s': ({ trace }) => {
+  'every container has 2 s between its stop signal and its kill': ({ trace }) => {
     for (const exit of trace) {
       if (exit.what !== 'exit' || exit.cause !== 'kill') continue;
       const signal = trace.find(
@@ -176,7 +176,7 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only, and earlier by a later cause only':
+  'only an extension, an outage or the start of the PostExit stage moves a deadline later, only a later cause earlier':
     (result, life) => {
       const told = toldBy(result);
       const max = life.maxGracePeriodExtensionSeconds ?? 3600;
@@ -211,7 +211,7 @@ const properties: Record<string, Property> = {
       expect(shortened).toBeLessThanOrEqual(causesOf(life));
     },
 
-  'a deleted Pod is gone within deadline + 4 s': (result, life) => {
+  'a deleted Pod is removed within 4 s of its deadline': (result, life) => {
     const { goneAt, start } = result;
     if ((life.deletions?.length ?? 0) === 0 && life.forcedAt === undefined) return;
     expect(goneAt).toBeDefined();
@@ -231,7 +231,7 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 4000, forced) + allowance);
   },
 
-  'nothing loops: the number of runtime calls is bounded': (
+  'the number of runtime calls per minute is bounded by the changes': (
     { calls, trace, statuses, probes, hooks, start, now },
     life,
   ) => {
@@ -289,7 +289,7 @@ const steady = deferLives.map((life): Life => {
 const disturbance = fc.record({
   agent: fc.boolean(),
   runtime: fc.boolean(),
-  /** Of the actions from the deletion on. */
+  /** Selects the disturbed action among those from the deletion on. */
   position: fc.nat({ max: 30 }),
   asked: fc.boolean(),
   agentMillis: fc.constantFrom(50, 5_000, 120_000),

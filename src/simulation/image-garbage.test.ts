@@ -57,15 +57,15 @@ const podOf = (spec: Pod['spec']): Pod => ({
 });
 
 describe('below the high threshold', () => {
-  it('everything stays', async () => {
+  it('below the high threshold, no image is removed', async () => {
     const { removed, told, pass } = node({ images: { a: 400, b: 440 } });
     await pass(11 * MINUTE);
     expect([removed, told]).toEqual([[], []]);
   });
 });
 
-describe('with a greatest age', () => {
-  it('what nothing has used for so long goes, whatever the disk has; before the start no time counts', async () => {
+describe('with a maximum age', () => {
+  it('an image unused for the maximum age is removed, whatever the disk usage; time before the start does not count', async () => {
     const { state, garbage, add, removed, pass, names } = node({
       images: { pause: 1, used: 1, left: 1 },
       policy: { maxAgeMillis: 60 * MINUTE },
@@ -76,7 +76,7 @@ describe('with a greatest age', () => {
     state.containers = ['used'];
     garbage.check();
     await pass(120 * MINUTE);
-    // In use it was seen last at the look of the fifth minute.
+    // The check of the fifth minute was the last one that found the image in use.
     expect(removed).toEqual([
       { image: 'left', at: 65 * MINUTE },
       { image: 'came', at: 67 * MINUTE },
@@ -84,7 +84,7 @@ describe('with a greatest age', () => {
     expect(names()).toEqual(['pause', 'used']);
   });
 
-  it('one that cannot be removed is tried again with the next look', async () => {
+  it('the removal of an image that was too old and could not be removed is retried at the next check', async () => {
     const { state, removed, pass } = node({ images: { a: 1, b: 1 }, policy: { maxAgeMillis: 60 * MINUTE } });
     state.refuses = 'a';
     await pass(61 * MINUTE);
@@ -97,8 +97,8 @@ describe('with a greatest age', () => {
   });
 });
 
-describe('above it', () => {
-  it('unused ones go until the low threshold is reached, those first that were used longest ago', async () => {
+describe('above the high threshold', () => {
+  it('above the high threshold, the least recently used images are removed until the low threshold is reached', async () => {
     const { state, garbage, add, removed, pass } = node({ images: { a: 200, b: 200, c: 200 } });
     state.containers = ['a', 'b'];
     await pass(5 * MINUTE);
@@ -108,7 +108,7 @@ describe('above it', () => {
     add('new', 320);
     garbage.check();
     await pass(10 * MINUTE + 1);
-    // 920 of 1000 bytes are used, 800 may be.
+    // 920 of 1000 bytes are used, 800 are allowed.
     expect(removed.map(({ image }) => image)).toEqual(['c']);
     add('newer', 200);
     garbage.check();
@@ -116,7 +116,7 @@ describe('above it', () => {
     expect(removed.map(({ image }) => image)).toEqual(['c', 'b']);
   });
 
-  it('what is in use stays: by containers, by Pods that name it, by the node, by the runtime itself', async () => {
+  it('images in use are kept: by containers, by Pods that name them, by the node, by the runtime itself', async () => {
     const images = { pause: 1, run: 100, app: 100, defer: 100, files: 100, pinned: 50, idle: 450 };
     const { state, garbage, pass, names } = node({ images, policy: { lowThreshold: 0 } });
     state.containers = ['run'];
@@ -133,7 +133,7 @@ describe('above it', () => {
     expect(names()).toEqual(['pause', 'run', 'app', 'defer', 'files', 'pinned']);
   });
 
-  it('a young one goes as soon as it is old enough; what the node found is old', async () => {
+  it('a young image is removed once it is old enough; images present at the start count as old', async () => {
     const { garbage, add, removed, pass } = node({ images: { old: 100 }, other: 800, policy: { lowThreshold: 1 } });
     await pass(MINUTE);
     add('young', 100);
@@ -145,7 +145,7 @@ describe('above it', () => {
     ]);
   });
 
-  it('that it cannot free enough is told once a round, and the second time that the collection failed', async () => {
+  it('each round reports once that it cannot free enough, the second one also that the collection failed', async () => {
     const { garbage, told, pass } = node({ images: { a: 100 }, other: 860 });
     garbage.check();
     await pass(MINUTE);
@@ -158,7 +158,7 @@ describe('above it', () => {
     expect(told.slice(1)).toEqual([`FreeDiskSpaceFailed: ${failure(60, 0)}`, `ImageGCFailed: ${failure(60, 0)}`]);
   });
 
-  it('one that cannot be removed hinders no other', async () => {
+  it('an image that cannot be removed does not prevent the removal of others', async () => {
     const { state, told, removed, pass } = node({ images: { a: 450, b: 450 }, policy: { lowThreshold: 1 } });
     state.refuses = 'a';
     await pass(1);
@@ -168,7 +168,7 @@ describe('above it', () => {
   });
 });
 
-it('on demand all unused ones go, whatever the thresholds', async () => {
+it('on demand, all unused images are removed, whatever the thresholds', async () => {
   const { garbage, state, pass, names } = node({ images: { a: 1, b: 2, c: 3 } });
   state.containers = ['b'];
   await pass(1);
@@ -176,7 +176,7 @@ it('on demand all unused ones go, whatever the thresholds', async () => {
   expect(names()).toEqual(['b']);
 });
 
-it('its end ends its timer', async () => {
+it('the collection checks no more once its signal has aborted', async () => {
   const { pass, end, told } = node({ images: {}, other: 990 });
   await pass(1);
   end();
