@@ -44,9 +44,9 @@ describe('status and events', () => {
       nodeEnd: { at: 30_805, by: { reason: 'NodePressure', message: 'simulated', graceSeconds: 0 } },
       statusMillis: 200,
     });
-    const told = statuses.flatMap(({ status }) => status.deferContainerStatuses?.[0]?.state?.terminated ?? []);
-    expect(told.length).toBeGreaterThan(1);
-    expect(new Set(told.map(({ finishedAt }) => finishedAt)).size).toBe(1);
+    const ends = statuses.flatMap(({ status }) => status.deferContainerStatuses?.[0]?.state?.terminated ?? []);
+    expect(ends.length).toBeGreaterThan(1);
+    expect(new Set(ends.map(({ finishedAt }) => finishedAt)).size).toBe(1);
   });
 
   it('the condition Deferred is absent, then False with DeferContainersRunning, then has the result', async () => {
@@ -63,8 +63,8 @@ describe('status and events', () => {
 
   it('Events about an entry have the path of the entry, those about the list have none', async () => {
     const result = await lifeOf([{ imagePullPolicy: 'Always' }]);
-    const told = result.events.slice(result.events.findIndex(({ reason }) => reason === 'DeferStarted'));
-    expect(told.map(({ reason, fieldPath }) => `${reason} ${fieldPath ?? 'Pod'}`)).toEqual([
+    const reported = result.events.slice(result.events.findIndex(({ reason }) => reason === 'DeferStarted'));
+    expect(reported.map(({ reason, fieldPath }) => `${reason} ${fieldPath ?? 'Pod'}`)).toEqual([
       'DeferStarted Pod',
       'Created spec.deferContainers{defer-1}',
       'Started spec.deferContainers{defer-1}',
@@ -90,9 +90,9 @@ it('every kind of Event about an entry has the path of the entry', async () => {
     deletions: [{ at: 10_000, graceSeconds: 10 }],
   });
   const reasons = ['Pulling', 'Pulled', 'Created', 'Started', 'BackOff', 'Killing'];
-  const told = eventsOf(result, ...reasons, 'DeferContainerFailed', 'DeferContainerSkipped', 'ExtendGracePeriod');
+  const reported = eventsOf(result, ...reasons, 'DeferContainerFailed', 'DeferContainerSkipped', 'ExtendGracePeriod');
   const path = (index: number) => `spec.deferContainers{defer-${index}}`;
-  expect(told).toEqual(
+  expect(reported).toEqual(
     expect.arrayContaining([
       ...['Pulling', 'Pulled', 'Created', 'Started', 'BackOff'].map((reason) => `${reason} ${path(1)}`),
       ...['Killing', 'DeferContainerFailed'].map((reason) => `${reason} ${path(2)}`),

@@ -22,8 +22,8 @@ import {
   outageMillis,
   RETRY_MILLIS,
   SLACK_MILLIS,
+  shownTerminations,
   starts,
-  toldBy,
 } from './defer-facts.ts';
 import { deferLives } from './defer-lives.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -72,12 +72,12 @@ const properties: Record<string, Property> = {
   },
 
   'no entry starts before the termination is written, nor after the deadline of its stage': (result, life) => {
-    const told = toldBy(result);
+    const terminations = shownTerminations(result);
     for (const { entry } of starts(result.trace)) {
       if (!isEntry(entry.name)) continue;
       // A later cause may move the end of its stage while it is being started.
       const asked = askedAt(result, entry);
-      const inForce = told.findLast(({ at }) => at <= asked);
+      const inForce = terminations.findLast(({ at }) => at <= asked);
       expect(inForce).toBeDefined();
       const until = isPostExit(life, entry.name) ? inForce?.deadline : inForce?.preExitDeadline;
       expect(asked).toBeLessThanOrEqual((until ?? 0) + SLACK_MILLIS);
@@ -105,13 +105,13 @@ const properties: Record<string, Property> = {
   'no PreExit entry starts after the apps got their stop signal': (result, life) => {
     // A failed probe stops an app whatever the list does.
     if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
-    const told = toldBy(result);
-    const begunAt = told[0]?.at ?? Number.POSITIVE_INFINITY;
+    const terminations = shownTerminations(result);
+    const begunAt = terminations[0]?.at ?? Number.POSITIVE_INFINITY;
     const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
       // A start that was given up may take effect later: its container is stopped at once.
-      const inForce = told.findLast(({ at }) => at <= entry.at);
+      const inForce = terminations.findLast(({ at }) => at <= entry.at);
       const forcedAt = result.start + (life.forcedAt ?? Number.POSITIVE_INFINITY);
       const givenUpAt = Math.min(inForce?.preExitDeadline ?? 0, forcedAt, endedAt(result, entry.name));
       if (life.startMillis !== undefined && entry.at > givenUpAt) {
@@ -121,11 +121,11 @@ const properties: Record<string, Property> = {
       }
       // The apps got their signal at the end of the stage, which was moved afterwards by an outage that had begun before.
       const wasInTime = (at: number): boolean =>
-        at >= (told.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
+        at >= (terminations.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
         result.absences.some(({ from }) => from >= at);
-      const isTold = ({ at, what, name }: typeof entry) =>
+      const isSignaled = ({ at, what, name }: typeof entry) =>
         what === 'signal' && at > begunAt && name.startsWith('app-') && !wasInTime(at);
-      expect(before.filter(isTold)).toEqual([]);
+      expect(before.filter(isSignaled)).toEqual([]);
     }
   },
 
@@ -136,14 +136,14 @@ const properties: Record<string, Property> = {
     // Containers in a lost sandbox end with it, and a sidecar whose postStart hook failed ends at once.
     const fails = [0, 1].some((attempt) => life.hook?.({ name: 'side-1', attempt, hook: 'postStart' }).failure);
     if (life.sandboxLostAt !== undefined || hasReboot(life) || fails) return;
-    const told = toldBy(result);
+    const terminations = shownTerminations(result);
     const order = (life.pod.spec?.initContainers ?? []).map(({ name }) => name);
     const running = new Set<string>();
     for (const { at, what, name } of result.trace) {
       if (what === 'start') running.add(name);
       if (what === 'exit') running.delete(name);
       if (what !== 'signal' || !isCompanion(name)) continue;
-      const inForce = told.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
+      const inForce = terminations.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
       if (at >= Math.min(inForce, ...newDeadlines(result, life, at)) - SLACK_MILLIS) continue;
       const before = [...running].filter(
         (each) => isApp(each) || isEntry(each) || (isSidecar(each) && order.indexOf(each) > order.indexOf(name)),

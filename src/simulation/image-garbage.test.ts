@@ -16,7 +16,7 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
   const ending = new AbortController();
   const images = new Map<string, ImageInfo>();
   const removed: { image: string; at: number }[] = [];
-  const told: string[] = [];
+  const warnings: string[] = [];
   const state = { pods: [] as Pod[], containers: [] as string[], pinned: '', refuses: '' };
   const add = (name: string, sizeBytes: number): void =>
     void images.set(name, { id: `sha256:${name}`, tags: [`docker.io/library/${name}:1`], digests: [], sizeBytes });
@@ -40,13 +40,13 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
     pods: () => state.pods,
     keep: ['pause:1'],
     policy: { highThreshold: 85, lowThreshold: 80, minAgeMillis: 2 * MINUTE, maxAgeMillis: 0, ...given.policy },
-    warn: (reason, message) => void told.push(`${reason}: ${message}`),
+    warn: (reason, message) => void warnings.push(`${reason}: ${message}`),
     timers,
     log: silent,
     signal: ending.signal,
   });
   const pass = (millis: number): Promise<boolean> => timers.run(() => false, START + millis);
-  return { garbage, state, add, removed, told, pass, end: () => ending.abort(), names: () => [...images.keys()] };
+  return { garbage, state, add, removed, warnings, pass, end: () => ending.abort(), names: () => [...images.keys()] };
 }
 
 const podOf = (spec: Pod['spec']): Pod => ({
@@ -58,9 +58,9 @@ const podOf = (spec: Pod['spec']): Pod => ({
 
 describe('below the high threshold', () => {
   it('below the high threshold, no image is removed', async () => {
-    const { removed, told, pass } = node({ images: { a: 400, b: 440 } });
+    const { removed, warnings, pass } = node({ images: { a: 400, b: 440 } });
     await pass(11 * MINUTE);
-    expect([removed, told]).toEqual([[], []]);
+    expect([removed, warnings]).toEqual([[], []]);
   });
 });
 
@@ -146,25 +146,25 @@ describe('above the high threshold', () => {
   });
 
   it('each round reports once that it cannot free enough, the second one also that the collection failed', async () => {
-    const { garbage, told, pass } = node({ images: { a: 100 }, other: 860 });
+    const { garbage, warnings, pass } = node({ images: { a: 100 }, other: 860 });
     garbage.check();
     await pass(MINUTE);
     garbage.check();
     await pass(2 * MINUTE);
     const failure = (wanted: number, found: number): string =>
       `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${found} bytes eligible to free.`;
-    expect(told).toEqual([`FreeDiskSpaceFailed: ${failure(160, 100)}`]);
+    expect(warnings).toEqual([`FreeDiskSpaceFailed: ${failure(160, 100)}`]);
     await pass(6 * MINUTE);
-    expect(told.slice(1)).toEqual([`FreeDiskSpaceFailed: ${failure(60, 0)}`, `ImageGCFailed: ${failure(60, 0)}`]);
+    expect(warnings.slice(1)).toEqual([`FreeDiskSpaceFailed: ${failure(60, 0)}`, `ImageGCFailed: ${failure(60, 0)}`]);
   });
 
   it('an image that cannot be removed does not prevent the removal of others', async () => {
-    const { state, told, removed, pass } = node({ images: { a: 450, b: 450 }, policy: { lowThreshold: 1 } });
+    const { state, warnings, removed, pass } = node({ images: { a: 450, b: 450 }, policy: { lowThreshold: 1 } });
     state.refuses = 'a';
     await pass(1);
     expect(removed.map(({ image }) => image)).toEqual(['b']);
     await pass(6 * MINUTE);
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 });
 
@@ -177,9 +177,9 @@ it('on demand, all unused images are removed, whatever the thresholds', async ()
 });
 
 it('the collection checks no more once its signal has aborted', async () => {
-  const { pass, end, told } = node({ images: {}, other: 990 });
+  const { pass, end, warnings } = node({ images: {}, other: 990 });
   await pass(1);
   end();
   await pass(60 * MINUTE);
-  expect(told.length).toBe(1);
+  expect(warnings.length).toBe(1);
 });

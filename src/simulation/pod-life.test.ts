@@ -264,8 +264,8 @@ describe('the life of a Pod in virtual time', () => {
       [late, 'Failed'],
     ] as const) {
       const lastExit = result.trace.findLast(({ what }) => what === 'exit')?.at;
-      const told = result.statuses.find(({ status }) => status.phase === final);
-      expect(told?.at).toBeGreaterThanOrEqual(lastExit ?? Number.NaN);
+      const finalStatus = result.statuses.find(({ status }) => status.phase === final);
+      expect(finalStatus?.at).toBeGreaterThanOrEqual(lastExit ?? Number.NaN);
       expect(endOf(result)?.phase).toBe(final);
       expect(result.statuses.map(({ status }) => status.phase)).toContain('Running');
     }

@@ -72,9 +72,9 @@ const stepsOfRecord = (record: Transition[]): string[] =>
 describe('the record of every life', () => {
   it('the record has each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
     holds(({ result, record, life }) => {
-      const told = stepsOfRecord(record);
-      expect(new Set(told).size).toBe(told.length);
-      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
+      const recorded = stepsOfRecord(record);
+      expect(new Set(recorded).size).toBe(recorded.length);
+      expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
       const happened = new Set(result.trace.map(({ at }) => at));
       for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
     }));
@@ -83,9 +83,9 @@ describe('the record of every life', () => {
     'the record is complete even if its writes take time: %s',
     (_, arbitrary) =>
       holds(({ result, record, life }) => {
-        const told = stepsOfRecord(record);
-        expect(new Set(told).size).toBe(told.length);
-        expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
+        const recorded = stepsOfRecord(record);
+        expect(new Set(recorded).size).toBe(recorded.length);
+        expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
         // After a delete with a grace period of 0, the next agent adds nothing to the record.
         const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
         if (result.goneAt === undefined || isForced) return;
@@ -105,11 +105,11 @@ describe('the record of every life', () => {
   it('the record has the order of the runtime', () =>
     holds(({ result, record, life }) => {
       const order = stepsOfTrace(result, life);
-      const told = stepsOfRecord(record).filter((line) => order.includes(line));
+      const recorded = stepsOfRecord(record).filter((line) => order.includes(line));
       const timeOf = (line: string): number => Number(line.split(' at ')[1]);
       // Steps at the same time have no order.
-      expect(told.map(timeOf)).toEqual(order.map(timeOf));
-      expect([...told].sort()).toEqual([...order].sort());
+      expect(recorded.map(timeOf)).toEqual(order.map(timeOf));
+      expect([...recorded].sort()).toEqual([...order].sort());
     }));
 
   it('one agent reports no step twice', () =>
@@ -167,10 +167,10 @@ describe('the record of every life', () => {
   describe('with defer containers', () => {
     it('the record of a Pod with defer containers has each sandbox, start and exit once, at its time', () =>
       holds(({ result, record, life }) => {
-        const told = stepsOfRecord(record);
-        expect(new Set(told).size).toBe(told.length);
+        const recorded = stepsOfRecord(record);
+        expect(new Set(recorded).size).toBe(recorded.length);
         const order = stepsOfTrace(result, life);
-        expect([...told].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
+        expect([...recorded].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
       }, deferLives));
 
     it('the record has the beginning of each entry before its end or skip, and each once', () =>
