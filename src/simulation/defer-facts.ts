@@ -37,7 +37,9 @@ export interface ShownTermination {
 const shownTermination = (at: number, { turn, ...termination }: PodTermination): ShownTermination => {
   const deadline = parseTime(termination.deadline) ?? Number.NaN;
   return {
-    ...{ at, deadline, reason: termination.reason },
+    at,
+    deadline,
+    reason: termination.reason,
     startedAt: parseTime(termination.startedAt) ?? Number.NaN,
     preExitDeadline: parseTime(termination.preExitDeadline) ?? deadline,
     extendedSeconds: termination.extendedSeconds ?? 0,

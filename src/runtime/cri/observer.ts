@@ -160,7 +160,7 @@ function common(listed: ListedContainer, known: ContainerFacts) {
     kind: kindOf(listed.labels) ?? 'app',
     attempt: listed.metadata.attempt,
     createdAt: millisOf(listed.createdAt) ?? 0,
-    ...(known.startedAt === undefined ? {} : { startedAt: known.startedAt }),
+    startedAt: known.startedAt,
     image: image ?? listed.image?.image ?? '',
     imageId: known.imageRef ?? listed.imageRef,
     annotations,
@@ -181,7 +181,7 @@ function fromExit(listed: ListedContainer, known: ContainerFacts, status: Contai
     ...common(listed, known),
     state: 'exited',
     exitCode: status.exitCode,
-    ...(finishedAt === undefined ? {} : { finishedAt }),
+    finishedAt,
     ...(reason === '' ? {} : { reason }),
     ...(status.message === '' ? {} : { message: status.message }),
   };

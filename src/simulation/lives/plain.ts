@@ -40,14 +40,19 @@ export const starting: readonly LifeToRead[] = [
     about: 'The image is absent and is pulled.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
-      ...{ scripts: { app: forever }, absentImages: true, limitMillis: 10_000 },
+      scripts: { app: forever },
+      absentImages: true,
+      limitMillis: 10_000,
     },
   },
   {
     about: 'The image cannot be pulled: the pull is retried with back-off.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
-      ...{ scripts: { app: forever }, absentImages: true, pullable: () => false, limitMillis: 45_000 },
+      scripts: { app: forever },
+      absentImages: true,
+      pullable: () => false,
+      limitMillis: 45_000,
     },
   },
   {
@@ -124,7 +129,8 @@ export const running: readonly LifeToRead[] = [
     life: {
       pod: simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] }),
       scripts: { side: forever, init: once(100), app: forever },
-      ...{ sandboxLostAt: 5000, limitMillis: 10_000 },
+      sandboxLostAt: 5000,
+      limitMillis: 10_000,
     },
   },
   {
@@ -153,14 +159,18 @@ export const ending: readonly LifeToRead[] = [
     about: 'Deleted with 10 s: a preStop hook takes 4 s of it.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
-      ...{ scripts: { app: stubborn }, hook: () => ({ millis: 4000 }), deletions: [{ at: 5000, graceSeconds: 10 }] },
+      scripts: { app: stubborn },
+      hook: () => ({ millis: 4000 }),
+      deletions: [{ at: 5000, graceSeconds: 10 }],
     },
   },
   {
     about: 'Deleted with 5 s: a preStop hook takes longer; the app has 2 s between signal and kill.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
-      ...{ scripts: { app: stubborn }, hook: () => ({ millis: 60_000 }), deletions: [{ at: 5000, graceSeconds: 5 }] },
+      scripts: { app: stubborn },
+      hook: () => ({ millis: 60_000 }),
+      deletions: [{ at: 5000, graceSeconds: 5 }],
     },
   },
   {
