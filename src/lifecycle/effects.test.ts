@@ -72,19 +72,19 @@ const LIFE: [string, Given][] = [
 ];
 
 describe.each(LIFE)('one decision: %s', (_, given) => {
-  it('requests no action twice', () => {
+  it('a decision requests no action twice', () => {
     const keys = decided(given).actions.map(actionKey);
     expect(keys).not.toEqual([]);
     expect(new Set(keys).size).toBe(keys.length);
   });
-  it('requests nothing more while all its actions are under way', () => {
+  it('a decision requests nothing more while all its actions are under way', () => {
     const input = inputOf(given);
     const first = decide(input);
     const underWay: readonly Action[] = first.actions;
     const again = decide({ ...input, memory: first.memory, observed: { ...input.observed, underWay } });
     expect(asked(again)).toEqual([]);
   });
-  it('does not change its input, and is deterministic', () => {
+  it('a decision does not change its input, and is deterministic', () => {
     const input = inputOf(given);
     const before = structuredClone(input);
     const first = decide(input);

@@ -310,7 +310,7 @@ describe('no extension', () => {
       inPreExit(spec, { so: { nodeGracePeriodSeconds: 30 } }),
     ],
     ['with a grace period of 1 s', inPreExit(spec, { deleted: 1, so: { deletionGracePeriodSeconds: 1 } })],
-  ])('%s', (_, given) => {
+  ])('there is no extension %s', (_, given) => {
     const decision = decided(given);
     expect(endsOf(decision)).toEqual([15, 30]);
     expect(asked(decision)).toContain('stopContainer/pre-0/@17');
