@@ -32,7 +32,10 @@ describe('Ready', () => {
     [
       'a deleted Pod becomes unready once its probe fails',
       {
-        ...{ spec: { ...PROBED, ...LIST }, runs: [app], deleted: 30, observed: { probes } },
+        spec: { ...PROBED, ...LIST },
+        runs: [app],
+        deleted: 30,
+        observed: { probes },
         memory: { probes: { 'app-0/readiness': { ...passing['app-0/readiness'], failures: 2 } } },
       },
       ['False', 'ContainersNotReady', 'containers with unready status: [app]'],
@@ -122,8 +125,12 @@ it.each([
 
 describe('Deferred', () => {
   const listed = (...ends: ContainerStatus[]): Given => ({
-    ...{ spec: LIST, runs: [exited('app', 0, 1), ...ends.map(({ name }) => exited(name, 0, 1))] },
-    ...{ deleted: 30, ending: ending(30), status: { deferContainerStatuses: ends }, now: 5 },
+    spec: LIST,
+    runs: [exited('app', 0, 1), ...ends.map(({ name }) => exited(name, 0, 1))],
+    deleted: 30,
+    ending: ending(30),
+    status: { deferContainerStatuses: ends },
+    now: 5,
   });
   const [one, two] = [endedEntry('one'), endedEntry('two')];
   it.each<[string, Given, string[]]>([
@@ -226,7 +233,8 @@ describe('Deferred', () => {
 
 describe('DisruptionTarget', () => {
   const byNode = (reason: NodeEnd['reason']): Given => ({
-    ...{ runs: [app], input: { nodeEnd: { reason, message: 'low', at: at(0), graceSeconds: 30 } } },
+    runs: [app],
+    input: { nodeEnd: { reason, message: 'low', at: at(0), graceSeconds: 30 } },
   });
   it.each<[NodeEnd['reason'], string]>([
     ['NodePressure', 'low'],

@@ -19,7 +19,11 @@ import { type Action, actionKey, type FailedAction } from './types.ts';
 const exec = { command: ['true'] };
 const create = { kind: 'createSandbox', attempt: 0 } as const;
 const failed = (more: Partial<FailedAction> = {}): FailedAction => ({
-  ...{ action: create, at: at(-1), count: 3, reason: 'Failed', message: 'no' },
+  action: create,
+  at: at(-1),
+  count: 3,
+  reason: 'Failed',
+  message: 'no',
   ...more,
 });
 const withFailure = (more: Partial<FailedAction> = {}, now = 0): Given => ({
@@ -65,8 +69,11 @@ const LIFE: [string, Given][] = [
   [
     'a list at its end',
     {
-      ...{ spec: { deferContainers: [entry('pre'), postExit('post')] }, deleted: 30, now: 30 },
-      ...{ ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }), runs: [running('app'), running('pre')] },
+      spec: { deferContainers: [entry('pre'), postExit('post')] },
+      deleted: 30,
+      now: 30,
+      ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }),
+      runs: [running('app'), running('pre')],
     },
   ],
 ];

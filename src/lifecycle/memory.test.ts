@@ -39,7 +39,12 @@ function recovered(input: Input, journal: Journal = { stops: {} }): Decision & {
 }
 const inPod = (given: Given, journal?: Journal) => recovered({ ...inputOf(given), memory: emptyMemory() }, journal);
 const shown = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  ...{ name, image: 'i', imageID: 'sha', ready: false, restartCount: 0, containerID: `containerd://${name}-0` },
+  name,
+  image: 'i',
+  imageID: 'sha',
+  ready: false,
+  restartCount: 0,
+  containerID: `containerd://${name}-0`,
   state: { running: { startedAt: stamp(-60) } },
   ...more,
 });
@@ -194,7 +199,8 @@ describe('a new agent and the attempts of an entry', () => {
     const decision = inTurn({ status: announced, runs: [exited('clean', 137, 9)] });
     expect(endOf(decision)).toBeUndefined();
     expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
-      ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
+      restartCount: 1,
+      state: { waiting: { reason: 'ContainerCreating' } },
     });
   });
   it('an attempt with an exit code of its own has failed, even if it was only announced', () => {
@@ -226,7 +232,11 @@ describe('a new agent and the attempts of an entry', () => {
   it('a container whose start was abandoned by the previous agent is retried once', () => {
     const { startedAt: _, ...created } = running('clean', { state: 'created' });
     const { input, memory } = inPod({
-      ...{ deleted: 30, ending: ending(30, 30, { turn }), now: 10, spec: LIST, status: announced },
+      deleted: 30,
+      ending: ending(30, 30, { turn }),
+      now: 10,
+      spec: LIST,
+      status: announced,
       runs: [app, created],
     });
     const ended = { ...created, kind: 'defer', state: 'exited', exitCode: 128, finishedAt: at(11) } as const;

@@ -240,7 +240,9 @@ describe('extensions of the grace period', () => {
     expect(deadlines(none)).toEqual([20_000]);
     expect(none.goneAt).toBeLessThan(none.start + 22_300);
     const failing = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 4, failureThreshold: 3 } }], {
-      ...{ pods, scripts, deletions },
+      pods,
+      scripts,
+      deletions,
       probe: (_run, alive) => (alive < 12_000 ? 'Success' : 'Failure'),
     });
     expect(failing.goneAt).toBeLessThan(failing.start + 28_500);

@@ -126,7 +126,8 @@ describe('an outage of the agent does not count', () => {
   it("the moves of deadlines by outages are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const result = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
-      ...{ maxGracePeriodExtensionSeconds: 12, absences: [{ at: 12_000, millis: 60_000 }] },
+      maxGracePeriodExtensionSeconds: 12,
+      absences: [{ at: 12_000, millis: 60_000 }],
     });
     expect(termination(result).at(-1)?.outageSeconds).toBeLessThanOrEqual(12);
     expect(result.goneAt).toBeLessThan(result.start + 77_000);

@@ -20,7 +20,9 @@ const withConditions = (...conditions: PodCondition[]): Given => ({
   ],
 });
 const said = (reason: string, seconds: number, status = 'True'): PodCondition => ({
-  ...{ type: 'DeletionReason', status, reason },
+  type: 'DeletionReason',
+  status,
+  reason,
   lastTransitionTime: `2023-11-14T22:13:${seconds}Z`,
 });
 const disrupted = (seconds: number): PodCondition => ({
@@ -64,7 +66,8 @@ describe('the reason of a deletion', () => {
     const result = await lifeOf([post], {
       pods: { init: ['init'], restartPolicy: 'Never' },
       scripts: { init: once(1000, 1) },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(reasonOf(result)).toBe('Completed');
     expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
@@ -99,7 +102,8 @@ describe('when', () => {
     const result = await lifeOf([{ ...post, when }], {
       pods: { apps: ['app', 'other'], restartPolicy: 'Never' },
       scripts: { app: once(2000, exitCode), other: once(1000) },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(deferStates(result)).toEqual([state]);
     if (message !== undefined) expect(messages(result)).toEqual([message]);
@@ -158,7 +162,8 @@ describe('failurePolicy FailPod', () => {
   it('FailPod: an entry that was given up, or stopped at the end of the grace period, fails the Pod', async () => {
     const scripts = { app: once(1000), 'defer-1': [{}] };
     const givenUp = await lifeOf([{ failurePolicy: 'FailPod' }], {
-      ...{ ...own, scripts },
+      ...own,
+      scripts,
       skips: [{ at: 3000, entry: 'defer-1' }],
     });
     expect(deferStates(givenUp)).toEqual(['terminated GivenUp']);

@@ -50,24 +50,41 @@ function found(
   pod.metadata.deletionTimestamp = '2023-11-14T22:15:20Z';
   pod.metadata.deletionGracePeriodSeconds = 30;
   pod.status = {
-    ...{ phase: 'Terminating', startTime: '2023-11-14T22:13:30Z' },
+    phase: 'Terminating',
+    startTime: '2023-11-14T22:13:30Z',
     termination: {
-      ...{ reason: 'Deleted', startedAt: formatMicroTime(now - 10_000), deadline: formatMicroTime(deadline) },
+      reason: 'Deleted',
+      startedAt: formatMicroTime(now - 10_000),
+      deadline: formatMicroTime(deadline),
       ...(turnSince === undefined ? {} : { turn: { entry: 'defer-1', since: formatMicroTime(turnSince) } }),
     },
     containerStatuses: [
       { ...{ name: 'app', restartCount: 0, ready: false, image: '', imageID: '' }, containerID: 'simulated://id-app' },
     ],
     deferContainerStatuses: entries.map((entry, i) => ({
-      ...{ name: `defer-${i + 1}`, restartCount: 0, ready: false, image: '', imageID: '' },
+      name: `defer-${i + 1}`,
+      restartCount: 0,
+      ready: false,
+      image: '',
+      imageID: '',
       ...entry,
     })),
   };
   const given = {
-    ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'simulated' }, now },
+    pod,
+    removed: false,
+    node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
+    now,
     observed: {
-      ...{ sandboxes: [sandbox], containers: [], images: {}, volumes: 'mounted', underWay: [], outages: [] },
-      ...{ failures: [], probes: {}, hooks: {} },
+      sandboxes: [sandbox],
+      containers: [],
+      images: {},
+      volumes: 'mounted',
+      underWay: [],
+      outages: [],
+      failures: [],
+      probes: {},
+      hooks: {},
       ...observed,
     } as Observed,
   };
@@ -113,7 +130,8 @@ describe('an agent that finds a list under way', () => {
       [3000, 'DeadlineExceeded'],
     ] as const) {
       const decision = found([running], {
-        ...{ entry: { timeoutSeconds: 3 }, turnSince: ended.finishedAt },
+        entry: { timeoutSeconds: 3 },
+        turnSince: ended.finishedAt,
         containers: [run('app', ended), run('defer-1', { ...ended, finishedAt: ended.finishedAt + millis })],
       });
       expect(states(decision)).toEqual([[reason, 0]]);

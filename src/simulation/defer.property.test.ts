@@ -213,7 +213,8 @@ describe('properties of the lives of Pods with defer containers', () => {
           runMillis: 500,
           ...script,
           // Its exit code does not show that it was stopped.
-          ...{ stopMillis: 100, stopExitCode: 0 },
+          stopMillis: 100,
+          stopExitCode: 0,
         }));
         // Nor must the time that crashes cost: a run ends well before its timeoutSeconds, or well after, whatever its exit code.
         if (first.runMillis > decisiveMillis(timeoutSeconds)) first.runMillis += 10_000;
@@ -228,7 +229,9 @@ describe('properties of the lives of Pods with defer containers', () => {
             ...spec,
             initContainers: (spec.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
             containers: spec.containers.map(({ name, image = '', imagePullPolicy = '' }) => ({
-              ...{ name, image, imagePullPolicy },
+              name,
+              image,
+              imagePullPolicy,
             })),
             terminationGracePeriodSeconds: 3000,
             deferContainers: deferContainers.map(({ timeoutSeconds, livenessProbe: _probe, image = '', ...entry }) => ({
@@ -241,8 +244,15 @@ describe('properties of the lives of Pods with defer containers', () => {
           },
         },
         crashes: (life.crashes ?? []).map(({ action, asked }) => ({ action, asked })),
-        ...{ faults: [], sandboxLostAt: undefined, forcedAt: undefined, nodeEnd: undefined, statusMillis: 1 },
-        ...{ outages: [], losses: [], skips: [], startMillis: undefined },
+        faults: [],
+        sandboxLostAt: undefined,
+        forcedAt: undefined,
+        nodeEnd: undefined,
+        statusMillis: 1,
+        outages: [],
+        losses: [],
+        skips: [],
+        startMillis: undefined,
         deletions: [{ at: 200_000, graceSeconds: 3000 }],
         cutOffStartsMillis: (life.crashes ?? []).length % 2 === 0 ? 10 : 200,
       } as Life;

@@ -138,14 +138,16 @@ describe('the lives of the specification', () => {
 
   it('f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s', async () => {
     const spec = {
-      ...{ postExitGracePeriodSeconds: 30, deferContainerGracePeriodExtensionInterval: 10 },
+      postExitGracePeriodSeconds: 30,
+      deferContainerGracePeriodExtensionInterval: 10,
       deferContainerGracePeriodExtensionCount: 3,
     };
     const result = await lifeOf([{}, { trigger: 'PostExit' }], {
       pods: { graceSeconds: 60, spec },
       scripts: { 'defer-1': hangs, 'defer-2': hangs },
       nodeEnd: { at: DELETED_AT, by: { reason: 'NodeShutdown', message: 'bye', graceSeconds: 10 } },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(shown(result, 'preExitDeadline')).toEqual([5]);
     // The app ends at its signal, at 7.1: the PostExit stage has 5 s from then.

@@ -51,7 +51,9 @@ describe('containers that still run in a lost sandbox', () => {
   it('containers in a lost sandbox have their preStop hooks and the whole grace period before they are killed, sidecars last', async () => {
     const result = await lost(
       {
-        ...{ apps: ['app'], sidecars: ['side'], graceSeconds: 20 },
+        apps: ['app'],
+        sidecars: ['side'],
+        graceSeconds: 20,
         each: { lifecycle: { preStop: { exec: { command: ['do'] } } } },
       },
       { scripts: { app: [{}], side: [{}] }, hook: () => ({ millis: 5000 }) },

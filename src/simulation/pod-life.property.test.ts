@@ -169,7 +169,9 @@ describe('properties of every life', () => {
               // Everything that depends on the time that a crash costs is omitted.
               initContainers: (life.pod.spec?.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
               containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
-                ...{ name, image, imagePullPolicy },
+                name,
+                image,
+                imagePullPolicy,
               })),
             },
           },

@@ -335,8 +335,11 @@ describe('the life of a Pod in virtual time', () => {
 
   it('a Pod that is deleted after an agent died before its first status loses its containers before its object', async () => {
     const { goneAt, actions, trace } = await live({
-      ...{ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] } },
-      ...{ statusMillis: 200, crashes: [{ action: 5, asked: true }], deletions: [{ at: 30, graceSeconds: 30 }] },
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: [{}] },
+      statusMillis: 200,
+      crashes: [{ action: 5, asked: true }],
+      deletions: [{ at: 30, graceSeconds: 30 }],
     });
     expect(goneAt).toBeDefined();
     expect(trace.map(({ what }) => what)).toEqual(['sandbox', 'start', 'signal', 'exit', 'remove']);
@@ -347,8 +350,11 @@ describe('the life of a Pod in virtual time', () => {
 
   it('the beginning of a pull is reported when it begins, even if another one fails at the same moment', async () => {
     const { transitions, start } = await live({
-      ...{ pod: simulatedPod({ apps: ['one', 'two'] }), scripts: { one: forever, two: forever } },
-      ...{ absentImages: true, faults: [7, 8], limitMillis: 60_000 },
+      pod: simulatedPod({ apps: ['one', 'two'] }),
+      scripts: { one: forever, two: forever },
+      absentImages: true,
+      faults: [7, 8],
+      limitMillis: 60_000,
     });
     const keys = transitions.map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);
