@@ -254,7 +254,7 @@ describe('requests for objects', () => {
     const headers = { 'content-type': 'application/apply-patch+yaml' };
     const body = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n';
 
-    test('passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
+    test('server-side apply passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
       await using own = await startTestServer();
       const created = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
       const calls: unknown[][] = [];
@@ -273,7 +273,7 @@ describe('requests for objects', () => {
       expect(calls).toEqual(Array(2).fill(['application/apply-patch+yaml', config]));
     });
 
-    test('requires a manager, and only apply can be forced', async () => {
+    test('server-side apply requires a manager, and only apply can be forced', async () => {
       expect((await at.call('PATCH', `${CONFIG_MAPS}/a`, { body, headers })).json.message).toBe(
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
       );

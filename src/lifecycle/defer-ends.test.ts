@@ -367,8 +367,8 @@ describe('a lost sandbox', () => {
     const runs = [exited('app', 137, 1), running('clean')];
     expect(asked(decided({ ...post, runs, observed: { sandboxes } }))).toEqual(['stopContainer/clean-0/@12']);
     const sidecar = { initContainers: [container('proxy', { restartPolicy: 'Always' })] };
-    const beside = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
-    expect(asked(decided({ ...beside, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
+    const withSidecar = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
+    expect(asked(decided({ ...withSidecar, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
   });
   it('a lost sandbox ends a PostExit entry whose stage is over', () => {
     expect(endOf({ ...post, observed: lost, now: 30 })).toEqual(['SandboxLost', 137, 'the sandbox was lost']);

@@ -56,7 +56,7 @@ export const starting: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'A startup probe fails until 4, and holds the liveness probe off.',
+    about: 'A startup probe fails until 4, and delays the liveness probe.',
     life: {
       pod: simulatedPod({
         apps: ['app'],
@@ -125,7 +125,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The sandbox is lost at 5: everything starts anew in the next one.',
+    about: 'The sandbox is lost at 5: everything starts again in the next one.',
     life: {
       pod: simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] }),
       scripts: { side: forever, init: once(100), app: forever },
@@ -185,7 +185,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The object is forced out of the API at 5.',
+    about: 'The object is removed from the API by force at 5.',
     life: { pod: simulatedPod({ apps: ['app'] }), scripts: { app: stubborn }, forcedAt: 5000 },
   },
   {
