@@ -90,7 +90,7 @@ test('a strategic merge patch of a long list is merged while others are served',
 });
 
 describe('the response to a request with long lists', () => {
-  test('contains the first thousand errors', async () => {
+  test('the response contains the first thousand errors', async () => {
     const labels = Object.fromEntries(list(20_000, (i) => [`not a label ${i}`, 'x']));
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', labels } }),
@@ -100,7 +100,7 @@ describe('the response to a request with long lists', () => {
     expect(json.message).toMatch(/, and more\]$/);
   });
 
-  test('contains the first thousand errors even if there are more than a call can have arguments', async () => {
+  test('the response contains the first thousand errors even if there are more than a call can have arguments', async () => {
     const finalizers = list(200_000, () => '!');
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', finalizers } }),
@@ -109,7 +109,7 @@ describe('the response to a request with long lists', () => {
     expect(json.details.causes).toHaveLength(1000);
   });
 
-  test('does not repeat a long name in each error about it', async () => {
+  test('the response does not repeat a long name in each error about it', async () => {
     const items = list(1000, () => ({ key: 'k', path: 'p' }));
     const sources = [{ secret: { name: 'a'.repeat(300_000), items } }];
     const spec = { containers: [{ name: 'a', image: 'b' }], volumes: [{ name: 'v', projected: { sources } }] };
@@ -124,7 +124,7 @@ describe('the response to a request with long lists', () => {
     }
   });
 
-  test('shows owners with too many controllers only once', async () => {
+  test('the response shows owners with too many controllers only once', async () => {
     const ownerReferences = list(10_000, (i) => ({
       apiVersion: 'v1',
       kind: 'K',
@@ -139,7 +139,7 @@ describe('the response to a request with long lists', () => {
     expect(text.length).toBeLessThan(6 * body.length);
   });
 
-  test('has Warning headers of 4 kB together, each truncated', async () => {
+  test('the response has Warning headers of 4 kB together, each truncated', async () => {
     const unknown = Object.fromEntries(list(100_000, (i) => [`unknown${i}`, 1]));
     const { code, headers } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'warned' }, [`x${'y'.repeat(1000)}`]: 1, ...unknown }),

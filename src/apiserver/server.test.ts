@@ -274,7 +274,7 @@ describe('requests for objects', () => {
     const headers = { 'content-type': 'application/apply-patch+yaml' };
     const body = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n';
 
-    test('passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
+    test('server-side apply passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
       await using own = await startTestServer();
       const patch = vi.spyOn(own.backend, 'patch');
       const apply = () => own.call('PATCH', `${CONFIG_MAPS}/a?fieldManager=me&force=true`, { body, headers });
@@ -289,7 +289,7 @@ describe('requests for objects', () => {
       expect(patch.mock.calls.map((call) => call.slice(3))).toEqual([passed, passed]);
     });
 
-    test('requires a manager, and only apply can be forced', async () => {
+    test('server-side apply requires a manager, and only apply can be forced', async () => {
       expect((await at.call('PATCH', `${CONFIG_MAPS}/a`, { body, headers })).json.message).toBe(
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
       );

@@ -200,3 +200,24 @@ test('beyond the budget the client with the most waiting bytes is cut', async ()
   expect(budget.bytes()).toBe(0);
   server.close();
 });
+
+test('objects that a response counts after its client has disconnected do not stay counted', async () => {
+  const budget = outgoingBudget({ timers: systemTimers(), log: recordingLog().log });
+  const { promise: opened, resolve } = Promise.withResolvers<ServerResponse>();
+  const server = createServer((_, response) => {
+    response.flushHeaders();
+    resolve(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = get({ port, host: '127.0.0.1', agent: false }, (response) => response.on('error', () => undefined));
+  const response = await opened;
+  const outgoing = budget.open(response, '/');
+  const left = once(response, 'close');
+  client.on('error', () => undefined).destroy();
+  await left;
+  outgoing.keep({}, MEBIBYTE);
+  expect(budget.bytes()).toBe(0);
+  server.close();
+});

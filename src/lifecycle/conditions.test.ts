@@ -18,9 +18,9 @@ describe('Ready', () => {
   const passing = { 'app-0/readiness': { serial: 1, dueAt: at(60), successes: 1, failures: 0, passing: true } };
   const probes = { 'app-0/readiness': { serial: 2, result: 'Failure', message: 'no' } } as const;
   it.each<[string, Given, string[]]>([
-    ['is True while every container is ready', { runs: [app] }, ['True']],
+    ['Ready is True while every container is ready', { runs: [app] }, ['True']],
     [
-      'is False while a container is not ready',
+      'Ready is False while a container is not ready',
       { spec: PROBED, runs: [app] },
       ['False', 'ContainersNotReady', 'containers with unready status: [app]'],
     ],
@@ -32,7 +32,10 @@ describe('Ready', () => {
     [
       'a deleted Pod becomes unready once its probe fails',
       {
-        ...{ spec: { ...PROBED, ...LIST }, runs: [app], deleted: 30, observed: { probes } },
+        spec: { ...PROBED, ...LIST },
+        runs: [app],
+        deleted: 30,
+        observed: { probes },
         memory: { probes: { 'app-0/readiness': { ...passing['app-0/readiness'], failures: 2 } } },
       },
       ['False', 'ContainersNotReady', 'containers with unready status: [app]'],
@@ -48,12 +51,12 @@ describe('Ready', () => {
       ['True'],
     ],
     [
-      'is False in a Pod that succeeded',
+      'Ready is False in a Pod that succeeded',
       { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, 0)] },
       ['False', 'PodCompleted'],
     ],
     [
-      'is False in a Pod that failed',
+      'Ready is False in a Pod that failed',
       { spec: { restartPolicy: 'Never' }, runs: [exited('app', 1, 0)] },
       ['False', 'PodFailed'],
     ],
@@ -92,19 +95,19 @@ it.each(['Completed', 'DeadlineExceeded', 'NodePressure', 'NodeShutdown'] as con
 describe('Initialized', () => {
   const spec = { initContainers: [container('first'), container('second')] };
   it.each<[string, Given, string[]]>([
-    ['is True without init containers', {}, ['True']],
+    ['Initialized is True without init containers', {}, ['True']],
     [
-      'is False while an init container has not succeeded',
+      'Initialized is False while an init container has not succeeded',
       { spec, runs: [exited('first', 0, -1)] },
       ['False', 'ContainersNotInitialized', 'containers with incomplete status: [second]'],
     ],
     [
-      'is True once all init containers have succeeded',
+      'Initialized is True once all init containers have succeeded',
       { spec, runs: [exited('first', 0, -2), exited('second', 0, -1)] },
       ['True'],
     ],
     [
-      'is True in a Pod that succeeded',
+      'Initialized is True in a Pod that succeeded',
       { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, 0)] },
       ['True', 'PodCompleted'],
     ],
@@ -122,22 +125,30 @@ it.each([
 
 describe('Deferred', () => {
   const listed = (...ends: ContainerStatus[]): Given => ({
-    ...{ spec: LIST, runs: [exited('app', 0, 1), ...ends.map(({ name }) => exited(name, 0, 1))] },
-    ...{ deleted: 30, ending: ending(30), status: { deferContainerStatuses: ends }, now: 5 },
+    spec: LIST,
+    runs: [exited('app', 0, 1), ...ends.map(({ name }) => exited(name, 0, 1))],
+    deleted: 30,
+    ending: ending(30),
+    status: { deferContainerStatuses: ends },
+    now: 5,
   });
   const [one, two] = [endedEntry('one'), endedEntry('two')];
   it.each<[string, Given, string[]]>([
-    ['is absent before the termination', { spec: LIST, runs: [app] }, []],
-    ['is absent in a Pod without defer containers', { deleted: 30, runs: [app] }, []],
-    ['is False while the list is due', { spec: LIST, deleted: 30, runs: [app] }, ['False', 'DeferContainersRunning']],
-    ['is True once all entries have succeeded', listed(one, two), ['True', 'DeferContainersSucceeded']],
+    ['Deferred is absent before the termination', { spec: LIST, runs: [app] }, []],
+    ['Deferred is absent in a Pod without defer containers', { deleted: 30, runs: [app] }, []],
+    [
+      'Deferred is False while the list is due',
+      { spec: LIST, deleted: 30, runs: [app] },
+      ['False', 'DeferContainersRunning'],
+    ],
+    ['Deferred is True once all entries have succeeded', listed(one, two), ['True', 'DeferContainersSucceeded']],
     [
       'an entry that was not due does not count as failed',
       listed(one, endedEntry('two', 'Skipped', 137, 'not due on Deleted')),
       ['True', 'DeferContainersSucceeded'],
     ],
     [
-      'is False once entries have failed',
+      'Deferred is False once entries have failed',
       listed(endedEntry('one', 'Error', 1), endedEntry('two', 'GivenUp', 137, 'given up')),
       ['False', 'DeferContainersFailed', 'defer containers that failed: [one two]'],
     ],
@@ -207,7 +218,7 @@ describe('Deferred', () => {
     const observed = { sandboxes: [sandbox(1)] };
     expect(verdict({ ...given, observed }, 'Deferred')[1]).not.toBe('GracePeriodExceeded');
   });
-  it('does not change once it is final', () => {
+  it('Deferred does not change once it is final', () => {
     const before = {
       type: 'Deferred',
       status: 'True',
@@ -222,7 +233,8 @@ describe('Deferred', () => {
 
 describe('DisruptionTarget', () => {
   const byNode = (reason: NodeEnd['reason']): Given => ({
-    ...{ runs: [app], input: { nodeEnd: { reason, message: 'low', at: at(0), graceSeconds: 30 } } },
+    runs: [app],
+    input: { nodeEnd: { reason, message: 'low', at: at(0), graceSeconds: 30 } },
   });
   it.each<[NodeEnd['reason'], string]>([
     ['NodePressure', 'low'],
@@ -231,14 +243,14 @@ describe('DisruptionTarget', () => {
   ])('the node sets DisruptionTarget for %s', (reason, message) => {
     expect(verdict(byNode(reason), 'DisruptionTarget')).toEqual(['True', 'TerminationByKubelet', message]);
   });
-  it('is not set if the Pod was already terminating for another reason', () => {
+  it('DisruptionTarget is not set if the Pod was already terminating for another reason', () => {
     const given = { ...byNode('NodeShutdown'), deleted: 30, ending: ending(30) };
     expect(verdict(given, 'DisruptionTarget')).toEqual([]);
   });
 });
 
 describe('the list of conditions', () => {
-  it('keeps the conditions of other writers', () => {
+  it('the list of conditions keeps those of other writers', () => {
     const own = { type: 'DeletionReason', status: 'True', reason: 'ScaledDown', lastTransitionTime: stamp(0) };
     expect(condition({ runs: [app], status: { conditions: [own] } }, 'DeletionReason')).toEqual(own);
   });

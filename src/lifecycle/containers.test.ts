@@ -127,7 +127,9 @@ describe('a replaced image', () => {
     const decision = decided({ spec, runs: [running('app')] });
     expect(asked(decision)).toEqual(['stopContainer/app-0/@30']);
     expect(decision.events).toContainEqual({
-      ...{ type: 'Normal', reason: 'Killing', fieldPath: 'spec.containers{app}' },
+      type: 'Normal',
+      reason: 'Killing',
+      fieldPath: 'spec.containers{app}',
       message: 'Container app definition changed, will be restarted',
     });
     expect(decision.journal?.stops['app-0']).toMatchObject({ restart: true, replaced: true });

@@ -23,7 +23,9 @@ import type { Action, FailedAction, Stop } from './types.ts';
 const app = running('app');
 /** A Pod with S at 25 and D at 30, in which the entry `clean` has had its turn since START. */
 const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
-  ...{ deleted: 30, ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }), now: 10 },
+  deleted: 30,
+  ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }),
+  now: 10,
   ...given,
   spec: { deferContainers: [entry('clean', more)], ...given.spec },
   runs: [app, ...(given.runs ?? [])],
@@ -231,7 +233,8 @@ describe('the next attempt', () => {
     const decision = decided({ ...given, now: 13 });
     expect(asked(decision)).toEqual([]);
     expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
-      ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
+      restartCount: 1,
+      state: { waiting: { reason: 'ContainerCreating' } },
     });
     const status = { deferContainerStatuses: [{ ...announcedEntry('clean', 1), containerID: 'containerd://clean-0' }] };
     expect(asked(decided({ ...given, now: 13, status }))).toEqual(['startContainer/clean/1']);
@@ -240,8 +243,14 @@ describe('the next attempt', () => {
 
 describe('the start of an entry', () => {
   const start: Action = {
-    ...{ kind: 'startContainer', container: 'clean', containerKind: 'defer', attempt: 0, sandboxId: 's0' },
-    ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+    kind: 'startContainer',
+    container: 'clean',
+    containerKind: 'defer',
+    attempt: 0,
+    sandboxId: 's0',
+    image: 'i',
+    imageId: 'sha',
+    backoffSeconds: 0,
   };
   const observed = { underWay: [start] };
   it('the start of an entry is awaited until S, even past its timeoutSeconds, and then canceled', () => {
@@ -297,8 +306,15 @@ describe('a run that the runtime has lost', () => {
   const shown: Given['status'] = {
     deferContainerStatuses: [
       {
-        ...{ name: 'clean', restartCount: 0, containerID: 'containerd://clean-0', image: 'i', imageID: 'sha' },
-        ...{ ready: false, started: true, lastState: {}, state: { running: { startedAt: stamp(1) } } },
+        name: 'clean',
+        restartCount: 0,
+        containerID: 'containerd://clean-0',
+        image: 'i',
+        imageID: 'sha',
+        ready: false,
+        started: true,
+        lastState: {},
+        state: { running: { startedAt: stamp(1) } },
       },
     ],
   };
@@ -333,7 +349,10 @@ describe('a lost sandbox', () => {
   });
   const turn = { entry: 'clean', since: at(1) };
   const post: Given = {
-    ...{ deleted: 30, ending: ending(30, 15, { turn }), now: 10, spec: { deferContainers: [postExit('clean')] } },
+    deleted: 30,
+    ending: ending(30, 15, { turn }),
+    now: 10,
+    spec: { deferContainers: [postExit('clean')] },
     runs: [exited('app', 137, 1), exited('clean', 137, 9)],
   };
   it('a lost sandbox gives a PostExit entry another attempt in the new sandbox', () => {
@@ -348,8 +367,8 @@ describe('a lost sandbox', () => {
     const runs = [exited('app', 137, 1), running('clean')];
     expect(asked(decided({ ...post, runs, observed: { sandboxes } }))).toEqual(['stopContainer/clean-0/@12']);
     const sidecar = { initContainers: [container('proxy', { restartPolicy: 'Always' })] };
-    const beside = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
-    expect(asked(decided({ ...beside, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
+    const withSidecar = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
+    expect(asked(decided({ ...withSidecar, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
   });
   it('a lost sandbox ends a PostExit entry whose stage is over', () => {
     expect(endOf({ ...post, observed: lost, now: 30 })).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
@@ -360,8 +379,10 @@ describe('failurePolicy', () => {
   const phaseAfter = (end: [reason: string, exitCode?: number, message?: string], more = {}, reason = 'Completed') => {
     const { status } = decided({
       spec: { restartPolicy: 'Never', deferContainers: [postExit('clean', { failurePolicy: 'FailPod', ...more })] },
-      ...{ runs: [exited('app', 0, 0)], ending: ending(30, 15, { reason: reason as 'Completed' }), now: 10 },
-      ...{ status: { deferContainerStatuses: [endedEntry('clean', ...end)] } },
+      runs: [exited('app', 0, 0)],
+      ending: ending(30, 15, { reason: reason as 'Completed' }),
+      now: 10,
+      status: { deferContainerStatuses: [endedEntry('clean', ...end)] },
     });
     return [status?.phase, ...(status?.reason === undefined ? [] : [status.reason])];
   };

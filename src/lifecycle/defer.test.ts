@@ -24,7 +24,8 @@ const over = [exited('app', 0, -1)];
 const listed = (...deferContainers: DeferContainer[]): Partial<PodSpec> => ({ deferContainers });
 /** A deleted Pod with S at 15 and D at 30; the named entry has had its turn since START. */
 const deletedPod = (turn?: string): Given => ({
-  ...{ deleted: 30, ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }) },
+  deleted: 30,
+  ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }),
 });
 /** Why the entry was skipped; undefined: it has not ended. */
 const skipOf = (given: Given, name = 'clean'): string | undefined => {
@@ -120,7 +121,11 @@ describe('an entry is skipped', () => {
         status: {
           containerStatuses: [
             {
-              ...{ name: 'app', image: 'i', imageID: '', ready: false, restartCount: 3 },
+              name: 'app',
+              image: 'i',
+              imageID: '',
+              ready: false,
+              restartCount: 3,
               state: { waiting: { reason: 'CrashLoopBackOff' } },
               lastState: { terminated: { exitCode: 1 } },
             },
@@ -246,7 +251,10 @@ describe('a start in flight counts as started', () => {
 describe('a hard threshold in the middle of a list', () => {
   const spec = listed(entry('one'), entry('two'), postExit('three'));
   const given: Given = {
-    ...{ spec, runs: [...runs, running('two')], now: 5, deleted: 30 },
+    spec,
+    runs: [...runs, running('two')],
+    now: 5,
+    deleted: 30,
     ending: ending(30, 15, { turn: { entry: 'two', since: at(1) } }),
     status: { deferContainerStatuses: [endedEntry('one')] },
     input: { nodeEnd: { ...NODE, graceSeconds: 0, at: at(5) } },

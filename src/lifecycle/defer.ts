@@ -146,7 +146,7 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
   if (recorded === undefined || terminated === undefined) return undefined;
   const { reason = 'Error', exitCode, message } = terminated;
   const at = latest?.finishedAt ?? parseTime(terminated.finishedAt) ?? 0;
-  return { at, reason, exitCode, ...(message === undefined ? {} : { message }), recorded };
+  return { at, reason, exitCode, message, recorded };
 }
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
@@ -191,7 +191,7 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
   const wasStopped = stop !== undefined && at >= stop.at;
   const endAs = (reason: string, message = wasStopped ? (stop.message ?? 'it was stopped') : undefined): EntryEnd => ({
     ...{ at, reason, exitCode, run },
-    ...(message === undefined ? {} : { message }),
+    message,
   });
   const interrupted = wasInterrupted(view, container, run);
   if (exitCode === 0 && at < timeoutAt && !wasStopped) return endAs('Completed');

@@ -19,7 +19,11 @@ import { type Action, actionKey, type FailedAction } from './types.ts';
 const exec = { command: ['true'] };
 const create = { kind: 'createSandbox', attempt: 0 } as const;
 const failed = (more: Partial<FailedAction> = {}): FailedAction => ({
-  ...{ action: create, at: at(-1), count: 3, reason: 'Failed', message: 'no' },
+  action: create,
+  at: at(-1),
+  count: 3,
+  reason: 'Failed',
+  message: 'no',
   ...more,
 });
 const withFailure = (more: Partial<FailedAction> = {}, now = 0): Given => ({
@@ -65,26 +69,29 @@ const LIFE: [string, Given][] = [
   [
     'a list at its end',
     {
-      ...{ spec: { deferContainers: [entry('pre'), postExit('post')] }, deleted: 30, now: 30 },
-      ...{ ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }), runs: [running('app'), running('pre')] },
+      spec: { deferContainers: [entry('pre'), postExit('post')] },
+      deleted: 30,
+      now: 30,
+      ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }),
+      runs: [running('app'), running('pre')],
     },
   ],
 ];
 
 describe.each(LIFE)('one decision: %s', (_, given) => {
-  it('requests no action twice', () => {
+  it('a decision requests no action twice', () => {
     const keys = decided(given).actions.map(actionKey);
     expect(keys).not.toEqual([]);
     expect(new Set(keys).size).toBe(keys.length);
   });
-  it('requests nothing more while all its actions are under way', () => {
+  it('a decision requests nothing more while all its actions are under way', () => {
     const input = inputOf(given);
     const first = decide(input);
     const underWay: readonly Action[] = first.actions;
     const again = decide({ ...input, memory: first.memory, observed: { ...input.observed, underWay } });
     expect(asked(again)).toEqual([]);
   });
-  it('does not change its input, and is deterministic', () => {
+  it('a decision does not change its input, and is deterministic', () => {
     const input = inputOf(given);
     const before = structuredClone(input);
     const first = decide(input);

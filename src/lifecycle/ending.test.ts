@@ -31,7 +31,8 @@ const without = (...names: string[]) => all.filter(({ name }) => !names.includes
 
 describe('the order of waves with defer containers', () => {
   const spec: Partial<PodSpec> = {
-    ...{ initContainers: SIDECARS, ephemeralContainers: [container('debug')] },
+    initContainers: SIDECARS,
+    ephemeralContainers: [container('debug')],
     deferContainers: [entry('pre'), postExit('post')],
   };
   const turn = (name: string) => ({ turn: { entry: name, since: at(0) } });
@@ -154,8 +155,10 @@ describe('preStop hooks with defer containers', () => {
   const containers = [container('app', hooked)];
   const deferContainers = [entry('pre'), postExit('post')];
   const given = (more: Partial<PodSpec>): Given => ({
-    ...{ deleted: 30, ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }), now: 5 },
-    ...{ runs: [running('proxy'), running('app'), running('pre')] },
+    deleted: 30,
+    ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }),
+    now: 5,
+    runs: [running('proxy'), running('app'), running('pre')],
     spec: { initContainers, containers, deferContainers, ...more },
   });
   const ended = { status: { deferContainerStatuses: [endedEntry('pre')] }, runs: [running('proxy'), running('app')] };
@@ -223,7 +226,9 @@ describe('at D', () => {
   it('a PostExit entry that is not due keeps nothing running', () => {
     const deferContainers = [entry('pre'), postExit('post', { onReasons: ['Completed'] })];
     const late: Given = {
-      ...{ spec: { ...spec, deferContainers }, deleted: 30, now: 30 },
+      spec: { ...spec, deferContainers },
+      deleted: 30,
+      now: 30,
       runs: [...all, running('pre')],
     };
     const stopped = asked(decided({ ...late, ending: ending(30, 30, { turn: { entry: 'pre', since: at(0) } }) }));
@@ -334,10 +339,13 @@ describe('the files of the downward API', () => {
   const items = (fieldPath: string) => [{ path: 'why', fieldRef: { fieldPath } }];
   const shows = (fieldPath: string): Given => ({
     spec: {
-      ...{ containers: [container('app', hooked)], deferContainers: [entry('pre')] },
+      containers: [container('app', hooked)],
+      deferContainers: [entry('pre')],
       volumes: [{ name: 'info', downwardAPI: { items: items(fieldPath) } }],
     },
-    ...{ deleted: 30, ending: ending(30, 30, { turn: { entry: 'pre', since: at(0) } }), runs: [running('app')] },
+    deleted: 30,
+    ending: ending(30, 30, { turn: { entry: 'pre', since: at(0) } }),
+    runs: [running('app')],
     status: { deferContainerStatuses: [announcedEntry('pre')] },
   });
   const given = shows('status.termination.reason');

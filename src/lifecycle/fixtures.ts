@@ -22,14 +22,28 @@ export const postExit = (name: string, more: Partial<DeferContainer> = {}): Defe
   entry(name, { trigger: 'PostExit', ...more });
 
 export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxState => ({
-  ...{ id: `s${attempt}`, attempt, ready: true, stopped: false, createdAt: at(-100), ips: ['10.0.0.2'] },
+  id: `s${attempt}`,
+  attempt,
+  ready: true,
+  stopped: false,
+  createdAt: at(-100),
+  ips: ['10.0.0.2'],
   ...more,
 });
 
 /** A run that began 60 s before START, in the first sandbox. */
 export const running = (name: string, more: Partial<ContainerState> = {}): ContainerState => ({
-  ...{ id: `${name}-${more.attempt ?? 0}`, sandboxId: 's0', name, kind: 'app', attempt: 0, state: 'running' },
-  ...{ createdAt: at(-60), startedAt: at(-60), image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  id: `${name}-${more.attempt ?? 0}`,
+  sandboxId: 's0',
+  name,
+  kind: 'app',
+  attempt: 0,
+  state: 'running',
+  createdAt: at(-60),
+  startedAt: at(-60),
+  image: 'i',
+  imageId: 'sha',
+  backoffSeconds: 0,
   ...more,
 });
 /** A run that ended at `seconds`. */
@@ -38,7 +52,10 @@ export const exited = (name: string, exitCode: number, seconds: number, more: Pa
 
 /** A termination that began at START, with D and S in seconds. */
 export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
-  ...{ reason: 'Deleted', startedAt: START, deadline: at(deadline), preExitDeadline: at(preExit) },
+  reason: 'Deleted',
+  startedAt: START,
+  deadline: at(deadline),
+  preExitDeadline: at(preExit),
   ...more,
 });
 
@@ -83,7 +100,10 @@ const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: st
 export function inputOf(given: Given): Input {
   const { deleted, runs = [], now = 0 } = given;
   const spec: PodSpec = {
-    ...{ nodeName: 'node', restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [container('app')] },
+    nodeName: 'node',
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    containers: [container('app')],
     ...given.spec,
   };
   const mark = deleted === undefined ? {} : { deletionGracePeriodSeconds: deleted };
@@ -93,7 +113,9 @@ export function inputOf(given: Given): Input {
   const recorded = isShown ? { termination: { ...terminationRecord(termination), ...skip } } : {};
   const deletion = deleted === undefined ? {} : { deletionTimestamp: stamp(deleted), ...mark };
   const pod: Pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', spec },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    spec,
     metadata: { name: 'web', namespace: 'default', uid: 'u1', ...deletion, ...given.metadata },
     status: { phase: 'Running', startTime: stamp(-100), conditions: [scheduled], ...recorded, ...given.status },
   };
@@ -106,10 +128,21 @@ export function inputOf(given: Given): Input {
     return [name, { state: 'present', attempt: Math.max(-1, ...used) + 1, image, imageId: 'sha' }];
   });
   return {
-    ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'containerd' }, now: at(now), ...given.input },
+    pod,
+    removed: false,
+    node: { ips: ['192.0.2.1'], runtimeName: 'containerd' },
+    now: at(now),
+    ...given.input,
     observed: {
-      ...{ sandboxes: [sandbox()], containers: runs.map((run) => ({ ...run, kind: kindOf(run) })), volumes: 'mounted' },
-      ...{ images: Object.fromEntries(images), underWay: [], failures: [], probes: {}, hooks: {}, outages: [] },
+      sandboxes: [sandbox()],
+      containers: runs.map((run) => ({ ...run, kind: kindOf(run) })),
+      volumes: 'mounted',
+      images: Object.fromEntries(images),
+      underWay: [],
+      failures: [],
+      probes: {},
+      hooks: {},
+      outages: [],
       ...given.observed,
     },
     memory: { ...emptyMemory(), ...(termination === undefined ? {} : { termination }), ...given.memory },
@@ -120,7 +153,9 @@ export const decided = (given: Given): Decision => decide(inputOf(given));
 
 /** The input after the status was written and the memory stored. */
 export const written = (input: Input, { status, memory }: Decision): Input => ({
-  ...{ ...input, memory, pod: { ...input.pod, ...(status === undefined ? {} : { status }) } },
+  ...input,
+  memory,
+  pod: { ...input.pod, ...(status === undefined ? {} : { status }) },
   observed: { ...input.observed, outages: [] },
 });
 

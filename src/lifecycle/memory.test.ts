@@ -39,30 +39,35 @@ function recovered(input: Input, journal: Journal = { stops: {} }): Decision & {
 }
 const inPod = (given: Given, journal?: Journal) => recovered({ ...inputOf(given), memory: emptyMemory() }, journal);
 const shown = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  ...{ name, image: 'i', imageID: 'sha', ready: false, restartCount: 0, containerID: `containerd://${name}-0` },
+  name,
+  image: 'i',
+  imageID: 'sha',
+  ready: false,
+  restartCount: 0,
+  containerID: `containerd://${name}-0`,
   state: { running: { startedAt: stamp(-60) } },
   ...more,
 });
 
 describe('a new agent for a running Pod', () => {
-  it('reports no Event again', () => {
+  it('a new agent reports no Event again', () => {
     const first = decided({ runs: [app] });
     expect(first.events).not.toEqual([]);
     expect(inPod({ runs: [app], status: first.status ?? {} }).events).toEqual([]);
   });
-  it('reports every step again, with the same keys', () => {
+  it('a new agent reports every step again, with the same keys', () => {
     const given: Given = { runs: [app] };
     const first = decide(inputOf(given));
     const keys = ({ transitions }: Decision) => transitions.map(({ key }) => key);
     expect(keys(inPod({ ...given, status: first.status ?? {} }))).toEqual(keys(first));
   });
-  it('does not repeat a postStart hook if the status shows the container as running', () => {
+  it('a new agent does not repeat a postStart hook if the status shows the container as running', () => {
     const spec = { containers: [container('app', { lifecycle: { postStart: { exec } } })] };
     expect(asked(inPod({ spec, runs: [app], status: { containerStatuses: [shown('app')] } }))).toEqual([]);
     const other = { containerStatuses: [shown('app', { containerID: 'containerd://other' })] };
     expect(asked(inPod({ spec, runs: [app], status: other }))).toEqual(['runHook/app-0/postStart']);
   });
-  it('does not repeat a preStop hook that had a result, and reports its failure once', () => {
+  it('a new agent does not repeat a preStop hook that had a result, and reports its failure once', () => {
     const spec = { ...LIST, containers: [container('app', { lifecycle: { preStop: { exec } } })] };
     const given: Given = { spec, runs: [app], deleted: 30, ending: ending(30, 30, { turn }) };
     const hooks = { 'app-0/preStop': { failure: 'exit code 1' } };
@@ -75,14 +80,14 @@ describe('a new agent for a running Pod', () => {
     const without = inPod({ ...given, status: first.status ?? {} }, { stops: {} });
     expect(asked(without)).toContain('runHook/app-0/preStop');
   });
-  it('takes over that a container has started and is ready', () => {
+  it('a new agent keeps a container started and ready that the status shows as such', () => {
     const spec = { containers: [container('app', { startupProbe: { exec }, readinessProbe: { exec } })] };
     const status = { containerStatuses: [shown('app', { ready: true, started: true })] };
     const decision = inPod({ spec, runs: [app], status });
     expect(decision.status?.containerStatuses?.[0]).toMatchObject({ ready: true, started: true });
     expect(asked(decision)).toEqual(['runProbe/app-0/readiness']);
   });
-  it('takes over why runs are being ended', () => {
+  it('a new agent keeps the reason for which a run is being stopped', () => {
     const stops = { 'app-0': { at: at(-5), deadline: at(20), restart: true } };
     expect(asked(inPod({ runs: [app] }, { stops }))).toEqual(['stopContainer/app-0/@20']);
     const ended = inPod({ spec: { restartPolicy: 'OnFailure' }, runs: [exited('app', 0, 0)] }, { stops });
@@ -90,11 +95,11 @@ describe('a new agent for a running Pod', () => {
   });
   const INIT = { initContainers: [container('init')] };
   const conditions = [{ type: 'Initialized', status: 'True' }];
-  it('does not repeat init containers whose runs are forgotten, in the same sandbox', () => {
+  it('a new agent does not repeat init containers whose runs the runtime has lost, in the same sandbox', () => {
     const status = { conditions, podIP: '10.0.0.2' };
     expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/app/0']);
   });
-  it('repeats init containers in another sandbox', () => {
+  it('a new agent repeats init containers in another sandbox', () => {
     const status = { conditions, podIP: '10.0.0.1' };
     expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/init/0']);
   });
@@ -105,16 +110,16 @@ describe('a new agent for a terminating Pod', () => {
   const given: Given = { deleted: 30, ending: ending(30, 30, { turn }), runs: [app, running('clean')], now: 50 };
   const endsAt = ({ memory: { termination } }: Decision): number => secondsOf(termination?.deadline ?? 0);
 
-  it('continues the termination in the status, without the time of the outage', () => {
+  it('a new agent continues the termination in the status, without the time of the outage', () => {
     const decision = inPod({ ...given, spec: LIST, observed: { outages } });
     expect([asked(decision), endsAt(decision)]).toEqual([[], 77]);
   });
-  it('continues the termination in the journal of a Pod without defer containers', () => {
+  it('a new agent continues the termination in the journal of a Pod without defer containers', () => {
     const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
     const decision = inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }, journal);
     expect([asked(decision), endsAt(decision)]).toEqual([['stopContainer/app-0/@77'], 77]);
   });
-  it('counts no outage twice, whether or not its status was written', () => {
+  it('a new agent counts no outage twice, whether or not its status was written', () => {
     const first = inPod({ ...given, spec: LIST, observed: { outages } });
     const { journal, input } = first;
     const again = { ...input, now: at(60), observed: { ...input.observed, outages: [{ from: at(50), to: at(60) }] } };
@@ -125,7 +130,7 @@ describe('a new agent for a terminating Pod', () => {
     const next = { ...input2, now: at(60), observed: { ...input2.observed, outages: [{ from: at(45), to: at(60) }] } };
     expect(endsAt(recovered(next))).toBe(87);
   });
-  it('requests nothing until the status has a later deadline that only the journal has', () => {
+  it('a new agent requests nothing until the status has a later deadline that only the journal has', () => {
     const journal = {
       stops: {},
       termination: ending(40, 40, { turn, extendedSeconds: 10, deletionGracePeriodSeconds: 30 }),
@@ -148,7 +153,7 @@ describe('a new agent for a terminating Pod', () => {
     expect(decision.memory.termination?.turn?.entry).toBe('after');
     expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', message: ended.clean.message });
   });
-  it('keeps the end of an entry in the journal until the status has it', () => {
+  it('a new agent keeps the end of an entry in the journal until the status has it', () => {
     const termination = ending(60, 60, { turn: { entry: 'clean', since: at(1) }, deletionGracePeriodSeconds: 30 });
     const spec = { deferContainers: [entry('clean')] };
     const runs = [running('app'), exited('clean', 1, 2)];
@@ -158,10 +163,10 @@ describe('a new agent for a terminating Pod', () => {
     const next = decide(written(first.input, first));
     expect([next.memory.ended, next.journal]).toEqual([{}, undefined]);
   });
-  it('counts a deletion that was made while no agent ran from now', () => {
+  it('a new agent counts a deletion that was made while no agent ran from now', () => {
     expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);
   });
-  it('repeats a preStop hook without a result', () => {
+  it('a new agent repeats a preStop hook without a result', () => {
     const spec = { containers: [container('app', { lifecycle: { preStop: { exec } } })] };
     const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
     expect(asked(inPod({ spec, deleted: 30, runs: [app], now: 5 }, journal))).toEqual(['runHook/app-0/preStop']);
@@ -194,7 +199,8 @@ describe('a new agent and the attempts of an entry', () => {
     const decision = inTurn({ status: announced, runs: [exited('clean', 137, 9)] });
     expect(endOf(decision)).toBeUndefined();
     expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
-      ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
+      restartCount: 1,
+      state: { waiting: { reason: 'ContainerCreating' } },
     });
   });
   it('an attempt with an exit code of its own has failed, even if it was only announced', () => {
@@ -226,7 +232,11 @@ describe('a new agent and the attempts of an entry', () => {
   it('a container whose start was abandoned by the previous agent is retried once', () => {
     const { startedAt: _, ...created } = running('clean', { state: 'created' });
     const { input, memory } = inPod({
-      ...{ deleted: 30, ending: ending(30, 30, { turn }), now: 10, spec: LIST, status: announced },
+      deleted: 30,
+      ending: ending(30, 30, { turn }),
+      now: 10,
+      spec: LIST,
+      status: announced,
       runs: [app, created],
     });
     const ended = { ...created, kind: 'defer', state: 'exited', exitCode: 128, finishedAt: at(11) } as const;

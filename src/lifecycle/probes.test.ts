@@ -12,7 +12,10 @@ const withProbes = (probes: Partial<Record<ProbeKind, object>>, more: Partial<Co
   return { containers: [container('app', { ...Object.fromEntries(fields), ...more })] };
 };
 const known = (more: Partial<ProbeMemory> = {}): ProbeMemory => ({
-  ...{ serial: 0, dueAt: at(0), successes: 0, failures: 0 },
+  serial: 0,
+  dueAt: at(0),
+  successes: 0,
+  failures: 0,
   ...more,
 });
 const result = (kind: ProbeResult['result'], serial = 1): ProbeResult => ({ serial, result: kind, message: 'why' });

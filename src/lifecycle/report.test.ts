@@ -23,7 +23,11 @@ const exec = { command: ['true'] };
 const app = running('app');
 const pull = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
 const failed = (action: Action, seconds: number, more: Partial<FailedAction> = {}): FailedAction => ({
-  ...{ action, at: at(seconds), count: 1, reason: 'Failed', message: 'no' },
+  action,
+  at: at(seconds),
+  count: 1,
+  reason: 'Failed',
+  message: 'no',
   ...more,
 });
 const eventsOf = ({ events }: Decision): string[] =>
@@ -41,7 +45,8 @@ describe('Events and steps are reported once', () => {
     [
       'a probe that failed',
       {
-        ...{ spec: { containers: [container('app', probed)] }, runs: [app] },
+        spec: { containers: [container('app', probed)] },
+        runs: [app],
         observed: { probes: { 'app-0/liveness': { serial: 1, result: 'Failure', message: 'no' } } },
       },
     ],
@@ -80,7 +85,10 @@ describe('Events', () => {
         observed: {
           images: {
             app: {
-              ...{ state: 'present', attempt: 0, image: 'i', imageId: 'sha' },
+              state: 'present',
+              attempt: 0,
+              image: 'i',
+              imageId: 'sha',
               pulled: { millis: 1500, withWaitingMillis: 2000, sizeBytes: 7 },
             },
           },
@@ -136,7 +144,8 @@ describe('Events', () => {
     [
       'a probe that failed',
       {
-        ...{ spec: { containers: [container('app', { livenessProbe: { exec } })] }, runs: [app] },
+        spec: { containers: [container('app', { livenessProbe: { exec } })] },
+        runs: [app],
         observed: { probes: { 'app-0/liveness': { serial: 1, result: 'Failure', message: 'no' } } },
       },
       ['Warning Unhealthy: Liveness probe failed: no'],
@@ -172,13 +181,19 @@ describe('Events', () => {
 
 describe('Events of defer containers', () => {
   const given = (more: Partial<DeferContainer>, extra: Given = {}): Given => ({
-    ...{ deleted: 30, ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }), now: 10 },
-    ...{ runs: [app, ...(extra.runs ?? [])], spec: { deferContainers: [entry('clean', more)] } },
-    ...{ observed: extra.observed ?? {}, status: extra.status ?? {}, memory: extra.memory ?? {} },
+    deleted: 30,
+    ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }),
+    now: 10,
+    runs: [app, ...(extra.runs ?? [])],
+    spec: { deferContainers: [entry('clean', more)] },
+    observed: extra.observed ?? {},
+    status: extra.status ?? {},
+    memory: extra.memory ?? {},
   });
   const about = (decision: Decision): string[] => eventsOf(decision).filter((line) => line.includes('Defer'));
   const recorded = (...ends: Parameters<typeof endedEntry>): Given => ({
-    ...{ status: { deferContainerStatuses: [endedEntry(...ends)] }, runs: [exited('clean', 0, 9)] },
+    status: { deferContainerStatuses: [endedEntry(...ends)] },
+    runs: [exited('clean', 0, 9)],
   });
   it('DeferStarted comes with the first run of an entry', () => {
     expect(about(decided(given({})))).toEqual([]);

@@ -42,7 +42,10 @@ describe('the back-off of defer containers', () => {
     const recorded = { name: 'clean', image: 'i', imageID: 'sha', ready: false, containerID: 'containerd://clean-0' };
     const state = { waiting: { reason: 'ContainerCreating' } };
     const given: Given = {
-      ...{ spec: { deferContainers }, deleted: 300, ending: ending(300, 300, { turn }), runs: [running('app'), run] },
+      spec: { deferContainers },
+      deleted: 300,
+      ending: ending(300, 300, { turn }),
+      runs: [running('app'), run],
       status: { deferContainerStatuses: [{ ...recorded, restartCount: 1, state }] },
     };
     expect(restart(given)).toEqual([startsAt, nextBackoff]);

@@ -33,16 +33,20 @@ const endsOf = ({ memory: { termination } }: Decision): number[] => [
 ];
 /** In the PreExit stage: S at 15, D at 30, `pre` runs. */
 const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
-  ...{ deleted: 30, runs: [app, running('pre')], now: 15 },
-  ...{ ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) }, ...more.so }) },
+  deleted: 30,
+  runs: [app, running('pre')],
+  now: 15,
+  ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) }, ...more.so }),
   ...more,
   spec: { ...LIST, ...spec },
 });
 /** In the PostExit stage: `post` runs. */
 const inPostExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
-  ...{ deleted: 30, runs: [gone, running('post')], now: 30 },
-  ...{ status: { deferContainerStatuses: [endedEntry('pre')] } },
-  ...{ ending: ending(30, 15, { turn: { entry: 'post', since: at(2) }, ...more.so }) },
+  deleted: 30,
+  runs: [gone, running('post')],
+  now: 30,
+  status: { deferContainerStatuses: [endedEntry('pre')] },
+  ending: ending(30, 15, { turn: { entry: 'post', since: at(2) }, ...more.so }),
   ...more,
   spec: { ...LIST, ...spec },
 });
@@ -129,8 +133,14 @@ describe('the extension by count', () => {
     expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([ends, extendedSeconds]);
   });
   const starting: Action = {
-    ...{ kind: 'startContainer', container: 'app', containerKind: 'app', attempt: 1, sandboxId: 's0' },
-    ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+    kind: 'startContainer',
+    container: 'app',
+    containerKind: 'app',
+    attempt: 1,
+    sandboxId: 's0',
+    image: 'i',
+    imageId: 'sha',
+    backoffSeconds: 0,
   };
   it.each<[string, Given, PodSpec['deferContainers']]>([
     ['was given up', { skip: ['pre'] }, [entry('pre'), postExit('post')]],
@@ -177,7 +187,9 @@ describe('the extension by count', () => {
   });
   it('each extension is reported as an Event', () => {
     expect(decided(inPreExit(spec)).events).toContainEqual({
-      ...{ type: 'Normal', reason: 'ExtendGracePeriod', fieldPath: 'spec.deferContainers{pre}' },
+      type: 'Normal',
+      reason: 'ExtendGracePeriod',
+      fieldPath: 'spec.deferContainers{pre}',
       message: 'defer containers are still due: the grace period is extended until 2026-01-31T00:00:25Z',
     });
   });
@@ -282,7 +294,8 @@ it('once D has passed, the next entry of an extended PostExit stage is Skipped',
   const decision = decided(inPostExit(spec, { so, runs, status: {}, memory: { stops }, now: 33 }));
   expect(endsOf(decision)).toEqual([15, 31]);
   expect(entryState(decision, 'last')?.terminated).toMatchObject({
-    ...{ reason: 'Skipped', message: 'the grace period had passed' },
+    reason: 'Skipped',
+    message: 'the grace period had passed',
   });
 });
 
@@ -310,7 +323,7 @@ describe('no extension', () => {
       inPreExit(spec, { so: { nodeGracePeriodSeconds: 30 } }),
     ],
     ['with a grace period of 1 s', inPreExit(spec, { deleted: 1, so: { deletionGracePeriodSeconds: 1 } })],
-  ])('%s', (_, given) => {
+  ])('there is no extension %s', (_, given) => {
     const decision = decided(given);
     expect(endsOf(decision)).toEqual([15, 30]);
     expect(asked(decision)).toContain('stopContainer/pre-0/@17');
@@ -343,7 +356,7 @@ describe('the reserve when the PostExit stage begins', () => {
         {},
         { runs: [exited('app', 137, lastExit)], status: { deferContainerStatuses: [endedEntry('pre')] } },
       ),
-      ...{ now: lastExit + 0.5 },
+      now: lastExit + 0.5,
       ...more,
     });
   it.each([

@@ -62,7 +62,10 @@ describe('the phase', () => {
     [
       'the list of a Pod that initializes is due, and the engine has --terminating-phase=false',
       {
-        ...{ ...deletedNow, spec: { ...LIST, ...INIT }, runs: [running('init')], status: { phase: 'Pending' } },
+        ...deletedNow,
+        spec: { ...LIST, ...INIT },
+        runs: [running('init')],
+        status: { phase: 'Pending' },
         input: { node: { ...node, terminatingPhase: false } },
       },
       'Pending',
@@ -70,7 +73,9 @@ describe('the phase', () => {
     [
       'the list has ended and app containers run',
       {
-        ...{ ...deletedNow, spec: LIST, runs: [app] },
+        ...deletedNow,
+        spec: LIST,
+        runs: [app],
         status: { phase: 'Terminating', deferContainerStatuses: [endedEntry('clean')] },
       },
       'Running',
@@ -154,8 +159,11 @@ describe('the states of entries', () => {
     images: { one: { state: 'absent', attempt: 0, image: 'i' } },
     failures: [
       {
-        ...{ action: { kind: 'pullImage', container: 'one', attempt: 0, image: 'i' }, at: at(seconds), count: 1 },
-        ...{ reason, message: 'no' },
+        action: { kind: 'pullImage', container: 'one', attempt: 0, image: 'i' },
+        at: at(seconds),
+        count: 1,
+        reason,
+        message: 'no',
       },
     ],
   });
@@ -202,7 +210,10 @@ describe('the states of entries', () => {
     const run = exited('one', 3, 2, { startedAt: at(1) });
     expect(stateOf({ ...ended, runs: [app, run], now: 3 })).toEqual({
       terminated: {
-        ...{ exitCode: 3, reason: 'Error', startedAt: stamp(1), finishedAt: stamp(2) },
+        exitCode: 3,
+        reason: 'Error',
+        startedAt: stamp(1),
+        finishedAt: stamp(2),
         containerID: 'containerd://one-0',
       },
     });
@@ -213,8 +224,11 @@ describe('status.termination', () => {
   const termination = (given: Given) => decided({ spec: LIST, runs: [app], deleted: 30, ...given }).status?.termination;
   it('status.termination has the reason, the times and the entry in turn', () => {
     expect(termination({})).toMatchObject({
-      ...{ reason: 'Deleted', startedAt: formatMicroTime(at(0)), deadline: formatMicroTime(at(30)) },
-      ...{ preExitDeadline: formatMicroTime(at(30)), deletionGracePeriodSeconds: 30 },
+      reason: 'Deleted',
+      startedAt: formatMicroTime(at(0)),
+      deadline: formatMicroTime(at(30)),
+      preExitDeadline: formatMicroTime(at(30)),
+      deletionGracePeriodSeconds: 30,
       turn: { entry: 'clean', since: formatMicroTime(at(0)) },
     });
   });
@@ -227,7 +241,12 @@ describe('status.termination', () => {
     expect(termination({ spec, runs })?.containers).toEqual([
       { name: 'init', kind: 'init', exitCode: 0, reason: 'Completed', restartCount: 0, finishedAt: stamp(-9) },
       {
-        ...{ name: 'app', kind: 'app', exitCode: 137, reason: 'OOMKilled', signal: 9, restartCount: 2 },
+        name: 'app',
+        kind: 'app',
+        exitCode: 137,
+        reason: 'OOMKilled',
+        signal: 9,
+        restartCount: 2,
         finishedAt: stamp(1),
       },
     ]);
@@ -258,7 +277,10 @@ describe('unknown ends', () => {
 describe('addresses and times', () => {
   it('the Pod has the addresses of its sandbox and of its node', () => {
     expect(decided({ runs: [app] }).status).toMatchObject({
-      ...{ podIP: '10.0.0.2', podIPs: [{ ip: '10.0.0.2' }], hostIP: '192.0.2.1', hostIPs: [{ ip: '192.0.2.1' }] },
+      podIP: '10.0.0.2',
+      podIPs: [{ ip: '10.0.0.2' }],
+      hostIP: '192.0.2.1',
+      hostIPs: [{ ip: '192.0.2.1' }],
     });
   });
   it('with hostNetwork the Pod has the addresses of its node', () => {

@@ -20,7 +20,8 @@ describe('postStart', () => {
     const decision = decided({ spec: STARTS, runs, observed: { hooks: failed } });
     expect(asked(decision)).toEqual(['stopContainer/app-0/@30']);
     expect(decision.status?.containerStatuses?.[0]?.state?.waiting).toEqual({
-      ...{ reason: 'PostStartHookError', message: 'exit code 1' },
+      reason: 'PostStartHookError',
+      message: 'exit code 1',
     });
     expect(decision.events.map(({ reason }) => reason)).toContain('FailedPostStartHook');
   });

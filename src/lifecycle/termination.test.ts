@@ -77,7 +77,10 @@ describe('a second termination by the node', () => {
     expect(nodeEndAfter(first, pressed, at(3))).toEqual({ ...first, at: at(3), graceSeconds: 5, evicted: true });
     const shutDown = { reason: 'NodeShutdown', message: 'down', graceSeconds: 5 } as const;
     expect(nodeEndAfter({ ...first, reason: 'Preempted' }, shutDown, at(3))).toEqual({
-      ...{ ...first, reason: 'Preempted', at: at(3), graceSeconds: 5 },
+      ...first,
+      reason: 'Preempted',
+      at: at(3),
+      graceSeconds: 5,
     });
   });
   it('a grace period that is not shorter changes nothing', () => {
@@ -192,7 +195,10 @@ describe('a later cause', () => {
 
 describe('the reason of a deletion', () => {
   const condition = (type: string, reason: string, seconds: number, status = 'True'): PodCondition => ({
-    ...{ type, status, reason, lastTransitionTime: stamp(seconds) },
+    type,
+    status,
+    reason,
+    lastTransitionTime: stamp(seconds),
   });
   const own = (reason: string, seconds = -10, status?: string) => condition('DeletionReason', reason, seconds, status);
   const target = (reason: string, seconds = -10, status?: string) =>
@@ -223,7 +229,10 @@ describe('an outage', () => {
   const turn = { entry: 'pre', since: at(0) };
   const resumed = (from: number, to: number, more: Given = {}, so = {}) =>
     terminationOf({
-      ...{ spec: { deferContainers }, deleted: 30, ending: ending(30, 15, { turn, ...so }), now: to },
+      spec: { deferContainers },
+      deleted: 30,
+      ending: ending(30, 15, { turn, ...so }),
+      now: to,
       ...more,
       observed: { outages: [{ from: at(from), to: at(to) }], ...more.observed },
     });
@@ -265,7 +274,10 @@ describe('an outage', () => {
     const given: Given = { runs: [exited('app', 0, 5), running('post')] };
     const recorded = { ...given, spec: { deferContainers }, status };
     const so = terminationOf({
-      ...{ ...recorded, deleted: 30, now: 50, observed: { outages: [{ from: at(20), to: at(50) }] } },
+      ...recorded,
+      deleted: 30,
+      now: 50,
+      observed: { outages: [{ from: at(20), to: at(50) }] },
       ending: ending(30, 15, { turn: { entry: 'post', since: at(6) } }),
     });
     expect(moves(so)).toEqual([15, 60]);

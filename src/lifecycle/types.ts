@@ -170,7 +170,7 @@ export interface EntryEnd {
 
 /** The state of one probe of one run. */
 export interface ProbeMemory {
-  serial: number; // Of the newest result that was counted.
+  serial: number; // The serial of the newest result that was counted.
   dueAt: Millis; // When it runs next.
   successes: number;
   failures: number;

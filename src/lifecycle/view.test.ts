@@ -7,11 +7,25 @@ import { viewOf } from './view.ts';
 
 const AT = Date.UTC(2026, 0, 31);
 const run: ContainerState = {
-  ...{ id: 'c1', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state: 'exited', createdAt: AT - 5000 },
-  ...{ finishedAt: AT, exitCode: 255, reason: 'Unknown', image: 'i', imageId: 'i', backoffSeconds: 0 },
+  id: 'c1',
+  sandboxId: 's',
+  name: 'app',
+  kind: 'app',
+  attempt: 0,
+  state: 'exited',
+  createdAt: AT - 5000,
+  finishedAt: AT,
+  exitCode: 255,
+  reason: 'Unknown',
+  image: 'i',
+  imageId: 'i',
+  backoffSeconds: 0,
 };
 const ended: ContainerStateTerminated = {
-  ...{ containerID: 'containerd://c1', exitCode: 0, reason: 'Completed', finishedAt: '2026-01-30T23:59:58Z' },
+  containerID: 'containerd://c1',
+  exitCode: 0,
+  reason: 'Completed',
+  finishedAt: '2026-01-30T23:59:58Z',
 };
 
 /** The run in the view of a Pod whose status has these container states. */

@@ -11,7 +11,7 @@ export interface ContainerView {
   spec: AnyContainer;
   name: string;
   kind: ContainerKind;
-  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running beside the apps.
+  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
   fieldPath: string; // spec.initContainers{name}
   image: string; // The image reference of the next run; for an entry with imageFrom, that of the other container.
   imageState: ImageState | undefined;

@@ -228,7 +228,7 @@ export interface ContainerUsage {
   rssBytes?: number;
   pageFaults?: number;
   majorPageFaults?: number;
-  /** Of the files that the container has written outside of its volumes. The runtime may measure them only now and then. */
+  /** The files that the container has written outside of its volumes. The runtime may measure them only now and then. */
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 

@@ -19,7 +19,7 @@ const seen = (id: string, times: Partial<ContainerObservation>): PodObservation 
 const read = (id: string, times: Partial<ContainerObservation>): Partial<ContainerObservation> | undefined =>
   stamps.read('uid', seen(id, times)).containers[0];
 
-it('leaves times unchanged while the clock is not set', () => {
+it('times are unchanged while the clock is not set', () => {
   expect(read('a', { startedAt: 999_999_000 })).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000 });
 });
 
@@ -39,7 +39,7 @@ it('a time in the future counts as now', () => {
   expect(read('a', { finishedAt: engine + HOUR })).toMatchObject({ finishedAt: engine });
 });
 
-it('forgets containers that are gone', () => {
+it('the times of containers that no longer exist are forgotten', () => {
   read('a', {});
   stamps.readAll(new Map());
   ahead = HOUR;

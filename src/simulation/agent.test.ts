@@ -55,7 +55,9 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
     .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
 
   const simulated = createSimulatedRuntime({
-    ...{ timers, script: () => ({ stopMillis: 1 }), images: ['busybox:1.28'] },
+    timers,
+    script: () => ({ stopMillis: 1 }),
+    images: ['busybox:1.28'],
     ...options,
   });
   const noStreams = async (): Promise<never> => {
@@ -75,7 +77,11 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const startAgent = (backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void } => {
     const ending = new AbortController();
     const ready = startNodeAgent({
-      ...{ timers, log: silent, client: inProcessClient(backend), runtime, runtimeName: 'simulated' },
+      timers,
+      log: silent,
+      client: inProcessClient(backend),
+      runtime,
+      runtimeName: 'simulated',
       ...{
         nodeName: 'node-1',
         nodeIps: ['192.0.2.1'],
@@ -92,7 +98,9 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
 
   const create: Node['create'] = (spec) =>
     client.resource<Pod>(PODS).create({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'kept', namespace: 'default' } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'kept', namespace: 'default' },
       spec: { nodeName: 'node-1', automountServiceAccountToken: false, containers: [], ...spec },
     });
   return { runtime, registry, startAgent, create };

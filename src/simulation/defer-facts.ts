@@ -21,7 +21,7 @@ export const isPostExit = (life: Life, name: string): boolean =>
   entriesOf(life).some((entry) => entry.name === name && entry.trigger === 'PostExit');
 
 /** The termination as shown by one status; times in milliseconds. */
-export interface Told {
+export interface ShownTermination {
   at: number;
   startedAt: number;
   deadline: number;
@@ -34,10 +34,12 @@ export interface Told {
   turn: { entry: string; since: number } | undefined;
 }
 
-const told = (at: number, { turn, ...termination }: PodTermination): Told => {
+const shownTermination = (at: number, { turn, ...termination }: PodTermination): ShownTermination => {
   const deadline = parseTime(termination.deadline) ?? Number.NaN;
   return {
-    ...{ at, deadline, reason: termination.reason },
+    at,
+    deadline,
+    reason: termination.reason,
     startedAt: parseTime(termination.startedAt) ?? Number.NaN,
     preExitDeadline: parseTime(termination.preExitDeadline) ?? deadline,
     extendedSeconds: termination.extendedSeconds ?? 0,
@@ -48,8 +50,10 @@ const told = (at: number, { turn, ...termination }: PodTermination): Told => {
 };
 
 /** The terminations that the statuses showed, in the order in which they were written. */
-export const toldBy = ({ statuses }: LifeResult): Told[] =>
-  statuses.flatMap(({ at, status: { termination } }) => (termination === undefined ? [] : [told(at, termination)]));
+export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] =>
+  statuses.flatMap(({ at, status: { termination } }) =>
+    termination === undefined ? [] : [shownTermination(at, termination)],
+  );
 
 /** The latest possible deadlines according to the causes so far, whether or not the status shows them yet. */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {

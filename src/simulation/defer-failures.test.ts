@@ -214,7 +214,7 @@ describe('an entry that fails', () => {
 });
 
 describe('extensions of the grace period', () => {
-  it('by liveness: a stage moves to the last success + periodSeconds + timeoutSeconds when it ends, until the entry ends', async () => {
+  it('an extension by liveness moves a stage to the last success + periodSeconds + timeoutSeconds when it ends, until the entry ends', async () => {
     const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 5 } }, post], {
       pods: { spec: { deferContainerGracePeriodExtension: true }, graceSeconds: 10 },
       deletions: [{ at: 10_000, graceSeconds: 10 }],
@@ -232,7 +232,7 @@ describe('extensions of the grace period', () => {
     expect(parseTime(result.pod.metadata.deletionTimestamp)).toBe(result.start + 20_000);
   });
 
-  it('by liveness: a failing probe, or none, extends nothing', async () => {
+  it('an extension by liveness requires a succeeding probe', async () => {
     const pods = { spec: { deferContainerGracePeriodExtension: true } };
     const scripts = { 'defer-1': [{}] };
     const deletions = [{ at: 10_000, graceSeconds: 10 }];
@@ -240,13 +240,15 @@ describe('extensions of the grace period', () => {
     expect(deadlines(none)).toEqual([20_000]);
     expect(none.goneAt).toBeLessThan(none.start + 22_300);
     const failing = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 4, failureThreshold: 3 } }], {
-      ...{ pods, scripts, deletions },
+      pods,
+      scripts,
+      deletions,
       probe: (_run, alive) => (alive < 12_000 ? 'Success' : 'Failure'),
     });
     expect(failing.goneAt).toBeLessThan(failing.start + 28_500);
   });
 
-  it('by count: at the deadline, while entries are due, it moves by the interval, at most count times', async () => {
+  it('an extension by count moves the deadline when it passes while entries are due, by the interval, at most count times', async () => {
     const result = await lifeOf([{}], {
       pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 } },
       deletions: [{ at: 10_000, graceSeconds: 10 }],
@@ -257,7 +259,7 @@ describe('extensions of the grace period', () => {
     expect(Math.abs((result.goneAt ?? 0) - result.start - 43_000)).toBeLessThan(300);
   });
 
-  it('by count: nothing is extended if no entry of the stage is due, even if an app stops slowly', async () => {
+  it('an extension by count requires a due entry of the stage, even if an app stops slowly', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
     const deletions = [{ at: 10_000, graceSeconds: 10 }];
     const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
@@ -270,7 +272,7 @@ describe('extensions of the grace period', () => {
   });
 
   it.each(['NodePressure', 'NodeShutdown'] as const)(
-    'neither kind extends a termination by %s, or a grace period of 1 s',
+    'no extension applies to a termination by %s, or to a grace period of 1 s',
     async (reason) => {
       const scripts = { 'defer-1': [{}] };
       const specs = [
@@ -288,7 +290,7 @@ describe('extensions of the grace period', () => {
     },
   );
 
-  it("both kinds are limited by the node's maxGracePeriodExtensionSeconds", async () => {
+  it("both kinds of extensions are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const given = {
       deletions: [{ at: 10_000, graceSeconds: 10 }],
       scripts: { 'defer-1': [{}] },

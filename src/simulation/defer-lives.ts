@@ -96,8 +96,10 @@ export const deferLives = fc
       crashes: fc.array(
         fc.record<Crash>(
           {
-            ...{ action: fc.integer({ min: 1, max: 60 }), asked: fc.boolean() },
-            ...{ millis: fc.constantFrom(50, 50, 5_000, 90_000), reboot: fc.constantFrom(false, false, false, true) },
+            action: fc.integer({ min: 1, max: 60 }),
+            asked: fc.boolean(),
+            millis: fc.constantFrom(50, 50, 5_000, 90_000),
+            reboot: fc.constantFrom(false, false, false, true),
           },
           { requiredKeys: ['action', 'asked'] },
         ),
@@ -138,7 +140,10 @@ export const deferLives = fc
       pod: {
         ...life.pod,
         spec: {
-          ...{ ...spec, ...given.extension, prePullDeferImages, deferContainers },
+          ...spec,
+          ...given.extension,
+          prePullDeferImages,
+          deferContainers,
           ...(preStopPolicy === undefined ? {} : { preStopPolicy }),
           ...(reserve === undefined
             ? {}

@@ -123,16 +123,17 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it("the moves are limited by the node's maxGracePeriodExtensionSeconds", async () => {
+  it("the moves of deadlines by outages are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const result = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
-      ...{ maxGracePeriodExtensionSeconds: 12, absences: [{ at: 12_000, millis: 60_000 }] },
+      maxGracePeriodExtensionSeconds: 12,
+      absences: [{ at: 12_000, millis: 60_000 }],
     });
     expect(termination(result).at(-1)?.outageSeconds).toBeLessThanOrEqual(12);
     expect(result.goneAt).toBeLessThan(result.start + 77_000);
   });
 
-  it('holds for Pods without entries: what was left of the grace period remains, and the signal has its 2 s', async () => {
+  it('after an outage, a Pod without entries has the rest of its grace period, and 2 s between signal and kill', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: [{}] },

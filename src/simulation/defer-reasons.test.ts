@@ -20,7 +20,9 @@ const withConditions = (...conditions: PodCondition[]): Given => ({
   ],
 });
 const said = (reason: string, seconds: number, status = 'True'): PodCondition => ({
-  ...{ type: 'DeletionReason', status, reason },
+  type: 'DeletionReason',
+  status,
+  reason,
   lastTransitionTime: `2023-11-14T22:13:${seconds}Z`,
 });
 const disrupted = (seconds: number): PodCondition => ({
@@ -30,7 +32,7 @@ const disrupted = (seconds: number): PodCondition => ({
 
 describe('the reason of a deletion', () => {
   it.each(['ScaledDown', 'Replaced', 'OwnerDeleted', 'Evicted', 'Preempted', 'DeadlineExceeded', 'Completed'])(
-    'is that of the condition DeletionReason: %s',
+    'the reason of a deletion is that of the condition DeletionReason: %s',
     async (reason) => {
       const result = await lifeOf([{}], { deletions: [{ at: 10_000, graceSeconds: 30, reason }] });
       expect(reasonOf(result)).toBe(reason);
@@ -42,12 +44,12 @@ describe('the reason of a deletion', () => {
     ['the later of DeletionReason and DisruptionTarget wins', [said('ScaledDown', 30), disrupted(25)], 'ScaledDown'],
     ['the later of DisruptionTarget and DeletionReason wins', [said('ScaledDown', 25), disrupted(30)], 'Evicted'],
     ['a tie goes to DisruptionTarget', [said('ScaledDown', 30), disrupted(30)], 'Evicted'],
-    ['a condition that is False says nothing', [said('ScaledDown', 30, 'False')], 'Deleted'],
-  ])('%s', async (_rule, conditions, reason) => {
+    ['a condition that is False has no effect', [said('ScaledDown', 30, 'False')], 'Deleted'],
+  ])('the reason of a deletion: %s', async (_rule, conditions, reason) => {
     expect(reasonOf(await lifeOf([{}], withConditions(...conditions)))).toBe(reason);
   });
 
-  it('stays the first one, though the node ends the Pod too', async () => {
+  it('the first reason stays, even if the node ends the Pod too', async () => {
     const by = { reason: 'NodeShutdown', message: 'bye', graceSeconds: 8 } as const;
     const result = await lifeOf([{}], { scripts: { 'defer-1': once(5000) }, nodeEnd: { at: 12_000, by } });
     expect(new Set(termination(result).map(({ reason }) => reason))).toEqual(new Set(['Deleted']));
@@ -60,11 +62,12 @@ describe('the reason of a deletion', () => {
     expect(result.statuses.some(({ status }) => status.reason === 'DeadlineExceeded')).toBe(false);
   });
 
-  it('is Completed where an init container failed for good', async () => {
+  it('the reason is Completed if an init container failed for good', async () => {
     const result = await lifeOf([post], {
       pods: { init: ['init'], restartPolicy: 'Never' },
       scripts: { init: once(1000, 1) },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(reasonOf(result)).toBe('Completed');
     expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
@@ -72,7 +75,7 @@ describe('the reason of a deletion', () => {
 });
 
 describe('onReasons', () => {
-  it('limits an entry to some reasons; on others it is skipped, and is no failure', async () => {
+  it('onReasons skips an entry for all other reasons, which is not a failure', async () => {
     const entries = [{ onReasons: ['ScaledDown'] }, { ...post, onReasons: ['Deleted', 'Evicted'] }, post];
     const result = await lifeOf(entries, { deletions: [{ at: 10_000, graceSeconds: 30, reason: 'ScaledDown' }] });
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Completed']);
@@ -95,17 +98,18 @@ describe('when', () => {
     ['Succeeded', 3, 'terminated Skipped', 'the app containers did not succeed'],
     ['Failed', 3, 'terminated Completed', undefined],
     ['Failed', 0, 'terminated Skipped', 'the app containers did not fail'],
-  ])('%s looks at the exit codes of the app containers: %i', async (when, exitCode, state, message) => {
+  ])('when %s depends on the exit codes of the app containers: %i', async (when, exitCode, state, message) => {
     const result = await lifeOf([{ ...post, when }], {
       pods: { apps: ['app', 'other'], restartPolicy: 'Never' },
       scripts: { app: once(2000, exitCode), other: once(1000) },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(deferStates(result)).toEqual([state]);
     if (message !== undefined) expect(messages(result)).toEqual([message]);
   });
 
-  it('an app that ends on its stop signal with 143 has failed; native sidecars do not count', async () => {
+  it('when: an app that exits with 143 on its stop signal has failed; native sidecars do not count', async () => {
     const result = await lifeOf([{ ...post, when: 'Failed' }], {
       pods: { sidecars: ['side'] },
       scripts: { side: [{ stopMillis: 10, stopExitCode: 0 }] },
@@ -118,7 +122,7 @@ describe('when', () => {
     expect(deferStates(graceful)).toEqual(['terminated Completed']);
   });
 
-  it('an app container that never ran has failed', async () => {
+  it('when: an app container that never ran has failed', async () => {
     const result = await lifeOf([{ ...post, when: 'Failed' }], {
       pods: { init: ['init'] },
       scripts: { init: [{ stopMillis: 100 }] },
@@ -135,7 +139,7 @@ describe('failurePolicy FailPod', () => {
     ['FailPod', 0, 'Succeeded', undefined],
     ['Ignore', 1, 'Succeeded', undefined],
   ])(
-    '%s, an entry that exits %i: the phase of a Pod that completed by itself is %s',
+    'failurePolicy %s: after an entry that exits with %i, the phase of a Pod that completed on its own is %s',
     async (failurePolicy, exitCode, phase, reason) => {
       const result = await lifeOf([{ failurePolicy }], {
         ...own,
@@ -146,7 +150,7 @@ describe('failurePolicy FailPod', () => {
     },
   );
 
-  it('an entry that is not due, or not for this outcome, does not fail the Pod', async () => {
+  it('FailPod: an entry that is not due for the reason or the outcome does not fail the Pod', async () => {
     const entries = [
       { failurePolicy: 'FailPod', onReasons: ['Evicted'] },
       { ...post, failurePolicy: 'FailPod', when: 'Failed' },
@@ -155,10 +159,11 @@ describe('failurePolicy FailPod', () => {
     expect(result.statuses.at(-1)?.status.phase).toBe('Succeeded');
   });
 
-  it('an entry that was given up, or that the end of the grace period stopped, fails the Pod', async () => {
+  it('FailPod: an entry that was given up, or stopped at the end of the grace period, fails the Pod', async () => {
     const scripts = { app: once(1000), 'defer-1': [{}] };
     const givenUp = await lifeOf([{ failurePolicy: 'FailPod' }], {
-      ...{ ...own, scripts },
+      ...own,
+      scripts,
       skips: [{ at: 3000, entry: 'defer-1' }],
     });
     expect(deferStates(givenUp)).toEqual(['terminated GivenUp']);
@@ -169,7 +174,7 @@ describe('failurePolicy FailPod', () => {
 });
 
 describe('an entry that is given up', () => {
-  it('is told to stop where it runs and ends with GivenUp; the list goes on', async () => {
+  it('a running entry that is given up is stopped and ends with GivenUp, and the list continues', async () => {
     const result = await lifeOf([{}, {}], {
       scripts: { 'defer-1': [{}] },
       skips: [{ at: 12_000, entry: 'defer-1' }],
@@ -184,7 +189,7 @@ describe('an entry that is given up', () => {
     expect((exit ?? 0) - (signal ?? 0)).toBeGreaterThanOrEqual(1990);
   });
 
-  it('is skipped at its turn where that has not come, and is left alone where it has ended', async () => {
+  it('an entry that is given up before its turn is skipped at its turn; one that has ended does not change', async () => {
     const result = await lifeOf([{}, {}, post], {
       scripts: { 'defer-1': once(2000), 'defer-2': once(2000) },
       skips: [
@@ -197,7 +202,7 @@ describe('an entry that is given up', () => {
     expect(messages(result)[2]).toBe('given up');
   });
 
-  it('stays given up for the next agent', async () => {
+  it('an entry that is given up while no agent runs is ended by the next agent', async () => {
     const result = await lifeOf([{}, {}], {
       scripts: { 'defer-1': [{}] },
       skips: [{ at: 14_000, entry: 'defer-1' }],

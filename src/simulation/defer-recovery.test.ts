@@ -1,4 +1,4 @@
-/** Decisions about Pods with defer containers that a new agent makes of what it finds. */
+/** The first decisions of a new agent about Pods whose list of defer containers is under way. */
 import { describe, expect, it } from 'vitest';
 import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
@@ -36,7 +36,7 @@ const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
 
-/** What an agent decides first that finds the Pod in its termination. */
+/** The first decision of an agent that finds the Pod in its termination. */
 function found(
   entries: Partial<ContainerStatus>[],
   {
@@ -50,24 +50,41 @@ function found(
   pod.metadata.deletionTimestamp = '2023-11-14T22:15:20Z';
   pod.metadata.deletionGracePeriodSeconds = 30;
   pod.status = {
-    ...{ phase: 'Terminating', startTime: '2023-11-14T22:13:30Z' },
+    phase: 'Terminating',
+    startTime: '2023-11-14T22:13:30Z',
     termination: {
-      ...{ reason: 'Deleted', startedAt: formatMicroTime(now - 10_000), deadline: formatMicroTime(deadline) },
+      reason: 'Deleted',
+      startedAt: formatMicroTime(now - 10_000),
+      deadline: formatMicroTime(deadline),
       ...(turnSince === undefined ? {} : { turn: { entry: 'defer-1', since: formatMicroTime(turnSince) } }),
     },
     containerStatuses: [
       { ...{ name: 'app', restartCount: 0, ready: false, image: '', imageID: '' }, containerID: 'simulated://id-app' },
     ],
     deferContainerStatuses: entries.map((entry, i) => ({
-      ...{ name: `defer-${i + 1}`, restartCount: 0, ready: false, image: '', imageID: '' },
+      name: `defer-${i + 1}`,
+      restartCount: 0,
+      ready: false,
+      image: '',
+      imageID: '',
       ...entry,
     })),
   };
   const given = {
-    ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'simulated' }, now },
+    pod,
+    removed: false,
+    node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
+    now,
     observed: {
-      ...{ sandboxes: [sandbox], containers: [], images: {}, volumes: 'mounted', underWay: [], outages: [] },
-      ...{ failures: [], probes: {}, hooks: {} },
+      sandboxes: [sandbox],
+      containers: [],
+      images: {},
+      volumes: 'mounted',
+      underWay: [],
+      outages: [],
+      failures: [],
+      probes: {},
+      hooks: {},
       ...observed,
     } as Observed,
   };
@@ -84,7 +101,7 @@ const states = ({ status }: Decision) =>
 const deferred = ({ status }: Decision) => status?.conditions?.find(({ type }) => type === 'Deferred');
 
 describe('an agent that finds a list under way', () => {
-  it('adopts the entry that runs', () => {
+  it('a new agent adopts the running entry', () => {
     const decision = found([{ state: { running: {} }, containerID: 'simulated://id-defer-1' }], {
       containers: [run('app', ended), run('defer-1', {})],
     });
@@ -92,7 +109,7 @@ describe('an agent that finds a list under way', () => {
     expect(states(decision)).toEqual([['running', 0]]);
   });
 
-  it('does not run again what has ended, whichever of status and runtime knows it', () => {
+  it('a new agent does not run an entry again that has ended, even if only the runtime shows its end', () => {
     const decision = found(
       [{ state: { terminated: { exitCode: 0, reason: 'Completed' } } }, waiting('ContainerCreating')],
       {
@@ -106,28 +123,29 @@ describe('an agent that finds a list under way', () => {
     expect(decision.actions).toEqual([]);
   });
 
-  it('counts as too late what ended well after its timeoutSeconds, while there was no agent to stop it', () => {
+  it('an entry that succeeded after its timeoutSeconds, while no agent could stop it, has the reason DeadlineExceeded', () => {
     const running = { state: { running: {} }, containerID: 'simulated://id-defer-1' };
     for (const [millis, reason] of [
       [2900, 'Completed'],
       [3000, 'DeadlineExceeded'],
     ] as const) {
       const decision = found([running], {
-        ...{ entry: { timeoutSeconds: 3 }, turnSince: ended.finishedAt },
+        entry: { timeoutSeconds: 3 },
+        turnSince: ended.finishedAt,
         containers: [run('app', ended), run('defer-1', { ...ended, finishedAt: ended.finishedAt + millis })],
       });
       expect(states(decision)).toEqual([[reason, 0]]);
     }
   });
 
-  it('tries once more what ended badly before its start was written down, even with restartPolicy Never', () => {
+  it('a run that failed before the status recorded its start is repeated once, even with restartPolicy Never', () => {
     const decision = found([waiting('ContainerCreating')], {
       containers: [run('app', ended), run('defer-1', { state: 'exited', exitCode: 137, finishedAt: now - 1000 })],
     });
     expect(states(decision)).toEqual([['ContainerCreating', 1]]);
   });
 
-  it('tries it once more also where the agent before had announced that already', () => {
+  it('a repeated attempt that the previous agent has announced is still made', () => {
     const failed = { state: 'exited', exitCode: 128, finishedAt: now - 1000 } as const;
     const terminated = { exitCode: 128, reason: 'StartError', containerID: 'simulated://id-defer-1' };
     const decision = found([{ ...waiting('ContainerCreating'), restartCount: 1, lastState: { terminated } }], {
@@ -136,7 +154,7 @@ describe('an agent that finds a list under way', () => {
     expect(states(decision)).toEqual([['ContainerCreating', 1]]);
   });
 
-  it('ends a run of unknown state before its start was written down, to try once more', () => {
+  it('a run in state unknown whose start the status has not recorded is stopped and repeated', () => {
     const decision = found([waiting('ContainerCreating')], {
       containers: [run('app', ended), run('defer-1', { state: 'unknown' })],
     });
@@ -144,7 +162,7 @@ describe('an agent that finds a list under way', () => {
     expect(decision.memory.interrupted).toContain('id-defer-1');
   });
 
-  it('counts as failed what ended badly after that', () => {
+  it('a run that failed after the status recorded its start counts as failed', () => {
     const decision = found([{ state: { running: {} }, containerID: 'simulated://id-defer-1' }], {
       containers: [run('app', ended), run('defer-1', { state: 'exited', exitCode: 1, finishedAt: now - 1000 })],
     });
@@ -152,19 +170,19 @@ describe('an agent that finds a list under way', () => {
     expect(deferred(decision)?.reason).toBe('DeferContainersFailed');
   });
 
-  it.each([0, 1999])('does not move the deadline, set %i ms after the second of the delete', (late) => {
+  it.each([0, 1999])('a new agent does not move a deadline that is %i ms later than the deletionTimestamp', (late) => {
     const deadline = now + 20_000 + late;
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline });
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(deadline));
   });
 
-  it('moves it where a delete came meanwhile that leaves less time', () => {
+  it('a new agent moves the deadline earlier if a delete in the meantime leaves less time', () => {
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
     // The grace period of the delete counts from when it is seen.
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 30_000));
   });
 
-  it('makes a new sandbox for PostExit entries where the old one is lost and there is time', () => {
+  it('a new agent creates a sandbox for PostExit entries if the old one is lost and there is time', () => {
     const decision = found([waiting('PendingDefer')], {
       sandboxes: [{ ...sandbox, ready: false, stopped: true }],
       containers: [run('app', { ...ended, exitCode: 255 })],
@@ -172,7 +190,7 @@ describe('an agent that finds a list under way', () => {
     expect(decision.actions).toContainEqual({ kind: 'createSandbox', attempt: 1 });
   });
 
-  it('records NodeLost where the sandbox is lost and the time has passed', () => {
+  it('a new agent records NodeLost if the sandbox is lost and the deadline has passed', () => {
     const lost = { containers: [run('app', { ...ended, exitCode: 255 })], deadline: now - 5000 };
     for (const sandboxes of [[{ ...sandbox, ready: false }], []]) {
       const decision = found([waiting('PendingDefer')], { ...lost, sandboxes });

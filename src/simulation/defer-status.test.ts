@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: status and events, images, surviving the agent. */
+/** The specification of defer containers in virtual time: status and Events, images, and crashes of the agent. */
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, stateOf } from './defer-life.ts';
 import type { LifeResult } from './pod-life.ts';
@@ -14,7 +14,7 @@ describe('status and events', () => {
         ]);
   });
 
-  it('during it, entries wait with PendingDefer, run, and end; the phase is Terminating while the list is due or runs', async () => {
+  it('during termination, entries wait with PendingDefer, run, and end; the phase is Terminating while the list is due or runs', async () => {
     const result = await lifeOf([{}, {}, post], { scripts: { app: [{ stopMillis: 3000 }] } });
     const seen = result.statuses
       .filter(({ status }) => status.termination !== undefined)
@@ -35,8 +35,8 @@ describe('status and events', () => {
     ]);
   });
 
-  it('the end of an entry stays as it was decided, however long it takes to write it down', async () => {
-    // The sidecar ends, and a second begins, just before the status shows what was decided at the end of the node.
+  it('the end of an entry stays as it was decided, however long the write of the status takes', async () => {
+    // The sidecar ends, and the clock's next second begins, just before the status shows the decision of the node pressure.
     const { statuses } = await lifeOf([post], {
       pods: { sidecars: ['side'] },
       scripts: { app: once(11_006), side: [{ stopMillis: 175 }] },
@@ -44,12 +44,12 @@ describe('status and events', () => {
       nodeEnd: { at: 30_805, by: { reason: 'NodePressure', message: 'simulated', graceSeconds: 0 } },
       statusMillis: 200,
     });
-    const told = statuses.flatMap(({ status }) => status.deferContainerStatuses?.[0]?.state?.terminated ?? []);
-    expect(told.length).toBeGreaterThan(1);
-    expect(new Set(told.map(({ finishedAt }) => finishedAt)).size).toBe(1);
+    const ends = statuses.flatMap(({ status }) => status.deferContainerStatuses?.[0]?.state?.terminated ?? []);
+    expect(ends.length).toBeGreaterThan(1);
+    expect(new Set(ends.map(({ finishedAt }) => finishedAt)).size).toBe(1);
   });
 
-  it('the condition Deferred: absent, then False with DeferContainersRunning, then decided', async () => {
+  it('the condition Deferred is absent, then False with DeferContainersRunning, then has the result', async () => {
     const { statuses } = await lifeOf([{}]);
     const reasons = statuses.map(
       ({ status }) => status.conditions?.find(({ type }) => type === 'Deferred')?.reason ?? 'absent',
@@ -61,10 +61,10 @@ describe('status and events', () => {
     ]);
   });
 
-  it('events bear the path of their entry, those of the list the Pod', async () => {
+  it('Events about an entry have the path of the entry, those about the list have none', async () => {
     const result = await lifeOf([{ imagePullPolicy: 'Always' }]);
-    const told = result.events.slice(result.events.findIndex(({ reason }) => reason === 'DeferStarted'));
-    expect(told.map(({ reason, fieldPath }) => `${reason} ${fieldPath ?? 'Pod'}`)).toEqual([
+    const reported = result.events.slice(result.events.findIndex(({ reason }) => reason === 'DeferStarted'));
+    expect(reported.map(({ reason, fieldPath }) => `${reason} ${fieldPath ?? 'Pod'}`)).toEqual([
       'DeferStarted Pod',
       'Created spec.deferContainers{defer-1}',
       'Started spec.deferContainers{defer-1}',
@@ -74,7 +74,7 @@ describe('status and events', () => {
   });
 });
 
-it('every kind of Event about an entry bears its path', async () => {
+it('every kind of Event about an entry has the path of the entry', async () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 5, deferContainerGracePeriodExtensionCount: 1 };
   const entries = [
     { restartPolicy: 'OnFailure', imagePullPolicy: 'Always' },
@@ -90,9 +90,9 @@ it('every kind of Event about an entry bears its path', async () => {
     deletions: [{ at: 10_000, graceSeconds: 10 }],
   });
   const reasons = ['Pulling', 'Pulled', 'Created', 'Started', 'BackOff', 'Killing'];
-  const told = eventsOf(result, ...reasons, 'DeferContainerFailed', 'DeferContainerSkipped', 'ExtendGracePeriod');
+  const reported = eventsOf(result, ...reasons, 'DeferContainerFailed', 'DeferContainerSkipped', 'ExtendGracePeriod');
   const path = (index: number) => `spec.deferContainers{defer-${index}}`;
-  expect(told).toEqual(
+  expect(reported).toEqual(
     expect.arrayContaining([
       ...['Pulling', 'Pulled', 'Created', 'Started', 'BackOff'].map((reason) => `${reason} ${path(1)}`),
       ...['Killing', 'DeferContainerFailed'].map((reason) => `${reason} ${path(2)}`),
@@ -108,7 +108,7 @@ describe('images', () => {
   const pullsOf = ({ actions, start }: LifeResult, image: string) =>
     actions.filter(({ action }) => action.kind === 'pullImage' && action.image === image).map(({ at }) => at - start);
 
-  it('are pulled once the Pod runs', async () => {
+  it('images of entries are pulled once the Pod runs', async () => {
     const result = await lifeOf([{ image: 'tool:1' }], absent);
     const started = result.trace.find(({ what, name }) => what === 'start' && name === 'app')?.at ?? 0;
     expect(pullsOf(result, 'tool:1')).toHaveLength(1);
@@ -116,14 +116,14 @@ describe('images', () => {
     expect(pullsOf(result, 'tool:1')[0]).toBeLessThan(9000);
   });
 
-  it('or only in their turn, with prePullDeferImages false', async () => {
+  it('images of entries are pulled only in their turn with prePullDeferImages false', async () => {
     const result = await lifeOf([{ image: 'tool:1' }], { ...absent, pods: { spec: { prePullDeferImages: false } } });
     expect(pullsOf(result, 'tool:1')).toHaveLength(1);
     expect(pullsOf(result, 'tool:1')[0]).toBeGreaterThanOrEqual(10_000);
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once', async () => {
+  it('a pull that failed before the turn is reported, does not affect the Pod, and is retried at once in the turn', async () => {
     let pullable = false;
     const result = await lifeOf([{ image: 'tool:1' }], {
       pullable: (reference) => reference !== 'tool:1' || pullable,
@@ -149,16 +149,16 @@ describe('images', () => {
   });
 });
 
-describe('surviving the agent', () => {
+describe('crashes of the agent', () => {
   const defers = [{}, { restartPolicy: 'OnFailure' }, post, post];
   const scripts = { 'defer-2': [{ runMillis: 300, exitCode: 1 }, { runMillis: 300 }], 'defer-4': once(500) };
 
   it.each([
-    ['goes through', undefined],
-    ['fails before the next agent comes', 10],
-    ['fails while the next agent looks on', 200],
+    ['succeeds', undefined],
+    ['fails before the next agent starts', 10],
+    ['fails after the next agent has started', 200],
   ])(
-    'whatever action of the agent is its last, the list ends as it would have: a start %s',
+    'a crash at any action does not change how the list ends: a start that is under way %s',
     async (_, cutOffStartsMillis) => {
       const whole = await lifeOf(defers, { scripts });
       const outcome = (result: LifeResult) => ({ states: deferStates(result), deferred: deferred(result)?.reason });
@@ -175,14 +175,14 @@ describe('surviving the agent', () => {
     },
   );
 
-  it('what has ended is written down before its last trace goes, also when the time is over', async () => {
+  it('the end of an entry is written to the status before its container is removed, even after the deadline', async () => {
     const result = await lifeOf([{}], {
       statusMillis: 200,
       scripts: { 'defer-1': once(1000) },
       deletions: [{ at: 10_000, graceSeconds: 1 }],
     });
     const ends = result.statuses.map(({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state));
-    // It went on for the time that is left between signal and kill, and had been told to stop.
+    // It exited between its stop signal and the kill.
     expect(new Set(ends.filter((state) => state.startsWith('terminated')))).toEqual(
       new Set(['terminated DeadlineExceeded']),
     );

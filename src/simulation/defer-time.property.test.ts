@@ -1,6 +1,6 @@
 /**
  * Properties of the lives of Pods with defer containers, over the lives of defer.property.test.ts: their times, and whether each
- * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED as there.
+ * entry gets its turn. It reads LIFEPOD_DEFER_RUNS and LIFEPOD_SEED in the same way.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -18,10 +18,10 @@ import {
   outageMillis,
   RETRY_MILLIS,
   reserveMillis,
+  type ShownTermination,
   SLACK_MILLIS,
+  shownTerminations,
   slackOf,
-  type Told,
-  toldBy,
 } from './defer-facts.ts';
 import { deferLives } from './defer-lives.ts';
 import { outage } from './misfortunes.ts';
@@ -36,9 +36,9 @@ const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
 /** Each turn of a PostExit entry that the status showed, with the termination that showed it first. */
-const postExitTurns = (result: LifeResult, life: Life): Told[] => {
+const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   const seen = new Set<string>();
-  return toldBy(result).filter(({ turn }) => {
+  return shownTerminations(result).filter(({ turn }) => {
     if (turn === undefined || !isPostExit(life, turn.entry) || seen.has(turn.entry)) return false;
     seen.add(turn.entry);
     return true;
@@ -49,9 +49,9 @@ const postExitTurns = (result: LifeResult, life: Life): Told[] => {
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
-  'the grace period had passed': (skipped) => hadPassed(skipped, skipped.told.deadline),
+  'the grace period had passed': (skipped) => hadPassed(skipped, skipped.shown.deadline),
   'the PreExit stage had ended': (skipped) =>
-    !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.told.preExitDeadline),
+    !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.shown.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
   // No agent can know of a start whose record was lost before any status showed it.
   'no container of the Pod had started': ({ life, result }) =>
@@ -72,7 +72,7 @@ interface Skipped {
   entry: DeferContainer;
   reason: string;
   /** The first status that showed the end: its termination, and when it was written. */
-  told: Told;
+  shown: ShownTermination;
   at: number;
   life: Life;
   result: LifeResult;
@@ -117,10 +117,10 @@ const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
   );
 
 const properties: Record<string, Property> = {
-  'an entry whose container time has come and whose Pod was not ended by force gets its turn unless the table says otherwise':
+  'every entry of a terminated Pod that was not deleted by force gets its turn, or is Skipped for a reason that holds':
     (result, life) => {
       if (life.forcedAt !== undefined) return;
-      const told = toldBy(result);
+      const terminations = shownTerminations(result);
       const end = result.statuses.at(-1)?.status;
       if (end?.termination === undefined || (result.goneAt === undefined && !/Succeeded|Failed/.test(end.phase ?? '')))
         return;
@@ -135,16 +135,16 @@ const properties: Record<string, Property> = {
             ({ name, state }) => name === entry.name && state?.terminated !== undefined,
           ),
         );
-        const shown = told.find(({ at }) => at === first?.at) as Told;
-        const skipped = { entry, reason: shown.reason, told: shown, at: shown.at, life, result };
+        const shown = terminations.find(({ at }) => at === first?.at) as ShownTermination;
+        const skipped = { entry, reason: shown.reason, shown, at: shown.at, life, result };
         const excuse = Object.keys(EXCUSES).find((text) => ended.message?.includes(text));
         expect(excuse, `${entry.name} was Skipped: ${ended.message}`).toBeDefined();
         expect(EXCUSES[excuse as string]?.(skipped), `${entry.name} was Skipped: ${ended.message}`).toBe(true);
       }
     },
 
-  'the reserve is never used by others': (result, life) => {
-    const [first] = toldBy(result);
+  'only PostExit entries use the reserve': (result, life) => {
+    const [first] = shownTerminations(result);
     const [turn] = postExitTurns(result, life);
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
     // The part of an outage that the node may not add is lost if the stage had begun before it.
@@ -165,7 +165,7 @@ const properties: Record<string, Property> = {
     if (reserve > 0) expect(turn.deadline - Math.min(since, couldBegin)).toBeGreaterThanOrEqual(reserve - slack);
   },
 
-  'every container that is told to stop has 2 s': ({ trace }) => {
+  'every container has 2 s between its stop signal and its kill': ({ trace }) => {
     for (const exit of trace) {
       if (exit.what !== 'exit' || exit.cause !== 'kill') continue;
       const signal = trace.find(
@@ -176,15 +176,15 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only, and earlier by a later cause only':
+  'only an extension, an outage or the start of the PostExit stage moves a deadline later, only a later cause earlier':
     (result, life) => {
-      const told = toldBy(result);
+      const terminations = shownTerminations(result);
       const max = life.maxGracePeriodExtensionSeconds ?? 3600;
-      const [first] = told;
+      const [first] = terminations;
       let shortened = 0;
       let begun = 0;
-      for (const [index, now] of told.entries()) {
-        const before = told[index - 1] ?? now;
+      for (const [index, now] of terminations.entries()) {
+        const before = terminations[index - 1] ?? now;
         const [extended, moved] = [
           now.extendedSeconds - before.extendedSeconds,
           now.outageSeconds - before.outageSeconds,
@@ -211,12 +211,12 @@ const properties: Record<string, Property> = {
       expect(shortened).toBeLessThanOrEqual(causesOf(life));
     },
 
-  'a deleted Pod is gone within deadline + 4 s': (result, life) => {
+  'a deleted Pod is removed within 4 s of its deadline': (result, life) => {
     const { goneAt, start } = result;
     if ((life.deletions?.length ?? 0) === 0 && life.forcedAt === undefined) return;
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
-    const deadline = toldBy(result).at(-1)?.deadline ?? first + 2000;
+    const deadline = shownTerminations(result).at(-1)?.deadline ?? first + 2000;
     // Each crash leaves 2 s to signaled containers, each fault costs a retry of up to 10 s, and an outage one more.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
@@ -231,7 +231,7 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 4000, forced) + allowance);
   },
 
-  'nothing loops: the number of runtime calls is bounded': (
+  'the number of runtime calls per minute is bounded by the changes': (
     { calls, trace, statuses, probes, hooks, start, now },
     life,
   ) => {
@@ -278,9 +278,18 @@ const steady = deferLives.map((life): Life => {
         ),
       },
     },
-    ...{ crashes: [], outages: [], losses: [], skips: [], faults: [], startMillis: undefined },
-    ...{ sandboxLostAt: undefined, initRecordsLostAt: undefined, forcedAt: undefined, nodeEnd: undefined },
-    ...{ statusMillis: 1, maxGracePeriodExtensionSeconds: 3600 },
+    crashes: [],
+    outages: [],
+    losses: [],
+    skips: [],
+    faults: [],
+    startMillis: undefined,
+    sandboxLostAt: undefined,
+    initRecordsLostAt: undefined,
+    forcedAt: undefined,
+    nodeEnd: undefined,
+    statusMillis: 1,
+    maxGracePeriodExtensionSeconds: 3600,
     deletions: [{ at: 200_000, graceSeconds: 60 }],
     limitMillis: 1_200_000,
   } as Life;
@@ -289,7 +298,7 @@ const steady = deferLives.map((life): Life => {
 const disturbance = fc.record({
   agent: fc.boolean(),
   runtime: fc.boolean(),
-  /** Of the actions from the deletion on. */
+  /** Selects the disturbed action among those from the deletion on. */
   position: fc.nat({ max: 30 }),
   asked: fc.boolean(),
   agentMillis: fc.constantFrom(50, 5_000, 120_000),

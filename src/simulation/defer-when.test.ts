@@ -15,7 +15,7 @@ import {
 } from './defer-life.ts';
 
 describe('when the list runs', () => {
-  it('deleted: PreExit entries in order, then the app stops, then PostExit entries, within the grace period', async () => {
+  it('after a delete, PreExit entries run in order, the app stops, then PostExit entries run, within the grace period', async () => {
     const result = await lifeOf([{}, {}, post]);
     expect(steps(result)).toEqual([
       'start app',
@@ -32,7 +32,7 @@ describe('when the list runs', () => {
   it.each([
     ['EvictionByEvictionAPI', 'Evicted'],
     ['PreemptionByScheduler', 'Preempted'],
-  ])('a deletion by %s runs it with the reason %s', async (reason, expected) => {
+  ])('a deletion by %s runs the list with the reason %s', async (reason, expected) => {
     const condition = { type: 'DisruptionTarget', status: 'True', reason };
     const result = await lifeOf([{}], {
       edits: [
@@ -53,7 +53,7 @@ describe('when the list runs', () => {
     [0, 'Succeeded'],
     [3, 'Failed'],
   ])(
-    'app containers that completed by themselves with %i: it runs once as exit work, then the phase is %s',
+    'after app containers exited on their own with %i, the list runs once, then the phase is %s',
     async (code, phase) => {
       const result = await lifeOf([{}, post], {
         pods: { restartPolicy: 'Never' },
@@ -75,7 +75,7 @@ describe('when the list runs', () => {
     [0, 'Running', 'Succeeded'],
     [1, 'Pending', 'Failed'],
   ])(
-    'the phase is Terminating no longer than the list of a Pod that is over: while its sidecar stops it is as before (init container: %i)',
+    'the phase of a finished Pod is Terminating until the list has ended, not while its sidecar stops (init container exits with %i)',
     async (code, before, after) => {
       const result = await lifeOf([post], {
         pods: { sidecars: ['side'], init: ['init'], restartPolicy: 'Never' },
@@ -92,7 +92,7 @@ describe('when the list runs', () => {
     },
   );
 
-  it('the final phase of a Pod that is deleted during its exit work is written before the object goes', async () => {
+  it('the final phase of a completed Pod that is deleted while its list runs is written before the object is removed', async () => {
     const result = await lifeOf([post], {
       pods: { restartPolicy: 'Never' },
       scripts: { app: once(5000), 'defer-1': once(3000) },
@@ -103,7 +103,7 @@ describe('when the list runs', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('a Pod that completes by itself does not wait with its app for the others: the last exit counts', async () => {
+  it('the list of a Pod that completes on its own starts after the last exit of an app container', async () => {
     const result = await lifeOf([{}], {
       pods: { apps: ['app', 'other'], restartPolicy: 'OnFailure' },
       scripts: { app: once(2000), other: once(5000) },
@@ -119,7 +119,7 @@ describe('when the list runs', () => {
     ]);
   });
 
-  it('deleting a Pod that completed by itself does not run it again', async () => {
+  it('a delete of a Pod that completed on its own does not run the list again', async () => {
     const result = await lifeOf([{}], {
       pods: { restartPolicy: 'Never' },
       scripts: { app: once(1000) },
@@ -132,17 +132,20 @@ describe('when the list runs', () => {
   it.each([
     [5, 8_000],
     [60, 31_000],
-  ])('deleting it meanwhile with %i s shortens the deadline if that is earlier', async (graceSeconds, until) => {
-    const result = await lifeOf([{}], {
-      pods: { restartPolicy: 'Never' },
-      scripts: { app: once(1000), 'defer-1': [{}] },
-      deletions: [{ at: 3000, graceSeconds }],
-    });
-    expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'signal defer-1', 'defer-1 exits 137']);
-    expect(Math.abs((result.goneAt ?? 0) - result.start - until - 2000)).toBeLessThan(200);
-  });
+  ])(
+    'a delete with %i s while the list of a completed Pod runs moves the deadline only earlier',
+    async (graceSeconds, until) => {
+      const result = await lifeOf([{}], {
+        pods: { restartPolicy: 'Never' },
+        scripts: { app: once(1000), 'defer-1': [{}] },
+        deletions: [{ at: 3000, graceSeconds }],
+      });
+      expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'signal defer-1', 'defer-1 exits 137']);
+      expect(Math.abs((result.goneAt ?? 0) - result.start - until - 2000)).toBeLessThan(200);
+    },
+  );
 
-  it('activeDeadlineSeconds: it runs within the grace period, which counts from then', async () => {
+  it('after activeDeadlineSeconds, the list runs within the grace period, which counts from then', async () => {
     const result = await lifeOf([{}, post], {
       pods: { activeDeadlineSeconds: 5, graceSeconds: 20 },
       deletions: [],
@@ -161,7 +164,7 @@ describe('when the list runs', () => {
     [100, 30],
     [7, 7],
   ])(
-    'node pressure with %i s at most: within the shorter of it and the grace period',
+    'under node pressure that grants %i s, the list runs within the shorter of that and the grace period',
     async (graceSeconds, expected) => {
       const result = await lifeOf([{}], {
         nodeEnd: {
@@ -182,7 +185,7 @@ describe('when the list runs', () => {
     },
   );
 
-  it('node pressure, hard: skipped, and recorded', async () => {
+  it('under hard node pressure, the list is skipped, which the status and Events show', async () => {
     const by = { reason: 'NodePressure', message: 'The node was low on resource: memory.', graceSeconds: 0 } as const;
     const result = await lifeOf([{}, post], { nodeEnd: { at: 10_000, by }, deletions: [], limitMillis: 60_000 });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
@@ -192,7 +195,7 @@ describe('when the list runs', () => {
     expect(eventsOf(result, 'DeferContainerSkipped')).toHaveLength(2);
   });
 
-  it('node pressure, hard: what has run by then ended as it did', async () => {
+  it('under hard node pressure, entries that have ended keep their result', async () => {
     const by = { reason: 'NodePressure', message: 'The node was low on resource: memory.', graceSeconds: 0 } as const;
     const result = await lifeOf([{}, {}, {}], {
       scripts: { 'defer-1': once(10), 'defer-2': [{}] },
@@ -205,17 +208,17 @@ describe('when the list runs', () => {
       expect.stringContaining('the node had no time'),
     ]);
     expect(result.goneAt).toBeLessThan(result.start + 15_000);
-    // While the status that tells of its end is on its way.
-    const untold = await lifeOf([{}], {
+    // The entry has ended, but the status that shows it is not written yet.
+    const unwritten = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
       deletions: [{ at: 10_000, graceSeconds: 3 }],
       nodeEnd: { at: 15_190, by },
       statusMillis: 200,
     });
-    expect(deferStates(untold)).toEqual(['terminated DeadlineExceeded']);
+    expect(deferStates(unwritten)).toEqual(['terminated DeadlineExceeded']);
   });
 
-  it('node shutdown: within the time that is left for the Pod', async () => {
+  it('at a node shutdown, the list runs within the time that is left for the Pod', async () => {
     const by = {
       reason: 'NodeShutdown',
       message: 'Pod was terminated in response to imminent node shutdown.',
@@ -232,14 +235,14 @@ describe('when the list runs', () => {
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated DeadlineExceeded']);
   });
 
-  it('deleted by force: skipped, no trace of a run', async () => {
+  it('after a forced deletion, no entry runs and no Event reports the list', async () => {
     const result = await lifeOf([{}, post], { deletions: [], forcedAt: 10_000 });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
     expect(eventsOf(result, 'DeferStarted', 'DeferContainerSkipped')).toEqual([]);
     expect(result.goneAt).toBeLessThan(result.start + 10_300);
   });
 
-  it('deleted by force, with an object that a finalizer holds: no extension makes time for it', async () => {
+  it('after a forced deletion whose object a finalizer keeps, no extension makes time for the list', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
     const result = await lifeOf([{}, post], { pods: { spec }, deletions: [{ at: 10_000, graceSeconds: 0 }] });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
@@ -247,7 +250,7 @@ describe('when the list runs', () => {
     expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
 
-  it('no init container had started: skipped, deletion is immediate', async () => {
+  it('if no init container had started, the list is skipped and the deletion is immediate', async () => {
     const result = await lifeOf([{}, post], {
       pods: { init: ['init-1'] },
       absentImages: true,
@@ -258,7 +261,7 @@ describe('when the list runs', () => {
     expect(result.goneAt).toBeLessThan(result.start + 10_200);
   });
 
-  it('deleted while initializing: PreExit entries are skipped, PostExit entries run', async () => {
+  it('after a delete during initialization, PreExit entries are skipped and PostExit entries run', async () => {
     const result = await lifeOf([{}, post], { pods: { init: ['init-1'] }, scripts: { 'init-1': forever } });
     expect(steps(result)).toEqual([
       'start init-1',
@@ -271,7 +274,7 @@ describe('when the list runs', () => {
     expect(deferred(result)).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
   });
 
-  it('failed while initializing: PostExit entries run', async () => {
+  it('after a failed initialization, PostExit entries run', async () => {
     const result = await lifeOf([{}, post], {
       pods: { init: ['init-1'], restartPolicy: 'Never' },
       scripts: { 'init-1': once(1000, 1) },
@@ -282,14 +285,14 @@ describe('when the list runs', () => {
     expect(result.statuses.at(-1)?.status.phase).toBe('Failed');
   });
 
-  it('an app container that crashes and restarts in a living Pod: not run', async () => {
+  it('the list does not run when an app container of a running Pod crashes and restarts', async () => {
     const result = await lifeOf([{}], { scripts: { app: once(1000, 1) }, deletions: [], limitMillis: 60_000 });
     expect(steps(result, 'defer-1')).toEqual([]);
     expect(deferStates(result)).toEqual(['waiting PodRunning']);
     expect(deferred(result)).toBeUndefined();
   });
 
-  it('the sandbox is lost: a new one, the PreExit entries not yet done are skipped, PostExit entries run', async () => {
+  it('after the sandbox is lost, unfinished PreExit entries end and PostExit entries run in a new sandbox', async () => {
     const result = await lifeOf([{}, {}, post], {
       scripts: { 'defer-2': once(5000) },
       sandboxLostAt: 13_000,
@@ -303,7 +306,7 @@ describe('when the list runs', () => {
     expect(steps(result, 'app')).toEqual(['start app', 'signal app', 'app exits 143']);
   });
 
-  it('the sandbox is lost as a PreExit entry has ended, which the status does not tell yet: it has run', async () => {
+  it('a PreExit entry that ended just before the sandbox is lost has run, even if no status shows that yet', async () => {
     const result = await lifeOf([{}, post], { sandboxLostAt: 11_212, statusMillis: 200 });
     expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);

@@ -1,7 +1,7 @@
 /**
  * Properties of the lives of Pods with defer containers, over random lists, scripts, deletions, losses, runtime faults and outages,
  * and agent crashes between any two actions: their order and their ends. Their times are in defer-time.property.test.ts.
- * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is held to every property (`npm run test:long`: 2,000),
+ * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is checked for every property (`npm run test:long`: 2,000),
  * LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
@@ -22,8 +22,8 @@ import {
   outageMillis,
   RETRY_MILLIS,
   SLACK_MILLIS,
+  shownTerminations,
   starts,
-  toldBy,
 } from './defer-facts.ts';
 import { deferLives } from './defer-lives.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -33,10 +33,10 @@ const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** How long a run may take at most so that crashes do not make it exceed its time. */
+/** The maximum duration of a run that stays within its timeoutSeconds in spite of crashes. */
 const decisiveMillis = (timeoutSeconds = Number.POSITIVE_INFINITY): number => timeoutSeconds * 1000 - 2500;
 
-/** When the status showed the end of an entry first. */
+/** When the status first showed the end of the entry. */
 const endedAt = ({ statuses }: LifeResult, entry: string): number =>
   statuses.find(({ status }) =>
     status.deferContainerStatuses?.some(({ name, state }) => name === entry && state?.terminated !== undefined),
@@ -57,11 +57,11 @@ const properties: Record<string, Property> = {
   },
 
   'entries run at most once to success': ({ trace, start }, life) => {
-    // What is told to stop because its sandbox is lost is to run again, whatever its exit code; so is what left no record.
+    // An entry that is stopped with its lost sandbox, or whose record is lost, runs again, whatever its exit code.
     const lostAt = start + (life.sandboxLostAt ?? Number.POSITIVE_INFINITY);
     const lost = new Set((life.losses ?? []).flatMap(({ names }) => names));
     for (const { name, livenessProbe, timeoutSeconds } of entriesOf(life)) {
-      // What is stopped for its probe or its time has failed, whatever its exit code.
+      // An entry that is stopped for its probe or its timeoutSeconds has failed, whatever its exit code.
       if (livenessProbe !== undefined || timeoutSeconds !== undefined || lost.has(name)) continue;
       const succeeded = trace.findIndex(
         (each) => each.name === name && each.what === 'exit' && each.exitCode === 0 && each.at < lostAt,
@@ -71,16 +71,13 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'nothing of the list starts before the termination is written, nor after the deadline of its stage': (
-    result,
-    life,
-  ) => {
-    const told = toldBy(result);
+  'no entry starts before the termination is written, nor after the deadline of its stage': (result, life) => {
+    const terminations = shownTerminations(result);
     for (const { entry } of starts(result.trace)) {
       if (!isEntry(entry.name)) continue;
       // A later cause may move the end of its stage while it is being started.
       const asked = askedAt(result, entry);
-      const inForce = told.findLast(({ at }) => at <= asked);
+      const inForce = terminations.findLast(({ at }) => at <= asked);
       expect(inForce).toBeDefined();
       const until = isPostExit(life, entry.name) ? inForce?.deadline : inForce?.preExitDeadline;
       expect(asked).toBeLessThanOrEqual((until ?? 0) + SLACK_MILLIS);
@@ -98,23 +95,23 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'PostExit never runs while a process of an app container lives': (result, life) => {
+  'no PostExit entry starts while a process of an app container is alive': (result, life) => {
     const orphans = result.trace.filter((each) => each.what === 'start' && isOrphaned(result, each));
     const isKnown = (app: string): boolean => !orphans.some(({ name }) => name === app);
     for (const { entry, running } of starts(result.trace))
       if (isPostExit(life, entry.name)) expect(running.filter((name) => isApp(name) && isKnown(name))).toEqual([]);
   },
 
-  'PreExit never starts after the apps were told to stop': (result, life) => {
-    // For its probe an app is told to stop whatever the list does.
+  'no PreExit entry starts after the apps got their stop signal': (result, life) => {
+    // A failed probe stops an app whatever the list does.
     if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
-    const told = toldBy(result);
-    const begunAt = told[0]?.at ?? Number.POSITIVE_INFINITY;
+    const terminations = shownTerminations(result);
+    const begunAt = terminations[0]?.at ?? Number.POSITIVE_INFINITY;
     const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
       // A start that was given up may take effect later: its container is stopped at once.
-      const inForce = told.findLast(({ at }) => at <= entry.at);
+      const inForce = terminations.findLast(({ at }) => at <= entry.at);
       const forcedAt = result.start + (life.forcedAt ?? Number.POSITIVE_INFINITY);
       const givenUpAt = Math.min(inForce?.preExitDeadline ?? 0, forcedAt, endedAt(result, entry.name));
       if (life.startMillis !== undefined && entry.at > givenUpAt) {
@@ -122,13 +119,13 @@ const properties: Record<string, Property> = {
         expect(result.trace.find(ends)?.at).toBeLessThanOrEqual(entry.at + unseenMillis);
         continue;
       }
-      // They were told at the end of the stage, which an outage from before then moved afterwards.
+      // The apps got their signal at the end of the stage, which was moved afterwards by an outage that had begun before.
       const wasInTime = (at: number): boolean =>
-        at >= (told.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
+        at >= (terminations.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
         result.absences.some(({ from }) => from >= at);
-      const isTold = ({ at, what, name }: typeof entry) =>
+      const isSignaled = ({ at, what, name }: typeof entry) =>
         what === 'signal' && at > begunAt && name.startsWith('app-') && !wasInTime(at);
-      expect(before.filter(isTold)).toEqual([]);
+      expect(before.filter(isSignaled)).toEqual([]);
     }
   },
 
@@ -136,17 +133,17 @@ const properties: Record<string, Property> = {
     result,
     life,
   ) => {
-    // What runs on in a lost sandbox ends with it, and a sidecar whose postStart hook failed at once.
+    // Containers in a lost sandbox end with it, and a sidecar whose postStart hook failed ends at once.
     const fails = [0, 1].some((attempt) => life.hook?.({ name: 'side-1', attempt, hook: 'postStart' }).failure);
     if (life.sandboxLostAt !== undefined || hasReboot(life) || fails) return;
-    const told = toldBy(result);
+    const terminations = shownTerminations(result);
     const order = (life.pod.spec?.initContainers ?? []).map(({ name }) => name);
     const running = new Set<string>();
     for (const { at, what, name } of result.trace) {
       if (what === 'start') running.add(name);
       if (what === 'exit') running.delete(name);
       if (what !== 'signal' || !isCompanion(name)) continue;
-      const inForce = told.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
+      const inForce = terminations.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
       if (at >= Math.min(inForce, ...newDeadlines(result, life, at)) - SLACK_MILLIS) continue;
       const before = [...running].filter(
         (each) => isApp(each) || isEntry(each) || (isSidecar(each) && order.indexOf(each) > order.indexOf(name)),
@@ -155,7 +152,9 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'what has ended stays so, and the phase is Terminating only while an entry has not': ({ statuses }) => {
+  'the end of an entry never changes, and the phase is Terminating only while an entry has not ended': ({
+    statuses,
+  }) => {
     const ended = new Map<string, string>();
     for (const { status } of statuses) {
       for (const { name, state } of status.deferContainerStatuses ?? []) {
@@ -168,21 +167,21 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'an entry of which the status says Completed has run to success, and one that was Skipped has not run': (
+  'an entry that the status shows as Completed has succeeded, and one that it shows as Skipped has not run': (
     result,
     life,
   ) => {
     const { statuses, trace } = result;
     const isStopped = ({ name, attempt }: TraceEntry): boolean =>
       trace.some((each) => each.what === 'signal' && each.name === name && each.attempt === attempt);
-    // Where the node has no time, or a process may end unseen, an entry may be Skipped in the middle of its run.
+    // If the node has no time, or a process may end unobserved, an entry may be Skipped in the middle of its run.
     const hasNoTime =
       life.nodeEnd?.by.graceSeconds === 0 || (life.deletions ?? []).some(({ graceSeconds }) => graceSeconds === 0);
     const isCutShort = losesSomething(life) || hasNoTime;
     for (const { name, state } of statuses.at(-1)?.status.deferContainerStatuses ?? []) {
       const runs = trace.filter((each) => each.name === name && each.what === 'exit');
       if (state?.terminated?.reason === 'Completed') expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
-      // After a crash nobody knows whether a stop that was decided was sent. For a lost sandbox the entry runs again then.
+      // After a crash it is unknown whether a decided stop was sent; after the loss of its sandbox, the entry then runs again.
       const isUnclear = ({ attempt }: TraceEntry): boolean =>
         (life.crashes ?? []).length > 0 && (hasNoTime || runs.some((run) => run.attempt > attempt));
       const isSuccess = (run: TraceEntry): boolean => run.exitCode === 0 && !isStopped(run) && !isUnclear(run);
@@ -195,7 +194,7 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'nothing is asked for twice at the same time': ({ duplicates }) => {
+  'no action is requested twice at the same time': ({ duplicates }) => {
     expect(duplicates).toEqual([]);
   },
 };
@@ -203,20 +202,21 @@ const properties: Record<string, Property> = {
 describe('properties of the lives of Pods with defer containers', () => {
   holdProperties(properties, deferLives, { numRuns, seed });
 
-  it('a crash of the agent changes nothing in how the list ends', async () => {
+  it('a crash of the agent does not change how the list ends', async () => {
     const undisturbed = deferLives.map((life): Life => {
-      // Whether an app has started by the active deadline may hang on the time that a crash costs.
+      // Whether an app has started by the active deadline may depend on the time that a crash costs.
       const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
       const scripts = { ...life.scripts };
       for (const { name, restartPolicy, timeoutSeconds } of deferContainers) {
-        // Which attempt the crash fell into must make no difference: with Never all go alike, else the last one succeeds.
+        // The attempt during which the crash occurs must not matter: with Never all are the same, otherwise the last one succeeds.
         const [first = { runMillis: 500 }, ...rest] = (scripts[name] ?? []).map((script) => ({
           runMillis: 500,
           ...script,
-          // It hides that it was told to stop.
-          ...{ stopMillis: 100, stopExitCode: 0 },
+          // Its exit code does not show that it was stopped.
+          stopMillis: 100,
+          stopExitCode: 0,
         }));
-        // Nor what the crashes cost: it ends well before its time has passed, or well after, whatever it exits with.
+        // Nor must the time that crashes cost: a run ends well before its timeoutSeconds, or well after, whatever its exit code.
         if (first.runMillis > decisiveMillis(timeoutSeconds)) first.runMillis += 10_000;
         scripts[name] = restartPolicy === 'Never' ? [first] : [first, ...rest, { runMillis: 10 }];
       }
@@ -229,21 +229,30 @@ describe('properties of the lives of Pods with defer containers', () => {
             ...spec,
             initContainers: (spec.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
             containers: spec.containers.map(({ name, image = '', imagePullPolicy = '' }) => ({
-              ...{ name, image, imagePullPolicy },
+              name,
+              image,
+              imagePullPolicy,
             })),
             terminationGracePeriodSeconds: 3000,
             deferContainers: deferContainers.map(({ timeoutSeconds, livenessProbe: _probe, image = '', ...entry }) => ({
               ...entry,
-              // What retries cost depends on the crashes.
+              // The time that retries cost depends on the crashes.
               ...(timeoutSeconds === undefined || entry.restartPolicy !== 'Never' ? {} : { timeoutSeconds }),
-              // With OnFailure an image that cannot be had is asked for until the deadline.
+              // With OnFailure, a pull that fails is retried until the deadline.
               image: entry.restartPolicy === 'Never' ? image : 'busybox:1.28',
             })),
           },
         },
         crashes: (life.crashes ?? []).map(({ action, asked }) => ({ action, asked })),
-        ...{ faults: [], sandboxLostAt: undefined, forcedAt: undefined, nodeEnd: undefined, statusMillis: 1 },
-        ...{ outages: [], losses: [], skips: [], startMillis: undefined },
+        faults: [],
+        sandboxLostAt: undefined,
+        forcedAt: undefined,
+        nodeEnd: undefined,
+        statusMillis: 1,
+        outages: [],
+        losses: [],
+        skips: [],
+        startMillis: undefined,
         deletions: [{ at: 200_000, graceSeconds: 3000 }],
         cutOffStartsMillis: (life.crashes ?? []).length % 2 === 0 ? 10 : 200,
       } as Life;

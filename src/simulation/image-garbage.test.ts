@@ -17,7 +17,7 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
   const ending = new AbortController();
   const images = new Map<string, ImageInfo>();
   const removed: { image: string; at: number }[] = [];
-  const told: string[] = [];
+  const warnings: string[] = [];
   const state = { pods: [] as Pod[], containers: [] as string[], pinned: '', refuses: '' };
   const add = (name: string, sizeBytes: number): void =>
     void images.set(name, { id: `sha256:${name}`, tags: [`docker.io/library/${name}:1`], digests: [], sizeBytes });
@@ -41,13 +41,13 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
     pods: () => state.pods,
     keep: ['pause:1'],
     policy: { highThreshold: 85, lowThreshold: 80, minAgeMillis: 2 * MINUTE, maxAgeMillis: 0, ...given.policy },
-    warn: (reason, message) => void told.push(`${reason}: ${message}`),
+    warn: (reason, message) => void warnings.push(`${reason}: ${message}`),
     timers,
     log: silent,
     signal: ending.signal,
   });
   const pass = (millis: number): Promise<boolean> => timers.run(() => false, START + millis);
-  return { garbage, state, add, removed, told, pass, end: () => ending.abort(), names: () => [...images.keys()] };
+  return { garbage, state, add, removed, warnings, pass, end: () => ending.abort(), names: () => [...images.keys()] };
 }
 
 const podOf = (spec: Pod['spec']): Pod => ({
@@ -58,15 +58,15 @@ const podOf = (spec: Pod['spec']): Pod => ({
 });
 
 describe('below the high threshold', () => {
-  it('everything stays', async () => {
-    const { removed, told, pass } = node({ images: { a: 400, b: 440 } });
+  it('below the high threshold, no image is removed', async () => {
+    const { removed, warnings, pass } = node({ images: { a: 400, b: 440 } });
     await pass(11 * MINUTE);
-    expect([removed, told]).toEqual([[], []]);
+    expect([removed, warnings]).toEqual([[], []]);
   });
 });
 
-describe('with a greatest age', () => {
-  it('what nothing has used for so long goes, whatever the disk has; before the start no time counts', async () => {
+describe('with a maximum age', () => {
+  it('an image unused for the maximum age is removed, whatever the disk usage; time before the start does not count', async () => {
     const { state, garbage, add, removed, pass, names } = node({
       images: { pause: 1, used: 1, left: 1 },
       policy: { maxAgeMillis: 60 * MINUTE },
@@ -77,7 +77,7 @@ describe('with a greatest age', () => {
     state.containers = ['used'];
     garbage.check();
     await pass(120 * MINUTE);
-    // In use it was seen last at the look of the fifth minute.
+    // The check of the fifth minute was the last one that found the image in use.
     expect(removed).toEqual([
       { image: 'left', at: 65 * MINUTE },
       { image: 'came', at: 67 * MINUTE },
@@ -85,7 +85,7 @@ describe('with a greatest age', () => {
     expect(names()).toEqual(['pause', 'used']);
   });
 
-  it('one that cannot be removed is tried again with the next look', async () => {
+  it('the removal of an image that was too old and could not be removed is retried at the next check', async () => {
     const { state, removed, pass } = node({ images: { a: 1, b: 1 }, policy: { maxAgeMillis: 60 * MINUTE } });
     state.refuses = 'a';
     await pass(61 * MINUTE);
@@ -98,8 +98,8 @@ describe('with a greatest age', () => {
   });
 });
 
-describe('above it', () => {
-  it('unused ones go until the low threshold is reached, those first that were used longest ago', async () => {
+describe('above the high threshold', () => {
+  it('above the high threshold, the least recently used images are removed until the low threshold is reached', async () => {
     const { state, garbage, add, removed, pass } = node({ images: { a: 200, b: 200, c: 200 } });
     state.containers = ['a', 'b'];
     await pass(5 * MINUTE);
@@ -109,7 +109,7 @@ describe('above it', () => {
     add('new', 320);
     garbage.check();
     await pass(10 * MINUTE + 1);
-    // 920 of 1000 bytes are used, 800 may be.
+    // 920 of 1000 bytes are used, 800 are allowed.
     expect(removed.map(({ image }) => image)).toEqual(['c']);
     add('newer', 200);
     garbage.check();
@@ -117,7 +117,7 @@ describe('above it', () => {
     expect(removed.map(({ image }) => image)).toEqual(['c', 'b']);
   });
 
-  it('what is in use stays: by containers, by Pods that name it, by the node, by the runtime itself', async () => {
+  it('images in use are kept: by containers, by Pods that name them, by the node, by the runtime itself', async () => {
     const images = { pause: 1, run: 100, app: 100, defer: 100, files: 100, pinned: 50, idle: 450 };
     const { state, garbage, pass, names } = node({ images, policy: { lowThreshold: 0 } });
     state.containers = ['run'];
@@ -134,7 +134,7 @@ describe('above it', () => {
     expect(names()).toEqual(['pause', 'run', 'app', 'defer', 'files', 'pinned']);
   });
 
-  it('a young one goes as soon as it is old enough; what the node found is old', async () => {
+  it('a young image is removed once it is old enough; images present at the start count as old', async () => {
     const { garbage, add, removed, pass } = node({ images: { old: 100 }, other: 800, policy: { lowThreshold: 1 } });
     await pass(MINUTE);
     add('young', 100);
@@ -146,30 +146,30 @@ describe('above it', () => {
     ]);
   });
 
-  it('that it cannot free enough is told once a round, and the second time that the collection failed', async () => {
-    const { garbage, told, pass } = node({ images: { a: 100 }, other: 860 });
+  it('each round reports once that it cannot free enough, the second one also that the collection failed', async () => {
+    const { garbage, warnings, pass } = node({ images: { a: 100 }, other: 860 });
     garbage.check();
     await pass(MINUTE);
     garbage.check();
     await pass(2 * MINUTE);
     const failure = (wanted: number, found: number): string =>
       `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${found} bytes eligible to free.`;
-    expect(told).toEqual([`FreeDiskSpaceFailed: ${failure(160, 100)}`]);
+    expect(warnings).toEqual([`FreeDiskSpaceFailed: ${failure(160, 100)}`]);
     await pass(6 * MINUTE);
-    expect(told.slice(1)).toEqual([`FreeDiskSpaceFailed: ${failure(60, 0)}`, `ImageGCFailed: ${failure(60, 0)}`]);
+    expect(warnings.slice(1)).toEqual([`FreeDiskSpaceFailed: ${failure(60, 0)}`, `ImageGCFailed: ${failure(60, 0)}`]);
   });
 
-  it('one that cannot be removed hinders no other', async () => {
-    const { state, told, removed, pass } = node({ images: { a: 450, b: 450 }, policy: { lowThreshold: 1 } });
+  it('an image that cannot be removed does not prevent the removal of others', async () => {
+    const { state, warnings, removed, pass } = node({ images: { a: 450, b: 450 }, policy: { lowThreshold: 1 } });
     state.refuses = 'a';
     await pass(1);
     expect(removed.map(({ image }) => image)).toEqual(['b']);
     await pass(6 * MINUTE);
-    expect(told).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 });
 
-it('on demand all unused ones go, whatever the thresholds', async () => {
+it('on demand, all unused images are removed, whatever the thresholds', async () => {
   const { garbage, state, pass, names } = node({ images: { a: 1, b: 2, c: 3 } });
   state.containers = ['b'];
   await pass(1);
@@ -177,10 +177,10 @@ it('on demand all unused ones go, whatever the thresholds', async () => {
   expect(names()).toEqual(['b']);
 });
 
-it('its end ends its timer', async () => {
-  const { pass, end, told } = node({ images: {}, other: 990 });
+it('the collection checks no more once its signal has aborted', async () => {
+  const { pass, end, warnings } = node({ images: {}, other: 990 });
   await pass(1);
   end();
   await pass(60 * MINUTE);
-  expect(told.length).toBe(1);
+  expect(warnings.length).toBe(1);
 });

@@ -1,5 +1,5 @@
 /**
- * The lives that the specification of defer containers plays through, with the seconds of its table. Times count from T0, when
+ * The lives in the specification of defer containers, with the seconds of its table. Times count from T0, when
  * the agent first wrote status.termination, rounded to 0.1 s.
  */
 import { describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ const a: { defers: Partial<DeferContainer>[]; life: Given } = {
   life: { scripts: { app: hangs, 'defer-1': hangs, 'defer-2': ends(4.95), 'defer-3': hangs } },
 };
 
-describe('lives, played through', () => {
+describe('the lives of the specification', () => {
   it('a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries', async () => {
     const result = await lifeOf(a.defers, a.life);
     expect(shown(result, 'preExitDeadline')).toEqual([15]);
@@ -59,7 +59,7 @@ describe('lives, played through', () => {
     ]);
   });
 
-  it('b: the same with an extension by count, 2 times 10 s', async () => {
+  it('b: as a, with an extension by count, 2 times 10 s', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
     const result = await lifeOf(a.defers, { ...a.life, pods: { spec } });
     expect(shown(result, 'preExitDeadline')).toContain(25);
@@ -70,7 +70,7 @@ describe('lives, played through', () => {
     ]);
   });
 
-  it('c: an extension by liveness: an entry that runs 40 s ends by itself, the next has its minimum, R is untouched', async () => {
+  it('c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, R is unchanged', async () => {
     const result = await lifeOf([{ livenessProbe: { ...check, periodSeconds: 2 } }, {}, { trigger: 'PostExit' }], {
       pods: { spec: { deferContainerGracePeriodExtension: true } },
       scripts: { 'defer-1': ends(40), 'defer-2': hangs, 'defer-3': hangs },
@@ -138,14 +138,16 @@ describe('lives, played through', () => {
 
   it('f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s', async () => {
     const spec = {
-      ...{ postExitGracePeriodSeconds: 30, deferContainerGracePeriodExtensionInterval: 10 },
+      postExitGracePeriodSeconds: 30,
+      deferContainerGracePeriodExtensionInterval: 10,
       deferContainerGracePeriodExtensionCount: 3,
     };
     const result = await lifeOf([{}, { trigger: 'PostExit' }], {
       pods: { graceSeconds: 60, spec },
       scripts: { 'defer-1': hangs, 'defer-2': hangs },
       nodeEnd: { at: DELETED_AT, by: { reason: 'NodeShutdown', message: 'bye', graceSeconds: 10 } },
-      ...{ deletions: [], limitMillis: 60_000 },
+      deletions: [],
+      limitMillis: 60_000,
     });
     expect(shown(result, 'preExitDeadline')).toEqual([5]);
     // The app ends at its signal, at 7.1: the PostExit stage has 5 s from then.
@@ -156,7 +158,7 @@ describe('lives, played through', () => {
     ]);
   });
 
-  it('g: kubectl delete --now', async () => {
+  it('g: kubectl delete --now leaves 2 s between each signal and its kill', async () => {
     const result = await lifeOf([{}, { trigger: 'PostExit' }], {
       scripts: { app: hangs, 'defer-1': hangs, 'defer-2': hangs },
       deletions: [{ at: DELETED_AT, graceSeconds: 1 }],

@@ -12,8 +12,8 @@ const since = ({ trace, start }: LifeResult, ...kinds: string[]): string[] =>
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim());
 const lastOf = ({ statuses }: LifeResult) => statuses.at(-1)?.status;
 
-describe('what runs on in a lost sandbox', () => {
-  it('gets its stop signal, sidecars after the others, and is restarted though it exits 0', async () => {
+describe('containers that still run in a lost sandbox', () => {
+  it('containers in a lost sandbox get their stop signal, sidecars last, and are restarted even if they exit with 0', async () => {
     const graceful = { stopMillis: 3000, stopExitCode: 0 };
     const result = await lost(
       { apps: ['app', 'other'], sidecars: ['first', 'second'], restartPolicy: 'OnFailure' },
@@ -25,13 +25,13 @@ describe('what runs on in a lost sandbox', () => {
       ...['sandbox #1', 'start first#1', 'start second#1', 'start app#1', 'start other#1'],
     ]);
     expect(lastOf(result)?.phase).toBe('Running');
-    const told = result.events.filter(({ reason }) => reason === 'Killing').map(({ message }) => message);
-    expect(told.sort()).toEqual(['app', 'first', 'other', 'second'].map((name) => `Stopping container ${name}`));
+    const killing = result.events.filter(({ reason }) => reason === 'Killing').map(({ message }) => message);
+    expect(killing.sort()).toEqual(['app', 'first', 'other', 'second'].map((name) => `Stopping container ${name}`));
     const kinds = result.actions.map(({ action }) => action.kind);
     expect(kinds.indexOf('stopSandbox')).toBeGreaterThan(kinds.lastIndexOf('stopContainer'));
   });
 
-  it('decides by its own exit codes how a Pod ends that restarts nothing', async () => {
+  it('the exit codes of containers in a lost sandbox decide the phase of a Pod that restarts nothing', async () => {
     for (const [stopExitCode, phase] of [
       [0, 'Succeeded'],
       [7, 'Failed'],
@@ -48,10 +48,12 @@ describe('what runs on in a lost sandbox', () => {
     }
   });
 
-  it('has its preStop hooks and the whole grace period, and is killed then, sidecars with it', async () => {
+  it('containers in a lost sandbox have their preStop hooks and the whole grace period before they are killed, sidecars last', async () => {
     const result = await lost(
       {
-        ...{ apps: ['app'], sidecars: ['side'], graceSeconds: 20 },
+        apps: ['app'],
+        sidecars: ['side'],
+        graceSeconds: 20,
         each: { lifecycle: { preStop: { exec: { command: ['do'] } } } },
       },
       { scripts: { app: [{}], side: [{}] }, hook: () => ({ millis: 5000 }) },
@@ -84,7 +86,7 @@ describe('what runs on in a lost sandbox', () => {
     expect(again.goneAt).toBeLessThan(again.start + 15_000);
   });
 
-  it('an entry that exits 0 because it was stopped runs again', async () => {
+  it('an entry that exits with 0 because it was stopped in a lost sandbox runs again', async () => {
     const result = await lifeOf([post], {
       scripts: { 'defer-1': [{ stopMillis: 100, stopExitCode: 0 }, { runMillis: 10 }] },
       sandboxLostAt: 12_000,

@@ -30,7 +30,9 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
   });
   const asked = new Map<string, number[]>();
   const execute = createExecutor({
-    ...{ timers, runtime, finalize: async () => ({}) },
+    timers,
+    runtime,
+    finalize: async () => ({}),
     volumes: {
       mount: async () => undefined,
       rewrite: async () => undefined,
@@ -39,7 +41,9 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
     },
     environment: async () => simulatedEnvironment,
     pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
-    ...{ prepareContainer: async () => undefined, prepareSandbox: () => undefined, warn: () => undefined },
+    prepareContainer: async () => undefined,
+    prepareSandbox: () => undefined,
+    warn: () => undefined,
     removeRunFiles: async () => undefined,
     runProbe: async ({ metadata: { uid } }, { probe }) => {
       const key = `${uid} ${probe}`;
@@ -61,14 +65,20 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
     const worker = startWorker(
       { pod, removed: false },
       {
-        ...{ timers, log: silent, node: { ips: ['192.0.2.1'], runtimeName: 'simulated' }, execute },
+        timers,
+        log: silent,
+        node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
+        execute,
         observe: async (_pod, signal) => runtimeView(stamps.read(uid, await runtime.observe(uid, signal)), new Map()),
         writeStatus: async (_pod, status) => {
           await wait(1);
           pod = { ...pod, status };
           workers.get(uid)?.update(pod, false);
         },
-        ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
+        event: () => undefined,
+        record: () => undefined,
+        recorded: () => undefined,
+        keep: () => undefined,
         done: () => undefined,
       },
     );

@@ -9,8 +9,10 @@ const takesEffect = fc.boolean();
 export const outage: fc.Arbitrary<Outage> = fc.oneof(
   fc.record({ at: fc.integer({ min: 0, max: 120_000 }), millis, takesEffect }),
   fc.record({
-    ...{ action: fc.integer({ min: 1, max: 60 }), afterMillis: fc.constantFrom(0, 1, 6) },
-    ...{ millis, takesEffect },
+    action: fc.integer({ min: 1, max: 60 }),
+    afterMillis: fc.constantFrom(0, 1, 6),
+    millis,
+    takesEffect,
   }),
 );
 

@@ -69,7 +69,7 @@ describe('properties of every life', () => {
       }
     }));
 
-  it('nothing starts once the Pod terminates', () =>
+  it('no container starts once the Pod terminates', () =>
     holds(({ trace, start, statuses }, life) => {
       const finished = statuses.find(({ status }) => status.phase === 'Failed' || status.phase === 'Succeeded')?.at;
       const ends = [
@@ -94,7 +94,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
-  it('a deleted Pod is gone soon after its deadline, whatever crashed and failed', () =>
+  it('a deleted Pod is removed soon after its deadline, whatever crashed or failed', () =>
     holds((result, life) => {
       const { goneAt, start } = result;
       const bounds = (life.deletions ?? []).map(
@@ -108,7 +108,7 @@ describe('properties of every life', () => {
       expect(goneAt).toBeLessThanOrEqual(Math.min(...bounds) + allowance);
     }));
 
-  it('no probe runs before its container has started, nor a liveness or startup probe once the Pod ends', () =>
+  it('no probe runs before its container has started, and no liveness or startup probe once the Pod terminates', () =>
     holds(({ probes, trace, start }, life) => {
       const ends = [
         ...(life.deletions ?? []).map(({ at }) => at),
@@ -128,7 +128,7 @@ describe('properties of every life', () => {
           const before = trace.filter((each) => each.name === container && each.at <= at);
           expect(before.some(({ what }) => what === 'start')).toBe(true);
           const last = before.findLast(({ what }) => what === 'start' || what === 'exit');
-          // The agent does not know yet of a container that has only just ended.
+          // The agent has not observed yet that the container has just ended.
           if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
         }
@@ -137,7 +137,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, faults: [], crashes: [] })),
     ));
 
-  it('once the Pod ends, every preStop hook begins at once', () =>
+  it('once the Pod terminates, every preStop hook begins at once', () =>
     holds(
       ({ hooks, start }, life) => {
         const ends = (life.deletions ?? []).map(({ at }) => at);
@@ -169,7 +169,9 @@ describe('properties of every life', () => {
               // Everything that depends on the time that a crash costs is omitted.
               initContainers: (life.pod.spec?.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
               containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
-                ...{ name, image, imagePullPolicy },
+                name,
+                image,
+                imagePullPolicy,
               })),
             },
           },
@@ -190,7 +192,7 @@ describe('properties of every life', () => {
       { numRuns, seed },
     ));
 
-  it('crashes do not change what follows a container that is ended although its Pod lives on', () =>
+  it('crashes do not change what follows the stop of a container whose Pod continues', () =>
     fc.assert(
       fc.asyncProperty(stopping, async (life) => {
         const [crashed, whole] = await Promise.all([live(life), live({ ...life, crashes: [] })]);

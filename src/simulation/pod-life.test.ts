@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VolumeError } from '../node/volumes/volume-error.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { type Life, live } from './pod-life.ts';
+import { live } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
 const forever: RunScript[] = [{ stopMillis: 100 }];
@@ -11,7 +11,7 @@ const starts = (result: Awaited<ReturnType<typeof live>>) =>
 const endOf = (result: Awaited<ReturnType<typeof live>>) => result.statuses.at(-1)?.status;
 
 describe('the life of a Pod in virtual time', () => {
-  it('runs init containers in order, then the apps together, then ends gracefully when deleted', async () => {
+  it('a Pod runs init containers in order, then its apps together, and ends gracefully when deleted', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init-1', 'init-2'], apps: ['app-1', 'app-2'] }),
       scripts: { 'init-1': once(1000), 'init-2': once(500), 'app-1': forever, 'app-2': forever },
@@ -35,7 +35,7 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
-  it('unmounts the volumes of a deleted Pod while its sandbox stops, and of a finished Pod afterwards', async () => {
+  it('the volumes of a deleted Pod are unmounted while its sandbox stops, those of a finished Pod afterwards', async () => {
     const times = async (life: Parameters<typeof live>[0]): Promise<[kind: string, at: number][]> =>
       (await live(life)).actions
         .map(({ at, action }): [string, number] => [action.kind, at])
@@ -61,7 +61,7 @@ describe('the life of a Pod in virtual time', () => {
 
   // The sidecar gets its signal only when the app has ended, which is not at a whole second.
   it.each([0, 3700])(
-    'kills a container that ignores its signal at the end of the grace period, even if signaled %i ms later',
+    'a container that ignores its signal is killed at the end of the grace period, even if signaled %i ms later',
     async (stopMillis) => {
       const result = await live({
         pod: simulatedPod({ apps: ['app'], sidecars: ['side'], graceSeconds: 7 }),
@@ -76,7 +76,7 @@ describe('the life of a Pod in virtual time', () => {
     },
   );
 
-  it('shortens the grace period at a second delete', async () => {
+  it('a second delete shortens the grace period', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: [{}] },
@@ -89,7 +89,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_300);
   });
 
-  it('backs off for the image of a volume as for those of containers', async () => {
+  it('pulls of the image of a volume back off like those of containers', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -117,7 +117,7 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('continues at once when the image of a volume appears on its own, and with no other image', async () => {
+  it('a Pod continues at once when the missing image of its volume appears, but not when another image does', async () => {
     for (const name of ['docker.io/far/files:1', 'docker.io/far/others:1']) {
       const result = await live({
         pod: simulatedPod({
@@ -136,7 +136,7 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
-  it('reports each try of a pull once, even if two fail at the same moment', async () => {
+  it('each try of a pull is reported once, even if two fail at the same moment', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app-1', 'app-2'] }),
       scripts: { 'app-1': forever, 'app-2': forever },
@@ -149,7 +149,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('restarts a failing init container at once, then after 10 s, 20 s, 40 s', async () => {
+  it('a failing init container restarts at once, then after 10 s, 20 s, 40 s', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'] }),
       scripts: { init: [...Array(4).fill({ runMillis: 100, exitCode: 1 }), { runMillis: 100 }], app: forever },
@@ -168,7 +168,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(looped?.status.phase).toBe('Pending');
   });
 
-  it('fails the Pod when an init container fails and the policy is Never', async () => {
+  it('a Pod with restartPolicy Never fails when an init container fails', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init-1', 'init-2'], apps: ['app'], restartPolicy: 'Never' }),
       scripts: { 'init-1': once(100, 3), 'init-2': once(1), app: forever },
@@ -195,7 +195,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(starts(result)).toHaveLength(runs);
   });
 
-  it('fails the Pod at activeDeadlineSeconds, which covers initialization', async () => {
+  it('a Pod fails at activeDeadlineSeconds, which include its initialization', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'], activeDeadlineSeconds: 20 }),
       scripts: { init: [{ stopMillis: 10 }], app: forever },
@@ -206,7 +206,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.trace.find(({ what }) => what === 'exit')?.at).toBeLessThan(result.start + 20_200);
   });
 
-  it('starts over with its init containers in a new sandbox when the sandbox is lost', async () => {
+  it('a Pod whose sandbox is lost starts again with its init containers in a new sandbox', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'] }),
       scripts: { init: once(100), app: forever },
@@ -218,7 +218,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.events.map(({ reason }) => reason)).toContain('SandboxChanged');
   });
 
-  it('continues if the records of ended init containers are lost while a later one runs', async () => {
+  it('a Pod continues if the records of ended init containers are lost while a later one runs', async () => {
     const result = await live({
       pod: simulatedPod({ sidecars: ['side'], init: ['init-1', 'init-2', 'init-3'], apps: ['app'] }),
       scripts: { side: forever, 'init-1': once(1000), 'init-2': once(10_000), 'init-3': once(1000), app: forever },
@@ -234,7 +234,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(first).toMatchObject({ name: 'init-1', ready: true, state: { terminated: { exitCode: 0 } } });
   });
 
-  it('starts sidecars in their turn and stops them after the apps, last first', async () => {
+  it('sidecars start in their turn and stop after the apps, last first', async () => {
     const result = await live({
       pod: simulatedPod({ sidecars: ['side-1', 'side-2'], init: ['init'], apps: ['app'] }),
       scripts: { 'side-1': forever, 'side-2': forever, init: once(100), app: forever },
@@ -248,7 +248,7 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
-  it('reports the final phase once nothing runs any more, neither a sidecar nor a slow container at the deadline', async () => {
+  it('the final phase is reported once nothing runs any more, neither a sidecar nor a slow container at the deadline', async () => {
     const over = await live({
       pod: simulatedPod({ sidecars: ['side'], apps: ['app'], restartPolicy: 'Never' }),
       scripts: { side: [{ stopMillis: 3000 }], app: once(1000) },
@@ -264,8 +264,8 @@ describe('the life of a Pod in virtual time', () => {
       [late, 'Failed'],
     ] as const) {
       const lastExit = result.trace.findLast(({ what }) => what === 'exit')?.at;
-      const told = result.statuses.find(({ status }) => status.phase === final);
-      expect(told?.at).toBeGreaterThanOrEqual(lastExit ?? Number.NaN);
+      const finalStatus = result.statuses.find(({ status }) => status.phase === final);
+      expect(finalStatus?.at).toBeGreaterThanOrEqual(lastExit ?? Number.NaN);
       expect(endOf(result)?.phase).toBe(final);
       expect(result.statuses.map(({ status }) => status.phase)).toContain('Running');
     }
@@ -297,19 +297,26 @@ describe('the life of a Pod in virtual time', () => {
     });
   });
 
-  it('retries a failed pull with back-off, and reports it', async () => {
-    const life: Life = {
+  it('a failed pull is retried with back-off, and each try is reported', async () => {
+    let pulls = 0;
+    const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
       absentImages: true,
-      faults: [],
+      pullable: () => ++pulls > 2,
       limitMillis: 60_000,
-    };
-    const whole = await live(life);
-    expect(whole.events.map(({ reason }) => reason)).toEqual(['Pulling', 'Pulled', 'Created', 'Started']);
+    });
+    const pulling = result.events.filter(({ reason }) => reason === 'Pulling');
+    expect(pulling.map(({ at }) => Math.round((at - result.start) / 1000))).toEqual([0, 10, 30]);
+    expect(result.events.map(({ reason }) => reason)).toEqual([
+      ...['Pulling', 'Failed', 'Failed', 'BackOff', 'Failed'],
+      ...['Pulling', 'Failed', 'Failed', 'BackOff', 'Failed'],
+      ...['Pulling', 'Pulled', 'Created', 'Started'],
+    ]);
+    expect(starts(result)).toEqual(['app#0']);
   });
 
-  it('ends at once when deleted while its image is being pulled', async () => {
+  it('a Pod that is deleted while its image is pulled ends at once', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -320,7 +327,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.goneAt).toBeLessThan(result.start + 100);
   });
 
-  it('cleans up a Pod whose object was forced out of the API', async () => {
+  it('a Pod whose object was removed from the API by force is cleaned up', async () => {
     const result = await live({ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] }, forcedAt: 10_000 });
     expect(result.goneAt).toBeLessThan(result.start + 12_200);
     expect(result.trace.at(-1)?.what).toBe('remove');
@@ -328,8 +335,11 @@ describe('the life of a Pod in virtual time', () => {
 
   it('a Pod that is deleted after an agent died before its first status loses its containers before its object', async () => {
     const { goneAt, actions, trace } = await live({
-      ...{ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] } },
-      ...{ statusMillis: 200, crashes: [{ action: 5, asked: true }], deletions: [{ at: 30, graceSeconds: 30 }] },
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: [{}] },
+      statusMillis: 200,
+      crashes: [{ action: 5, asked: true }],
+      deletions: [{ at: 30, graceSeconds: 30 }],
     });
     expect(goneAt).toBeDefined();
     expect(trace.map(({ what }) => what)).toEqual(['sandbox', 'start', 'signal', 'exit', 'remove']);
@@ -338,10 +348,13 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('reports the beginning of a pull when it begins, even if another one fails at the same moment', async () => {
+  it('the beginning of a pull is reported when it begins, even if another one fails at the same moment', async () => {
     const { transitions, start } = await live({
-      ...{ pod: simulatedPod({ apps: ['one', 'two'] }), scripts: { one: forever, two: forever } },
-      ...{ absentImages: true, faults: [7, 8], limitMillis: 60_000 },
+      pod: simulatedPod({ apps: ['one', 'two'] }),
+      scripts: { one: forever, two: forever },
+      absentImages: true,
+      faults: [7, 8],
+      limitMillis: 60_000,
     });
     const keys = transitions.map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);

@@ -30,9 +30,21 @@ export async function live(life: Life): Promise<LifeResult> {
   };
   const runtime = runtimeOf(life, machine);
   const result: LifeResult = {
-    ...{ trace: runtime.trace, calls: runtime.calls, pod: life.pod, start, now: start },
-    ...{ goneAt: undefined, removedAt: undefined, events: [], transitions: [], statuses: [], actions: [] },
-    ...{ probes: [], hooks: [], absences: [], duplicates: [] },
+    trace: runtime.trace,
+    calls: runtime.calls,
+    pod: life.pod,
+    start,
+    now: start,
+    goneAt: undefined,
+    removedAt: undefined,
+    events: [],
+    transitions: [],
+    statuses: [],
+    actions: [],
+    probes: [],
+    hooks: [],
+    absences: [],
+    duplicates: [],
   };
   const api = createSimulatedApi(life.pod, timers, () => {
     if (api.removed) result.removedAt ??= timers.now();
@@ -89,7 +101,7 @@ function runtimeOf(life: Life, timers: Timers): SimulatedRuntime {
       return scripts[Math.min(attempt, scripts.length - 1)] ?? {};
     },
     images: life.absentImages ? [] : ['busybox:1.28'],
-    ...(life.pullable === undefined ? {} : { pullable: life.pullable }),
+    pullable: life.pullable,
   });
 }
 

@@ -20,7 +20,7 @@ const conditionNow = (result: LifeResult, name: string) =>
   result.statuses.at(-1)?.status.conditions?.find(({ type }) => type === name)?.status;
 
 describe('probes', () => {
-  it('a container is Ready once its readiness probe has succeeded as often as asked, and no earlier', async () => {
+  it('a container is ready once its readiness probe has succeeded successThreshold times', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -34,7 +34,7 @@ describe('probes', () => {
     expect(readyAt(result, true)).toBe(began + 5005);
   });
 
-  it('a readiness probe that fails takes the Pod out of Ready, and tells why', async () => {
+  it('a failing readiness probe makes the Pod not Ready, and an Event reports why', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -52,7 +52,7 @@ describe('probes', () => {
     expect(reasons(result).at(-1)).toMatch(/^Unhealthy: Readiness probe failed: /);
   });
 
-  it('a liveness probe that fails three times ends the run, which starts again', async () => {
+  it('a liveness probe that fails three times restarts its container', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -68,7 +68,7 @@ describe('probes', () => {
     expect(reasons(result)).toContain('Killing: Container app failed liveness probe, will be restarted');
   });
 
-  it('a failed liveness probe ends the run for good under restartPolicy Never, and starts it again under OnFailure', async () => {
+  it('a failed liveness probe ends its container for good under restartPolicy Never, and restarts it under OnFailure', async () => {
     for (const [restartPolicy, runs] of [
       ['Never', ['app#0']],
       ['OnFailure', ['app#0', 'app#1']],
@@ -85,7 +85,7 @@ describe('probes', () => {
     }
   });
 
-  it("a sidecar's readiness probe decides on the Pod's Ready, as an app's", async () => {
+  it("the readiness probe of a sidecar counts for the Pod's condition Ready like that of an app", async () => {
     const pod = simulatedPod({ sidecars: ['side'], apps: ['app'] });
     Object.assign(pod.spec?.initContainers?.[0] ?? {}, { readinessProbe: { ...exec, periodSeconds: 1 } });
     const result = await live({
@@ -102,23 +102,20 @@ describe('probes', () => {
   it.each<[string, object]>([
     ['startup', { startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 } }],
     ['liveness', { livenessProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 } }],
-  ])(
-    'a failed %s probe of a sidecar ends its run, and names it as the init container that it is',
-    async (kind, probes) => {
-      const pod = simulatedPod({ sidecars: ['side'], apps: ['app'] });
-      Object.assign(pod.spec?.initContainers?.[0] ?? {}, probes);
-      const result = await live({
-        pod,
-        scripts: { side: forever, app: forever },
-        probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
-        limitMillis: 20_000,
-      });
-      expect(starts(result)).toContain('side#1');
-      expect(reasons(result)).toContain(`Killing: Init container side failed ${kind} probe`);
-    },
-  );
+  ])('a failed %s probe of a sidecar restarts it, and the Event calls it an init container', async (kind, probes) => {
+    const pod = simulatedPod({ sidecars: ['side'], apps: ['app'] });
+    Object.assign(pod.spec?.initContainers?.[0] ?? {}, probes);
+    const result = await live({
+      pod,
+      scripts: { side: forever, app: forever },
+      probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
+      limitMillis: 20_000,
+    });
+    expect(starts(result)).toContain('side#1');
+    expect(reasons(result)).toContain(`Killing: Init container side failed ${kind} probe`);
+  });
 
-  it("a probe's own grace period bounds the end of its run", async () => {
+  it('the terminationGracePeriodSeconds of a probe limit the stop of its run', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -134,7 +131,7 @@ describe('probes', () => {
     expect(Math.round(((exit ?? 0) - (signal ?? 0)) / 1000)).toBe(5);
   });
 
-  it('a startup probe holds the others off until it has passed, and ends a run that does not come up', async () => {
+  it('a startup probe delays the other probes until it succeeds, and ends a run that does not start up', async () => {
     const each = {
       startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 30 },
       livenessProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 },
@@ -160,7 +157,7 @@ describe('probes', () => {
     expect(reasons(stuck)).toContain('Killing: Container app failed startup probe, will be restarted');
   });
 
-  it("a sidecar's startup probe gates the containers after it", async () => {
+  it('the startup probe of a sidecar delays the containers after it', async () => {
     const pod = simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] });
     Object.assign(pod.spec?.initContainers?.[0] ?? {}, {
       startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 99 },
@@ -177,7 +174,7 @@ describe('probes', () => {
     ).toBeGreaterThan(7000);
   });
 
-  it('once the Pod ends, only readiness is probed', async () => {
+  it('once the Pod terminates, only readiness is probed', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -190,7 +187,7 @@ describe('probes', () => {
     expect([...late]).toEqual(['readiness']);
   });
 
-  it('readiness outlives a restart of the agent: no flap, no second verdict', async () => {
+  it('a restart of the agent does not make a ready container unready', async () => {
     const result = await live({
       pod: simulatedPod({
         apps: ['app'],
@@ -219,7 +216,7 @@ describe('hooks', () => {
     expect(result.hooks).toHaveLength(1);
   });
 
-  it('a container whose postStart hook fails is killed and starts again', async () => {
+  it('a container whose postStart hook fails is killed and restarted', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'], each: { lifecycle: { postStart: exec } } }),
       scripts: { app: forever },
@@ -265,7 +262,7 @@ describe('hooks', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_500);
   });
 
-  it("a sidecar's preStop hook begins with those of the apps; its signal waits for its turn", async () => {
+  it('the preStop hook of a sidecar begins with those of the apps; its stop signal waits for its turn', async () => {
     const lifecycle = { preStop: exec };
     const sidecars = ['side-1', 'side-2'];
     const result = await live({
@@ -288,7 +285,7 @@ describe('hooks', () => {
     ]);
   });
 
-  it('preStop is not run for a container that ended by itself', async () => {
+  it('no preStop hook runs for a container that ended on its own', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { lifecycle: { preStop: exec } } }),
       scripts: { app: [{ runMillis: 1000 }] },
@@ -298,13 +295,13 @@ describe('hooks', () => {
   });
 });
 
-describe('changes of a living Pod', () => {
+describe('changes of a running Pod', () => {
   const withImage = (pod: Pod, list: 'containers' | 'initContainers', image: string): Pod => ({
     ...pod,
     spec: { ...pod.spec, [list]: pod.spec?.[list]?.map((container) => ({ ...container, image })) } as Pod['spec'],
   });
 
-  it("a changed app image restarts its container alone, an init container's nothing", async () => {
+  it('a changed image of an app restarts only its container, that of an init container restarts nothing', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'] }),
       scripts: { init: [{ runMillis: 10 }], app: forever },
@@ -319,7 +316,7 @@ describe('changes of a living Pod', () => {
     expect(reasons(result)).toContain('Killing: Container app definition changed, will be restarted');
   });
 
-  it('a changed image of a sidecar restarts it alone, and names it as the init container that it is', async () => {
+  it('a changed image of a sidecar restarts only the sidecar, and the Event calls it an init container', async () => {
     const result = await live({
       pod: simulatedPod({ sidecars: ['side'], apps: ['app'] }),
       scripts: { side: forever, app: forever },
@@ -330,7 +327,7 @@ describe('changes of a living Pod', () => {
     expect(reasons(result)).toContain('Killing: Init container side definition changed');
   });
 
-  it('an ephemeral container that is added runs once, beside the others, and never again', async () => {
+  it('an added ephemeral container runs exactly once, in parallel with the others', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever, debug: [{ runMillis: 2000, exitCode: 1 }] },
@@ -355,7 +352,7 @@ describe('changes of a living Pod', () => {
     expect(conditionNow(result, 'Ready')).toBe('True');
   });
 
-  it('an ephemeral container waits for its target, and says so once', async () => {
+  it('an ephemeral container waits for its target, and reports that once', async () => {
     const withDebugger = (pod: Pod, name: string, targetContainerName: string): Pod => ({
       ...pod,
       spec: {
@@ -389,7 +386,7 @@ describe('changes of a living Pod', () => {
     ]);
   });
 
-  it('an image that changes before its container starts is the one that it runs, and is not held back by the old one', async () => {
+  it('a container whose image changes before it starts runs the new image, without the back-off of the old one', async () => {
     const pod = simulatedPod({ init: ['init'], apps: ['app'] });
     const whileInitializing = await live({
       pod,
@@ -415,7 +412,7 @@ describe('changes of a living Pod', () => {
     );
   });
 
-  it('a lost sandbox is stopped before the next one asks for its address', async () => {
+  it('a lost sandbox is stopped before the next one is created', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },

@@ -133,7 +133,7 @@ export const stopping = fc
     };
     // With Always it would restart forever.
     const second = restartPolicy === 'Always' ? {} : { runMillis: 5000 };
-    const first = { stopExitCode, ...(stopMillis === undefined ? {} : { stopMillis }) };
+    const first = { stopExitCode, stopMillis };
     return {
       pod: simulatedPod({ apps: ['app'], sidecars: sidecar ? ['side'] : [], restartPolicy, each, graceSeconds: 10 }),
       scripts: { app: [first, second], side: [{ stopMillis: 0 }] },

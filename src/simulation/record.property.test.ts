@@ -1,6 +1,6 @@
 /**
- * Properties of the record of every life, over the same random lives as pod-life.property.test.ts: with faults and with agent
- * crashes between any two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ * Properties of the record, over the same random lives as pod-life.property.test.ts, with faults and agent crashes between any
+ * two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEE
 
 /** How long before the end of the simulation an event may be missing from the record, because it was not observed yet. */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
-/** What an agent decided this shortly before its death may not have been written. */
+/** A decision that an agent made this shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;
 
 interface Recorded {
@@ -29,7 +29,7 @@ interface Recorded {
 const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<Life> = lives): Promise<void> =>
   fc.assert(
     fc.asyncProperty(arbitrary, async (any) => {
-      // What the runtime forgets before an agent has looked cannot be recorded.
+      // Runs whose records the runtime loses before an agent has observed them cannot be recorded.
       const life = { ...any, initRecordsLostAt: undefined, losses: [] };
       const result = await live(life);
       const record = createRecordedSteps()
@@ -40,7 +40,7 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
     { numRuns, seed },
   );
 
-/** Each write of the record takes longer than a runtime call, and what is not written when the agent crashes is lost. */
+/** Each write of the record takes longer than a runtime call; steps that are not written when the agent crashes are lost. */
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
@@ -70,47 +70,49 @@ const stepsOfRecord = (record: Transition[]): string[] =>
     .map(({ type, container = '', attempt, exitCode, at }) => lineOf(type, container, attempt, exitCode, at));
 
 describe('the record of every life', () => {
-  it('has each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
+  it('the record has each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
     holds(({ result, record, life }) => {
-      const told = stepsOfRecord(record);
-      expect(new Set(told).size).toBe(told.length);
-      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
+      const recorded = stepsOfRecord(record);
+      expect(new Set(recorded).size).toBe(recorded.length);
+      expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
       const happened = new Set(result.trace.map(({ at }) => at));
       for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
     }));
 
-  it.each(Object.entries({ lives, deferLives }))('tells all that also where its writes take time: %s', (_, arbitrary) =>
-    holds(({ result, record, life }) => {
-      const told = stepsOfRecord(record);
-      expect(new Set(told).size).toBe(told.length);
-      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
-      // A grace period of 0 tells that the node has said its last word: the next agent has none to add.
-      const isSaid = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
-      if (result.goneAt === undefined || isSaid) return;
-      // A Pod of which nothing was written is unknown to the next agent.
-      if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
-      const began = record.filter((step) => step.type === 'TerminationBegan');
-      if (!endsUnseen(result, life)) expect(began).toHaveLength(1);
-      expect(record.filter((step) => step.type === 'Removed')).toHaveLength(1);
-      for (const { name, state } of result.pod.status?.deferContainerStatuses ?? [])
-        if (state?.terminated !== undefined && result.removedAt === undefined)
-          expect(
-            record.filter((step) => step.container === name && /^Defer(Ended|Skipped)$/.test(step.type)),
-          ).toHaveLength(1);
-    }, written(arbitrary)),
+  it.each(Object.entries({ lives, deferLives }))(
+    'the record is complete even if its writes take time: %s',
+    (_, arbitrary) =>
+      holds(({ result, record, life }) => {
+        const recorded = stepsOfRecord(record);
+        expect(new Set(recorded).size).toBe(recorded.length);
+        expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
+        // After a delete with a grace period of 0, the next agent adds nothing to the record.
+        const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
+        if (result.goneAt === undefined || isForced) return;
+        // The next agent does not know a Pod without any written step.
+        if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
+        const began = record.filter((step) => step.type === 'TerminationBegan');
+        if (!endsUnseen(result, life)) expect(began).toHaveLength(1);
+        expect(record.filter((step) => step.type === 'Removed')).toHaveLength(1);
+        for (const { name, state } of result.pod.status?.deferContainerStatuses ?? [])
+          if (state?.terminated !== undefined && result.removedAt === undefined)
+            expect(
+              record.filter((step) => step.container === name && /^Defer(Ended|Skipped)$/.test(step.type)),
+            ).toHaveLength(1);
+      }, written(arbitrary)),
   );
 
-  it('has the order of the runtime', () =>
+  it('the record has the order of the runtime', () =>
     holds(({ result, record, life }) => {
       const order = stepsOfTrace(result, life);
-      const told = stepsOfRecord(record).filter((line) => order.includes(line));
+      const recorded = stepsOfRecord(record).filter((line) => order.includes(line));
       const timeOf = (line: string): number => Number(line.split(' at ')[1]);
-      // What happens in one moment has no order.
-      expect(told.map(timeOf)).toEqual(order.map(timeOf));
-      expect([...told].sort()).toEqual([...order].sort());
+      // Steps at the same time have no order.
+      expect(recorded.map(timeOf)).toEqual(order.map(timeOf));
+      expect([...recorded].sort()).toEqual([...order].sort());
     }));
 
-  it('reports nothing twice while one agent lives', () =>
+  it('one agent reports no step twice', () =>
     holds(
       ({ result }) => {
         const keys = result.transitions.map(({ key }) => key);
@@ -119,7 +121,7 @@ describe('the record of every life', () => {
       lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
-  it('has each termination once: why it began, until when, and that nothing is left', () =>
+  it('the record has each termination once: its beginning, its deadlines and its end', () =>
     holds(({ result, record, life }) => {
       const count = (type: string): number => record.filter((each) => each.type === type).length;
       expect(count('TerminationBegan')).toBeLessThanOrEqual(1);
@@ -129,7 +131,7 @@ describe('the record of every life', () => {
       expect(count('Gone')).toBe(result.removedAt === undefined ? 0 : 1);
       const began = record.find(({ type }) => type === 'TerminationBegan');
       if (!endsUnseen(result, life)) expect(began).toBeDefined();
-      // An agent that has crashed reckons deadlines anew, from whole seconds.
+      // The agent after a crash computes deadlines again, from whole seconds.
       if (life.crashes?.length === 0) {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline ?? 0);
         expect(deadlines).toEqual([...deadlines].sort((a, b) => b - a));
@@ -144,7 +146,7 @@ describe('the record of every life', () => {
           ).toBe(true);
     }));
 
-  it('has only changes of a probe, and the beginning of a hook before its end', () =>
+  it('the record has only changes of probe results, and the beginning of each hook before its end', () =>
     holds(({ result, record }) => {
       const state = new Map<string, string>();
       const begun = new Set<string>();
@@ -163,15 +165,15 @@ describe('the record of every life', () => {
     }));
 
   describe('with defer containers', () => {
-    it('has each sandbox, start and exit once, at its time', () =>
+    it('the record of a Pod with defer containers has each sandbox, start and exit once, at its time', () =>
       holds(({ result, record, life }) => {
-        const told = stepsOfRecord(record);
-        expect(new Set(told).size).toBe(told.length);
+        const recorded = stepsOfRecord(record);
+        expect(new Set(recorded).size).toBe(recorded.length);
         const order = stepsOfTrace(result, life);
-        expect([...told].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
+        expect([...recorded].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
       }, deferLives));
 
-    it('has the beginning of each entry before its end or skip, and each once', () =>
+    it('the record has the beginning of each entry before its end or skip, and each once', () =>
       holds(({ result, record, life }) => {
         for (const { name } of life.pod.spec?.deferContainers ?? []) {
           const own = record.filter(({ container }) => container === name);
@@ -181,7 +183,7 @@ describe('the record of every life', () => {
           expect(ends.length).toBeLessThanOrEqual(1);
           expect(of('DeferBegan').length).toBeLessThanOrEqual(1);
           if (of('Started').length > 0) expect(of('DeferBegan')[0]).toBeLessThan(of('Started')[0] ?? 0);
-          // A start that a crashed agent or a failed call has asked for, or that takes long, may take effect after the entry's end.
+          // A slow start, or one that a crashed agent or a failed call requested, may take effect after the entry's end.
           if (life.crashes?.length === 0 && life.faults?.length === 0 && (life.startMillis ?? 0) <= LATENCY_MILLIS)
             for (const end of of('DeferEnded')) expect(Math.max(...of('Exited'), -1)).toBeLessThan(end);
           const status = result.pod.status?.deferContainerStatuses?.find((each) => each.name === name);
@@ -189,7 +191,7 @@ describe('the record of every life', () => {
         }
       }, deferLives));
 
-    it('has each deadline that the status showed', () =>
+    it('the record has each deadline that the status showed', () =>
       holds(({ result, record, life }) => {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline);
         const until = result.removedAt ?? result.now;

@@ -30,7 +30,8 @@ describe('an agent crash while a container is being stopped does not change what
   it('a failed liveness probe under OnFailure restarts a container that exits 0', async () => {
     const [whole, ...crashed] = await withCrashes({
       pod: simulatedPod({
-        ...{ apps: ['app'], restartPolicy: 'OnFailure' },
+        apps: ['app'],
+        restartPolicy: 'OnFailure',
         each: { readinessProbe, livenessProbe: { ...check, periodSeconds: 5, failureThreshold: 2 } },
       }),
       scripts: { app: [{ stopMillis: 1020, stopExitCode: 0 }, { runMillis: 1000 }] },
@@ -78,7 +79,8 @@ describe('an agent crash while a container is being stopped does not change what
   it('the time until the kill does not start again', async () => {
     const life: Life = {
       pod: simulatedPod({
-        ...{ apps: ['app'], graceSeconds: 20 },
+        apps: ['app'],
+        graceSeconds: 20,
         each: { readinessProbe, livenessProbe: { ...check, failureThreshold: 2 } },
       }),
       scripts: { app: [{}] },

@@ -39,13 +39,19 @@ export const survival: readonly Sentence[] = [
     tests: [
       [memory, 'a running entry continues'],
       [memory, 'an entry that succeeded in the meantime does not run again'],
-      [recovery, 'adopts the entry that runs'],
-      [recovery, 'does not run again what has ended, whichever of status and runtime knows it'],
-      [recovery, 'counts as too late what ended well after its timeoutSeconds'],
-      [recovery, 'counts as failed what ended badly after that'],
-      [inLives, 'what has ended is written down before its last trace goes, also when the time is over'],
-      [inLives, 'whatever action of the agent is its last, the list ends as it would have'],
-      [properties, 'a crash of the agent changes nothing in how the list ends'],
+      [recovery, 'a new agent adopts the running entry'],
+      [recovery, 'a new agent does not run an entry again that has ended, even if only the runtime shows its end'],
+      [
+        recovery,
+        'an entry that succeeded after its timeoutSeconds, while no agent could stop it, has the reason DeadlineExceeded',
+      ],
+      [recovery, 'a run that failed after the status recorded its start counts as failed'],
+      [
+        inLives,
+        'the end of an entry is written to the status before its container is removed, even after the deadline',
+      ],
+      [inLives, 'a crash at any action does not change how the list ends: a start that is under way %s'],
+      [properties, 'a crash of the agent does not change how the list ends'],
       [kill, 'each entry succeeds once although the engine is killed with it'],
       [onOutages, 'the engine and containerd are killed repeatedly: each entry runs once'],
     ],
@@ -58,7 +64,10 @@ export const survival: readonly Sentence[] = [
       [memory, 'an announced attempt is started under the same number'],
       [memory, 'a failed attempt that was only announced is retried once'],
       [memory, 'a failed attempt that the status showed as running is not retried'],
-      [recovery, 'tries once more what ended badly before its start was written down, even with restartPolicy Never'],
+      [
+        recovery,
+        'a run that failed before the status recorded its start is repeated once, even with restartPolicy Never',
+      ],
       [outages, 'a start with an unknown outcome runs the entry once: effect %s'],
       [properties, 'entries run at most once to success'],
       [kill, 'each entry succeeds once although the engine is killed between steps'],
@@ -82,7 +91,7 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: 'A Job counts a Pod as finished only after its list has ended (`podReplacementPolicy: Failed` waits for it too).',
-    tests: [[when, 'it runs once as exit work, then the phase is']],
+    tests: [[when, 'after app containers exited on their own with %i, the list runs once, then the phase is %s']],
     awaits: ['src/controllers/job'],
   },
   {
@@ -103,11 +112,16 @@ export const lives: readonly Sentence[] = [
   },
   {
     says: 'b: as a, with extension by count 2 x 10 | S moves to 25, D to 40; e1 TERM 20, KILL 22; app TERM 22, KILL 25; at 40 p2 still runs: D moves to 50; p2 TERM 50, KILL 52',
-    tests: [[played, 'b: the same with an extension by count, 2 times 10 s']],
+    tests: [[played, 'b: as a, with an extension by count, 2 times 10 s']],
   },
   {
     says: 'c: extension by liveness, e1 probed every 2 s, runs 40 s | e1 ends by itself at 40 in its extended stage; the next entry has its minimum; R is untouched',
-    tests: [[played, 'c: an extension by liveness: an entry that runs 40 s ends by itself']],
+    tests: [
+      [
+        played,
+        'c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, R is unchanged',
+      ],
+    ],
   },
   {
     says: "d: as a, second delete with grace 5 at 10 while e1 runs (the API leaves 1 s) | D' = 11, R' = 2, S' = 9: e1 TERM 10, KILL 12; app TERM 12, KILL 14; p1 TERM 16, KILL 18",
@@ -130,7 +144,7 @@ export const lives: readonly Sentence[] = [
   {
     says: 'g: `kubectl delete --now` | G = 1: R = 1 (min(R0, 2 s) where R0 allows), stop signals with 2 s each; over within about 9 s',
     tests: [
-      [played, 'g: kubectl delete --now'],
+      [played, 'g: kubectl delete --now leaves 2 s between each signal and its kill'],
       [causes, 'life g: a grace period of 1 s'],
       [onTime, 'kubectl delete --now: each container gets its stop signal 2 s before the kill'],
     ],
@@ -151,8 +165,8 @@ export const changes: readonly Sentence[] = [
   {
     says: 'The rules of time are new: the reserve, 2 s between signal and kill for everyone, outages that do not count, extensions that keep the reserve, `timeoutSeconds` from the decided turn.',
     tests: [
-      [times, 'the reserve is never used by others'],
-      [times, 'every container that is told to stop has 2 s'],
+      [times, 'only PostExit entries use the reserve'],
+      [times, 'every container has 2 s between its stop signal and its kill'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
       [stages, 'at S both kinds of extension keep the whole reserve R, even if the node allows less'],
       [

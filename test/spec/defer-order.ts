@@ -18,7 +18,7 @@ export const termination: readonly Sentence[] = [
     tests: [
       [stages, 'nothing starts and nothing stops before the status has the termination'],
       [order, 'the termination is written before any part of it begins'],
-      [properties, 'nothing of the list starts before the termination is written, nor after the deadline of its stage'],
+      [properties, 'no entry starts before the termination is written, nor after the deadline of its stage'],
     ],
   },
   {
@@ -110,7 +110,7 @@ export const termination: readonly Sentence[] = [
       [ending, 'an app container gets its stop signal once its own hook and the PreExit entries have ended'],
       [order, 'the app waits for both'],
       [order, 'an entry may stop the app itself'],
-      [properties, 'PreExit never starts after the apps were told to stop'],
+      [properties, 'no PreExit entry starts after the apps got their stop signal'],
     ],
   },
   {
@@ -122,7 +122,7 @@ export const termination: readonly Sentence[] = [
         'src/simulation/defer-outages.test.ts',
         'an app whose container vanishes has ended, so the PostExit entries run',
       ],
-      [properties, 'PostExit never runs while a process of an app container lives'],
+      [properties, 'no PostExit entry starts while a process of an app container is alive'],
       [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
   },

@@ -20,15 +20,15 @@ export const reasons: readonly Sentence[] = [
       [defer, 'an end that the status has stays, whatever else is observed'],
       [defer, 'onReasons applies to the first reason'],
       [causes, 'the first of several causes gives the reason'],
-      [inLives, 'stays the first one, though the node ends the Pod too'],
-      [when, 'deleting a Pod that completed by itself does not run it again'],
+      [inLives, 'the first reason stays, even if the node ends the Pod too'],
+      [when, 'a delete of a Pod that completed on its own does not run the list again'],
     ],
   },
   {
     says: 'A hard threshold in the middle of a list tells every container to stop (killed after 2 s); entries that have ended keep their result, the others end as Skipped, "the node had no time".',
     tests: [
       [defer, 'a hard threshold in the middle of a list'],
-      [when, 'node pressure, hard: what has run by then ended as it did'],
+      [when, 'under hard node pressure, entries that have ended keep their result'],
     ],
   },
   {
@@ -37,13 +37,16 @@ export const reasons: readonly Sentence[] = [
       [causes, 'activeDeadlineSeconds no longer counts once a termination has begun'],
       [causes, 'a Pod whose init container failed for good has completed'],
       [inLives, 'activeDeadlineSeconds no longer counts once a termination has begun'],
-      [inLives, 'is Completed where an init container failed for good'],
+      [inLives, 'the reason is Completed if an init container failed for good'],
     ],
   },
   {
     says: 'If a completed Pod is deleted during its exit work, its final phase is written before the object goes (the Job controller reads it).',
     tests: [
-      [when, 'the final phase of a Pod that is deleted during its exit work is written before the object goes'],
+      [
+        when,
+        'the final phase of a completed Pod that is deleted while its list runs is written before the object is removed',
+      ],
       [status, 'the exit work of a Pod that is then deleted ends with the final phase'],
     ],
   },
@@ -74,7 +77,7 @@ export const reasons: readonly Sentence[] = [
     says: '`onReasons` limits an entry to some reasons; on others it ends as `Skipped` with the message "not due on REASON".',
     tests: [
       [defer, 'onReasons without the reason'],
-      [inLives, 'limits an entry to some reasons; on others it is skipped, and is no failure'],
+      [inLives, 'onReasons skips an entry for all other reasons, which is not a failure'],
       [defer, 'an entry is skipped at its turn, not before'],
       [defer, 'a skipped entry passes the turn to the next one in the same decision'],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
@@ -112,7 +115,7 @@ export const reasons: readonly Sentence[] = [
     says: 'A controller that no longer deletes a Pod that it marked sets the condition False.',
     tests: [
       [causes, 'a DeletionReason that is False'],
-      [inLives, 'a condition that is False says nothing'],
+      [inLives, 'a condition that is False has no effect'],
     ],
     awaits: ['src/controllers/replica-set', 'src/controllers/stateful-set', 'src/controllers/daemon-set'],
   },
@@ -170,8 +173,8 @@ export const reasons: readonly Sentence[] = [
       [defer, 'all app containers exited with 0'],
       [defer, 'one app container failed'],
       [defer, 'when Failed: an app container that never ran counts as failed'],
-      [inLives, 'looks at the exit codes of the app containers'],
-      [inLives, 'an app container that never ran has failed'],
+      [inLives, 'when %s depends on the exit codes of the app containers: %i'],
+      [inLives, 'when: an app container that never ran has failed'],
       [onContainers, 'when: PostExit entries run only after the outcome of the app containers that they name'],
     ],
   },
@@ -180,7 +183,7 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [defer, 'when: sidecars do not count'],
       [defer, 'when Failed with onReasons Completed: due only for failures of the app itself'],
-      [inLives, 'an app that ends on its stop signal with 143 has failed; native sidecars do not count'],
+      [inLives, 'when: an app that exits with 143 on its stop signal has failed; native sidecars do not count'],
     ],
   },
 ];

@@ -126,14 +126,20 @@ export const imageSentences: readonly Sentence[] = [
       [progress, 'prePullDeferImages false pulls no image of a defer container ahead of its turn'],
       [status, 'a failed pull ahead of the turn is shown in the entry'],
       [status, 'an image that is not pulled ahead of the turn'],
-      [inLives, 'are pulled once the Pod runs'],
-      [inLives, 'or only in their turn, with prePullDeferImages false'],
-      [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
+      [inLives, 'images of entries are pulled once the Pod runs'],
+      [inLives, 'images of entries are pulled only in their turn with prePullDeferImages false'],
+      [
+        inLives,
+        'a pull that failed before the turn is reported, does not affect the Pod, and is retried at once in the turn',
+      ],
       [
         'src/node/images/images-in-use.test.ts',
         'imagesOf returns the images of all kinds of containers and of volumes',
       ],
-      ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
+      [
+        'src/simulation/image-garbage.test.ts',
+        'images in use are kept: by containers, by Pods that name them, by the node, by the runtime itself',
+      ],
       [
         'test/e2e/alone/image-gc.test.ts',
         'unused images are removed once they are old enough, and images of containers and waiting Pods are kept',

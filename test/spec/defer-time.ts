@@ -22,7 +22,7 @@ export const time: readonly Sentence[] = [
     says: "All times are in milliseconds of the engine's clock.",
     tests: [
       [stages, 'the status has the termination to the millisecond'],
-      ['src/simulation/clock-steps.test.ts', 'the sampled lives are the same as without clock steps: %j'],
+      ['src/simulation/clock-steps.test.ts', 'the sampled lives are the same if the clock is set %s'],
     ],
   },
   {
@@ -37,7 +37,7 @@ export const time: readonly Sentence[] = [
     says: '**D** = T0 + G ends it all; **S** = D - R ends the PreExit stage; **R** is the reserve of the PostExit stage.',
     tests: [
       [causes, 'the reserve of the PostExit stage'],
-      [times, 'the reserve is never used by others'],
+      [times, 'only PostExit entries use the reserve'],
       [outages, 'an app that ignores its stop signal leaves the PostExit entries their reserve'],
     ],
   },
@@ -98,7 +98,7 @@ export const time: readonly Sentence[] = [
       [ending, 'app containers stop after the PreExit entries'],
       [ending, 'app containers have 2 s between signal and kill after a late PreExit entry'],
       [stops, 'is killed at %i s'],
-      [times, 'every container that is told to stop has 2 s'],
+      [times, 'every container has 2 s between its stop signal and its kill'],
     ],
   },
   {
@@ -109,7 +109,10 @@ export const time: readonly Sentence[] = [
       [stages, 'the moved deadline is written before the entry starts'],
       [stages, 'the reserve counts once: the next PostExit entry has the same D'],
       [played, 'a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
-      [times, 'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only'],
+      [
+        times,
+        'only an extension, an outage or the start of the PostExit stage moves a deadline later, only a later cause earlier',
+      ],
       [onTime, 'the PostExit stage has its reserve from the end of the apps on, and the deadline moves accordingly'],
     ],
   },
@@ -119,7 +122,7 @@ export const time: readonly Sentence[] = [
       [ending, 'everything that still runs gets its stop signal at D, and is killed 2 s later'],
       [defer, 'a PostExit entry at D'],
       [order, 'at the deadline everything that runs is stopped and killed 2 s later, and no further entry starts'],
-      [times, 'a deleted Pod is gone within deadline + 4 s'],
+      [times, 'a deleted Pod is removed within 4 s of its deadline'],
       [e2e, '--now leaves 1 s, then 2 s until running entries are killed, and PostExit entries keep their reserve'],
     ],
   },
@@ -145,7 +148,10 @@ export const time: readonly Sentence[] = [
       [deletion, 'never gets more time'],
       [deletion, 'gets less time'],
       [order, 'a second delete with a shorter grace period shortens the deadline, a longer one does not extend it'],
-      [times, 'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only'],
+      [
+        times,
+        'only an extension, an outage or the start of the PostExit stage moves a deadline later, only a later cause earlier',
+      ],
     ],
   },
   {

@@ -23,7 +23,10 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'the Pod ends because | the list | deleted, evicted through the API, preempted, drained, scaled down, replaced | runs, within the grace period in force',
     tests: [
-      [when, 'deleted: PreExit entries in order, then the app stops, then PostExit entries'],
+      [
+        when,
+        'after a delete, PreExit entries run in order, the app stops, then PostExit entries run, within the grace period',
+      ],
       [when, 'EvictionByEvictionAPI'],
       [when, 'PreemptionByScheduler'],
       [reasons, 'is that of the condition DeletionReason'],
@@ -38,13 +41,18 @@ export const occasions: readonly Sentence[] = [
   {
     says: "all app containers completed by themselves (restartPolicy OnFailure or Never) | runs once, as exit work: no app container is left, so PreExit and PostExit entries run in order; the phase is Terminating until the list has ended, then Succeeded or Failed by the app containers (and by entries with failurePolicy FailPod). The grace period counts from the last exit. Deleting the Pod later does not run the list again; deleting it meanwhile shortens the deadline to the delete's if that is earlier",
     tests: [
-      [when, 'app containers that completed by themselves with'],
-      [when, 'it runs once as exit work, then the phase is'],
-      [when, 'the phase is Terminating no longer than the list of a Pod that is over'],
-      [when, 'a Pod that completes by itself does not wait with its app for the others'],
-      [when, 'deleting a Pod that completed by itself does not run it again'],
-      [when, 'shortens the deadline if that is earlier'],
-      [reasons, 'the phase of a Pod that completed by itself is'],
+      [when, 'after app containers exited on their own with %i, the list runs once, then the phase is %s'],
+      [
+        when,
+        'the phase of a finished Pod is Terminating until the list has ended, not while its sidecar stops (init container exits with %i)',
+      ],
+      [when, 'the list of a Pod that completes on its own starts after the last exit of an app container'],
+      [when, 'a delete of a Pod that completed on its own does not run the list again'],
+      [when, 'a delete with %i s while the list of a completed Pod runs moves the deadline only earlier'],
+      [
+        reasons,
+        'failurePolicy %s: after an entry that exits with %i, the phase of a Pod that completed on its own is %s',
+      ],
       [defer, 'in a Pod that completed, the PreExit entries run too'],
       [status, 'the list is due after the exit work began'],
       [causes, 'the grace period counts from the last exit'],
@@ -57,7 +65,7 @@ export const occasions: readonly Sentence[] = [
   {
     says: '`activeDeadlineSeconds` passed | runs within the grace period',
     tests: [
-      [when, 'activeDeadlineSeconds: it runs within the grace period, which counts from then'],
+      [when, 'after activeDeadlineSeconds, the list runs within the grace period, which counts from then'],
       [causes, 'activeDeadlineSeconds counts from the start of the Pod, and is followed by the grace period'],
       [e2e, 'entries run within the grace period after activeDeadlineSeconds'],
     ],
@@ -65,7 +73,7 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'node pressure, soft threshold | runs within min(grace, the configured maximum)',
     tests: [
-      [when, 'at most: within the shorter of it and the grace period'],
+      [when, 'under node pressure that grants %i s, the list runs within the shorter of that and the grace period'],
       [
         causes,
         'a node that grants %i s to a Pod with a grace period of 30 s leaves it %i s from the decision of the node',
@@ -76,7 +84,7 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'node pressure, hard threshold | skipped; recorded',
     tests: [
-      [when, 'node pressure, hard: skipped, and recorded'],
+      [when, 'under hard node pressure, the list is skipped, which the status and Events show'],
       [defer, 'the node has no time'],
       [eviction, 'the Pod that fills the disk is evicted at once, without its defer containers'],
     ],
@@ -84,15 +92,15 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'graceful node shutdown | runs within min(grace, the shutdown grace left for this Pod)',
     tests: [
-      [when, 'node shutdown: within the time that is left for the Pod'],
+      [when, 'at a node shutdown, the list runs within the time that is left for the Pod'],
       [shutdown, 'shutdown-node ends Pods by priority within their periods'],
     ],
   },
   {
     says: "the delete's effective grace period is 0 (`--grace-period=0 --force`, or `terminationGracePeriodSeconds: 0`) | skipped; the record of the Pod's life names the entries that did not run",
     tests: [
-      [when, 'deleted by force: skipped, no trace of a run'],
-      [when, 'deleted by force, with an object that a finalizer holds'],
+      [when, 'after a forced deletion, no entry runs and no Event reports the list'],
+      [when, 'after a forced deletion whose object a finalizer keeps, no extension makes time for the list'],
       [defer, 'a grace period of 0'],
       [deletion, 'is at once where the Pod asks for nothing'],
       ['src/lifecycle/report.test.ts', 'entries of a removed object that did not run are recorded as skipped'],
@@ -103,7 +111,7 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'never scheduled, or no container had started | skipped; deletion is immediate',
     tests: [
-      [when, 'no init container had started: skipped, deletion is immediate'],
+      [when, 'if no init container had started, the list is skipped and the deletion is immediate'],
       [defer, 'no container had started'],
       [defer, 'a container that was created but never started'],
       [deletion, 'is at once where it has no node'],
@@ -113,8 +121,8 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'deleted, or failed, while initializing (an init container had started, no app container had) | PreExit entries are skipped, PostExit entries run: what was half built is cleaned up',
     tests: [
-      [when, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
-      [when, 'failed while initializing: PostExit entries run'],
+      [when, 'after a delete during initialization, PreExit entries are skipped and PostExit entries run'],
+      [when, 'after a failed initialization, PostExit entries run'],
       [defer, 'a PreExit entry if no app container had started'],
       [defer, 'a PostExit entry if no app container had started'],
       [matrix, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
@@ -132,7 +140,7 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'an app container crashes and restarts in a living Pod | not run',
     tests: [
-      [when, 'an app container that crashes and restarts in a living Pod: not run'],
+      [when, 'the list does not run when an app container of a running Pod crashes and restarts'],
       [defer, 'the list does not run when a container of a running Pod crashes'],
       [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
     ],
@@ -140,18 +148,21 @@ export const occasions: readonly Sentence[] = [
   {
     says: 'the node crashed, or the sandbox was lost | if the Pod is still bound (a reboot counts as an outage): a new sandbox, PreExit entries not yet done are skipped (there is no app left), PostExit entries run; otherwise `NodeLost` is recorded',
     tests: [
-      [when, 'the sandbox is lost: a new one, the PreExit entries not yet done are skipped, PostExit entries run'],
+      [when, 'after the sandbox is lost, unfinished PreExit entries end and PostExit entries run in a new sandbox'],
       [when, 'a PostExit entry that ran when the sandbox was lost runs again in the new one'],
       [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
-      [recovery, 'makes a new sandbox for PostExit entries where the old one is lost and there is time'],
-      [recovery, 'records NodeLost where the sandbox is lost and the time has passed'],
+      [recovery, 'a new agent creates a sandbox for PostExit entries if the old one is lost and there is time'],
+      [recovery, 'a new agent records NodeLost if the sandbox is lost and the deadline has passed'],
       [entryEnds, 'a lost sandbox'],
-      [when, 'the sandbox is lost as a PreExit entry has ended, which the status does not tell yet: it has run'],
+      [when, 'a PreExit entry that ended just before the sandbox is lost has run, even if no status shows that yet'],
       [
         'src/simulation/lost-sandbox.test.ts',
         'neither containers in a lost sandbox nor defer containers that run again have more time than the Pod',
       ],
-      ['src/simulation/lost-sandbox.test.ts', 'an entry that exits 0 because it was stopped runs again'],
+      [
+        'src/simulation/lost-sandbox.test.ts',
+        'an entry that exits with 0 because it was stopped in a lost sandbox runs again',
+      ],
       [conditions, 'the node was lost'],
       [e2e, 'a lost sandbox skips the remaining PreExit entries, and PostExit entries run in a new sandbox'],
       [

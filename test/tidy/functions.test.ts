@@ -17,12 +17,7 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/record/recorder.ts': 1,
   'src/node/resources/pod-cgroups.ts': 1,
   'src/node/volumes/volume-manager.ts': 1,
-  'src/runtime/containerd/containerd.ts': 1,
-  'src/runtime/cri/connection.ts': 1,
-  'src/runtime/cri/observer.ts': 1,
-  'src/runtime/simulated/records.ts': 1,
-  'src/runtime/simulated/simulated-runtime.ts': 1,
-  'src/simulation/simulated-agent.ts': 1,
+  'src/scheduler/writes.ts': 1,
 };
 
 interface SyntaxNode {

@@ -224,6 +224,7 @@ async function listItems(
   if (computed !== undefined) return listComputed(server, route, computed, options);
   if (isShared(route, options)) {
     const list = await server.backend.list(route.ref, options, exchange.signal);
+    if (exchange.response.destroyed) return undefined;
     for (const item of list.items) exchange.outgoing.hold(item);
     return list;
   }
@@ -232,7 +233,7 @@ async function listItems(
     if (exchange.response.destroyed) return undefined;
     const list = await server.backend.list(route.ref, options, exchange.signal);
     await keepItems(exchange, list.items);
-    return list;
+    return exchange.response.destroyed ? undefined : list;
   } finally {
     leave();
   }
@@ -246,13 +247,13 @@ const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Counts the items, which no other client shares, until the response is complete. */
+/** Counts the items, which no other client shares, until the response is complete. Stops early if the client has disconnected. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {
+    if (response.destroyed) return;
     outgoing.keep(item, objectBytes(item));
     chars += encodeOnce(item).length;
-    if (response.destroyed) return;
     if (chars < PIECE_CHARS) continue;
     chars = 0;
     await nextTurn();

@@ -25,7 +25,7 @@ function references(value: unknown, found = new Set<string>()): Set<string> {
 describe('the OpenAPI document of a group version', () => {
   const schemas = document.components.schemas as Record<string, Any>;
 
-  test('contains every referenced schema under the name of upstream', () => {
+  test('the OpenAPI document contains every referenced schema under the name of upstream', () => {
     const referenced = [...references(document)].map((ref) => ref.replace('#/components/schemas/', ''));
     expect(referenced.filter((name) => schemas[name] === undefined)).toEqual([]);
     for (const name of [
@@ -43,7 +43,7 @@ describe('the OpenAPI document of a group version', () => {
     ]);
   });
 
-  test('describes how lists are merged', () => {
+  test('the OpenAPI document describes how lists are merged', () => {
     const pod = schemas['io.k8s.api.core.v1.PodSpec'].properties;
     expect(pod.initContainers).toMatchObject({
       type: 'array',
@@ -63,7 +63,7 @@ describe('the OpenAPI document of a group version', () => {
     expect(finalizers).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
   });
 
-  test('omits the fields that defer containers cannot have, and describes the others', () => {
+  test('the OpenAPI document omits the fields that defer containers cannot have, and describes the others', () => {
     const { properties } = schemas['io.k8s.api.core.v1.DeferContainer'];
     const app = schemas['io.k8s.api.core.v1.Container'].properties;
     const refused = ['lifecycle', 'readinessProbe', 'startupProbe'];
@@ -78,7 +78,7 @@ describe('the OpenAPI document of a group version', () => {
     expect(properties.env['x-kubernetes-patch-merge-key']).toBe('name');
   });
 
-  test('describes the phase Terminating, and merges the lists of a termination', () => {
+  test('the OpenAPI document describes the phase Terminating, and merges the lists of a termination', () => {
     expect(schemas['io.k8s.api.core.v1.PodStatus'].properties.phase.description).toContain('Terminating: ');
     const { skip, containers } = schemas['io.k8s.api.core.v1.PodTermination'].properties;
     expect(skip).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
@@ -89,7 +89,7 @@ describe('the OpenAPI document of a group version', () => {
     });
   });
 
-  test('has parameters for validation and dry runs on every write', () => {
+  test('the OpenAPI document has parameters for validation and dry runs on every write', () => {
     const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'] as Any;
     const list = document.paths['/api/v1/namespaces/{namespace}/pods'] as Any;
     for (const operation of [item.patch, item.put, list.post]) {

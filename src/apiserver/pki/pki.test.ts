@@ -22,7 +22,7 @@ const load = (now = NOW, ips: string[] = ['10.96.0.1'], hostnames = ['node-1']) 
   loadOrCreatePki(dataDir, { hostnames, ips, now });
 
 describe('loadOrCreatePki', () => {
-  test('creates a serving certificate with every name, an admin certificate, and private files', async () => {
+  test('loadOrCreatePki creates a serving certificate with every name, an admin certificate, and private files', async () => {
     const pki = await load();
     const ca = new X509Certificate(pki.caCertificate);
     const serving = new X509Certificate(pki.serving.certificate);
@@ -47,7 +47,7 @@ describe('loadOrCreatePki', () => {
     for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
   });
 
-  test('keeps everything on the next start, and restores the mode of the folder', async () => {
+  test('loadOrCreatePki keeps everything on the next start, and restores the mode of the folder', async () => {
     const first = await load();
     chmodSync(join(dataDir, 'pki'), 0o755);
     const second = await load(NOW + 1000);
@@ -57,7 +57,7 @@ describe('loadOrCreatePki', () => {
     expect(statSync(join(dataDir, 'pki')).mode & 0o777).toBe(0o700);
   });
 
-  test('renews only the leaf certificates when they nearly expire', async () => {
+  test('loadOrCreatePki renews only the leaf certificates when they nearly expire', async () => {
     const first = await load();
     const second = await load(NOW + 0.95 * YEAR);
     expect(second.caCertificate).toBe(first.caCertificate);
@@ -66,7 +66,7 @@ describe('loadOrCreatePki', () => {
     expect(Date.parse(new X509Certificate(second.serving.certificate).validTo)).toBeGreaterThan(NOW + 1.9 * YEAR);
   });
 
-  test('renews only the serving certificate when a name is added', async () => {
+  test('loadOrCreatePki renews only the serving certificate when a name is added', async () => {
     const first = await load();
     const second = await load(NOW, ['10.96.0.1', 'fd00:0::1']);
     expect(second.serving.certificate).not.toBe(first.serving.certificate);
@@ -74,7 +74,7 @@ describe('loadOrCreatePki', () => {
     expect((await load(NOW, ['fd00::1'])).serving).toEqual(second.serving);
   });
 
-  test('recreates a pair whose key is missing or does not match, and keeps the token key', async () => {
+  test('loadOrCreatePki recreates a pair whose key is missing or does not match, and keeps the token key', async () => {
     const first = await load();
     rmSync(join(dataDir, 'pki', 'apiserver.key'));
     writeFileSync(join(dataDir, 'pki', 'admin.key'), first.serving.key);
@@ -84,7 +84,7 @@ describe('loadOrCreatePki', () => {
     expect(second.serviceAccountKey.equals(first.serviceAccountKey)).toBe(true);
   });
 
-  test('refuses a damaged token key instead of replacing it', async () => {
+  test('loadOrCreatePki refuses a damaged token key instead of replacing it', async () => {
     await load();
     writeFileSync(join(dataDir, 'pki', 'sa.key'), 'not a key');
     await expect(load()).rejects.toThrow(/sa\.key is not a private key/);
@@ -105,7 +105,7 @@ test('writeKubeconfig writes a private file with cluster, context and user named
 describe('createTokenIssuer', () => {
   const issuerUrl = 'https://kubernetes.default.svc.cluster.local';
 
-  test('issues a token bound to the Pod with the claims of upstream', async () => {
+  test('the token issuer issues a token bound to the Pod with the claims of upstream', async () => {
     const pki = await load();
     const { token, expirationTimestamp } = await createTokenIssuer(pki, issuerUrl, () => NOW).issue(
       'default',
@@ -133,7 +133,7 @@ describe('createTokenIssuer', () => {
     expect(decodeProtectedHeader(token)).toMatchObject({ alg: 'ES256', kid: expect.any(String) });
   });
 
-  test('refuses an expiration of less than ten minutes', async () => {
+  test('the token issuer refuses an expiration of less than ten minutes', async () => {
     const issuer = createTokenIssuer(await load(), issuerUrl, () => NOW);
     const error = await issuer.issue('default', { name: 'a', uid: 'b' }, { expirationSeconds: 599 }).catch((e) => e);
     expect(isApiError(error, 'Invalid')).toBe(true);

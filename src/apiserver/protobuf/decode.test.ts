@@ -37,7 +37,7 @@ const wrapped = (apiVersion: string, kind: string, fields: Field[]): Buffer =>
 
 const decode = (bytes: Uint8Array, schema = 'Pod') => decodeProtobuf(bytes, () => schema);
 
-test('decodes a Pod with maps, lists, embedded messages, times and quantities, and drops zero values of Go', () => {
+test('the protobuf decoder decodes a Pod with maps, lists, embedded messages, times and quantities, and drops zero values of Go', () => {
   const pod = wrapped('v1', 'Pod', [
     [
       1,
@@ -185,7 +185,7 @@ test('decodes a Pod with maps, lists, embedded messages, times and quantities, a
   });
 });
 
-test('decodes bytes as base64, and negative numbers', () => {
+test('the protobuf decoder decodes bytes as base64, and negative numbers', () => {
   const secret = wrapped('v1', 'Secret', [
     [1, [[1, 'one']]],
     [
@@ -201,12 +201,12 @@ test('decodes bytes as base64, and negative numbers', () => {
   expect(decode(options, 'DeleteOptions')).toMatchObject({ gracePeriodSeconds: -1 });
 });
 
-test('decodes only apiVersion and kind of an unexpected kind', () => {
+test('the protobuf decoder decodes only apiVersion and kind of an unexpected kind', () => {
   const pod = wrapped('v1', 'Pod', [[1, [[1, 'web']]]]);
   expect(decodeProtobuf(pod, () => undefined)).toEqual({ apiVersion: 'v1', kind: 'Pod' });
 });
 
-test('refuses a body that is not the protobuf encoding of an object', () => {
+test('the protobuf decoder refuses a body that is not the protobuf encoding of an object', () => {
   expect(() => decode(Buffer.from('{"kind":"Pod"}'))).toThrow(/magic/);
   expect(() => decode(Buffer.from('k8s\0\xff\xff\xff', 'latin1'))).toThrow();
   expect(() => decode(wrapped('v1', 'Pod', [[1, new Uint8Array([0x0a, 0x7f])]]))).toThrow();
@@ -224,13 +224,13 @@ test('the protobuf table has only types and fields of the field table', () => {
   }
 });
 
-test('refuses a list with more elements than an object may have while reading it', () => {
+test('the protobuf decoder refuses a list with more elements than an object may have while reading it', () => {
   const container = message([[2, new Uint8Array()]]);
   const containers = Buffer.concat(Array.from({ length: 300_001 }, () => container));
   expect(() => decode(wrapped('v1', 'Pod', [[2, containers]]))).toThrow('the object has more than 300000 values');
 });
 
-test('counts the values of all lists, maps and messages of a body together', () => {
+test('the protobuf decoder counts the values of all lists, maps and messages of a body together', () => {
   const tooMany = 'the object has more than 300000 values';
   const repeated = (field: number, content: Uint8Array, times: number): Buffer =>
     Buffer.concat(Array.from({ length: times }, () => message([[field, content]])));

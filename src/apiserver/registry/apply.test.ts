@@ -24,7 +24,7 @@ const applied = (deferContainers: object[]): Pod =>
   pod('a', { containers: [{ name: 'app', image: 'busybox:1.28' }], deferContainers });
 
 describe('server-side apply', () => {
-  test('creates a missing object, whose defaults have no owner', async () => {
+  test('server-side apply creates a missing object, whose defaults have no owner', async () => {
     const started = await startRegistry();
     let creations = 0;
     const created = (await apply(started, 'me', applied(entries), { onCreated: () => creations++ })) as Pod;
@@ -50,7 +50,7 @@ describe('server-side apply', () => {
     expect([creations, again.metadata.resourceVersion]).toEqual([1, created.metadata.resourceVersion]);
   });
 
-  test('changes one list entry, identified by its name', async () => {
+  test('server-side apply changes one list entry, identified by its name', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     const body = object('Pod', 'a', { spec: { deferContainers: [{ name: 'upload', image: 'busybox:1.29' }] } });
@@ -59,7 +59,7 @@ describe('server-side apply', () => {
     expect(updated.metadata.generation).toBe(2);
   });
 
-  test('rejects a field of another owner with a conflict unless forced', async () => {
+  test('server-side apply rejects a field of another owner with a conflict unless forced', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1' }));
     expect(await failure(apply(started, 'you', configMap('a', { x: '2' })))).toEqual({
@@ -70,14 +70,14 @@ describe('server-side apply', () => {
     expect(dataOf(await apply(started, 'you', configMap('a', { x: '2' }), { force: true }))).toEqual({ x: '2' });
   });
 
-  test('removes fields that the manager no longer applies', async () => {
+  test('server-side apply removes fields that the manager no longer applies', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1', y: '2' }));
     await apply(started, 'you', configMap('a', { z: '3' }));
     expect(dataOf(await apply(started, 'me', configMap('a', { x: '1' })))).toEqual({ x: '1', z: '3' });
   });
 
-  test('validates the result like an update', async () => {
+  test('server-side apply validates the result like an update', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     expect(await failure(apply(started, 'me', applied(entries.slice(0, 1))))).toMatchObject({
@@ -91,7 +91,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('stores nothing in a dry run', async () => {
+  test('server-side apply stores nothing in a dry run', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1' }), { dryRun: true });
     expect(await failure(started.registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
@@ -100,7 +100,7 @@ describe('server-side apply', () => {
     expect(dataOf(await started.registry.get(CONFIG_MAPS, 'default', 'a'))).toEqual({ x: '1' });
   });
 
-  test('treats differently written but equal quantities as unchanged', async () => {
+  test('server-side apply treats differently written but equal quantities as unchanged', async () => {
     const started = await startRegistry();
     const requesting = (cpu: string) =>
       pod('a', { containers: [{ name: 'app', image: 'busybox', resources: { requests: { cpu } } }] });
@@ -110,7 +110,7 @@ describe('server-side apply', () => {
     expect(again.metadata.generation).toBe(metadata.generation);
   });
 
-  test('writes only the status on the status subresource', async () => {
+  test('server-side apply writes only the status on the status subresource', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     const body = object('Pod', 'a', { status: { message: 'x' }, spec: { hostname: 'h' } });
@@ -159,7 +159,7 @@ describe('server-side apply', () => {
       object('ConfigMap', 'a', { data: 'x' }),
       { code: 400, message: /json: cannot unmarshal string into Go struct field/ },
     ],
-  ])('refuses %s', async (_, body, { code, message }: { code?: number; message?: RegExp }) => {
+  ])('server-side apply refuses %s', async (_, body, { code, message }: { code?: number; message?: RegExp }) => {
     const started = await startRegistry();
     const type = 'application/apply-patch+yaml';
     const refusal = await failure(
@@ -168,7 +168,7 @@ describe('server-side apply', () => {
     expect(refusal).toMatchObject({ code, message: expect.stringMatching(message ?? /none/) });
   });
 
-  test('refuses duplicate list entries', async () => {
+  test('server-side apply refuses duplicate list entries', async () => {
     const started = await startRegistry();
     expect(await failure(apply(started, 'me', applied([entries[0] as object, entries[0] as object])))).toMatchObject({
       code: 400,
@@ -177,7 +177,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('warns about an unknown field, or refuses it with Strict', async () => {
+  test('server-side apply warns about an unknown field, or refuses it with Strict', async () => {
     const started = await startRegistry();
     const body = object('ConfigMap', 'a', { datum: 'x' });
     const warnings: string[] = [];

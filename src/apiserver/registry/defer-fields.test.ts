@@ -15,7 +15,7 @@ function withoutFields(given: Pod): Pod {
 }
 
 describe('a Pod with defer containers', () => {
-  test('keeps its defer containers when a PUT without them changes other fields', async () => {
+  test('a Pod with defer containers keeps its defer containers when a PUT without them changes other fields', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
     const sent = withoutFields(created);
@@ -26,7 +26,7 @@ describe('a Pod with defer containers', () => {
     expect(written.spec).toEqual(created.spec);
   });
 
-  test('refuses a PUT with an empty list, like one with fewer entries', async () => {
+  test('a Pod with defer containers refuses a PUT with an empty list, like one with fewer entries', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
     const sent = { ...created, spec: { ...created.spec, deferContainers: [] } } as KubeObject;
@@ -57,7 +57,7 @@ describe('a PodTemplate with defer containers', () => {
       template: { spec: { containers: [{ name: 'app', image: 'busybox:1.28' }], ...spec } },
     });
 
-  test('loses its defer containers in a PUT without them, with a warning', async () => {
+  test('a PodTemplate loses its defer containers in a PUT without them, with a warning', async () => {
     const { registry } = await startRegistry();
     await registry.create(TEMPLATES, 'default', templateOf(fields));
     const warnings: string[] = [];

@@ -24,7 +24,7 @@ async function boundPod({ registry }: Started, graceSeconds = 30): Promise<Pod> 
 }
 
 describe('delete at once', () => {
-  test('returns a Status that identifies the deleted object', async () => {
+  test('an immediate delete returns a Status that identifies the deleted object', async () => {
     const { registry } = await startRegistry();
     const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     expect(await registry.delete(CONFIG_MAPS, 'default', 'a')).toEqual({
@@ -71,7 +71,7 @@ describe('delete at once', () => {
 });
 
 describe('graceful delete of a Pod', () => {
-  test('sets the deletionTimestamp; a delete with grace period 0 removes the Pod', async () => {
+  test('a graceful delete sets the deletionTimestamp; a delete with grace period 0 removes the Pod', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await boundPod(started);

@@ -16,7 +16,7 @@ describe('an Event', () => {
     ['a\0b', 'may contain only ASCII characters other than NUL'],
     ['é', 'may contain only ASCII characters other than NUL'],
     ['x'.repeat(1500), 'must be no more than 900 characters'],
-  ])('cannot have the name %j', async (name, text) => {
+  ])('an Event cannot have the name %j', async (name, text) => {
     const { registry } = await startRegistry();
     expect(await failure(registry.create(EVENTS, 'default', event({ name })))).toEqual({
       code: 422,
@@ -25,14 +25,14 @@ describe('an Event', () => {
     });
   });
 
-  test.each(['a/', 'a%', 'é', '\0'])('cannot have the generateName %j', async (generateName) => {
+  test.each(['a/', 'a%', 'é', '\0'])('an Event cannot have the generateName %j', async (generateName) => {
     const { registry } = await startRegistry();
     const { code, message } = await failure(registry.create(EVENTS, 'default', event({ generateName })));
     expect(code).toBe(422);
     expect(message).toContain('metadata.name: Invalid value: ');
   });
 
-  test('may have any other name and can be read by it', async () => {
+  test('an Event may have any other name and can be read by it', async () => {
     const { registry } = await startRegistry();
     for (const name of ['My_Pod:1 started', '...', 'x'.repeat(900)]) {
       await registry.create(EVENTS, 'default', event({ name }));
@@ -44,7 +44,7 @@ describe('an Event', () => {
     }
   });
 
-  test('has its labels validated like any object', async () => {
+  test('an Event has its labels validated like any object', async () => {
     const { registry } = await startRegistry();
     const { message } = await failure(registry.create(EVENTS, 'default', event({ name: 'a', labels: { a: '-' } })));
     expect(message).toContain('metadata.labels: Invalid value: "-"');

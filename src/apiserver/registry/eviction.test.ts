@@ -9,7 +9,7 @@ const AT = { name: 'a', subresource: 'eviction' };
 const bound = { nodeName: 'n1', terminationGracePeriodSeconds: 30 };
 
 describe('eviction', () => {
-  test('sets the condition and deletes the Pod with its own grace period', async () => {
+  test('an eviction sets the condition and deletes the Pod with its own grace period', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     expect(await registry.create(PODS, 'default', eviction(), AT)).toMatchObject({ status: 'Success', code: 201 });
@@ -24,7 +24,7 @@ describe('eviction', () => {
     });
   });
 
-  test('uses the grace period in its deleteOptions', async () => {
+  test('an eviction uses the grace period in its deleteOptions', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     await registry.create(PODS, 'default', eviction({ deleteOptions: { gracePeriodSeconds: 5 } }), AT);
@@ -41,7 +41,7 @@ describe('eviction', () => {
     expect(await registry.get(PODS, 'default', 'a')).toEqual(before);
   });
 
-  test('changes nothing if the preconditions do not match the Pod', async () => {
+  test('an eviction changes nothing if the preconditions do not match the Pod', async () => {
     const { registry } = await startRegistry();
     const before = await registry.create(PODS, 'default', pod('a', bound));
     for (const preconditions of [{ uid: 'other' }, { resourceVersion: '1' }]) {
@@ -57,7 +57,7 @@ describe('eviction', () => {
   test.each([
     ['the condition was set', 1, 'of the UID'],
     ['the delete', 2, 'of any'],
-  ])('does not touch a Pod that replaced the evicted one before %s', async (_, write, whose) => {
+  ])('an eviction does not touch a Pod that replaced the evicted one before %s', async (_, write, whose) => {
     let left = Number.POSITIVE_INFINITY;
     const memory = createMemoryStore();
     const store: Store = Object.assign(Object.create(memory), {
@@ -80,7 +80,7 @@ describe('eviction', () => {
     expect(status?.conditions ?? []).toEqual([]);
   });
 
-  test('is refused if the name differs from the URL or the Pod does not exist', async () => {
+  test('an eviction is refused if the name differs from the URL or the Pod does not exist', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     expect(await failure(registry.create(PODS, 'default', eviction(), { ...AT, name: 'b' }))).toMatchObject({

@@ -37,7 +37,7 @@ async function turnsDuring(call: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe('yields between the steps of', () => {
+describe('long writes', () => {
   test.each<[string, (started: Started) => Promise<unknown>, number]>([
     ['a first apply', (started) => apply(started, 'first', { new: '1' }), 12],
     ['a later apply', (started) => apply(started, 'me', { x: '2' }), 12],
@@ -48,7 +48,7 @@ describe('yields between the steps of', () => {
       ({ registry }) => registry.update(CONFIG_MAPS, configMap('a', { x: '2' }, { namespace: 'default' })),
       8,
     ],
-  ])('%s', async (_what, call, atLeast) => {
+  ])('%s yields to the event loop between its steps', async (_what, call, atLeast) => {
     const started = await startRegistry();
     await apply(started, 'me', { x: '1' });
     slowClock();
@@ -79,11 +79,11 @@ function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: ()
   };
 }
 
-describe('a change that loses many races against other writers finally succeeds', () => {
+describe('writes that lose races', () => {
   test.each([
     ['a short change', () => {}],
     ['a long change', slowClock],
-  ])('%s', async (_what, prepare) => {
+  ])('%s that loses many races against other writers finally succeeds', async (_what, prepare) => {
     const { store, isBusy, raced } = busyStore();
     const started = await startRegistry({ store });
     await apply(started, 'me', { x: '1' });

@@ -20,7 +20,7 @@ import {
 const data = (object: KubeObject): Record<string, string> => (object as { data?: Record<string, string> }).data ?? {};
 
 describe('create', () => {
-  test('sets the system metadata and returns the stored object', async () => {
+  test('create sets the system metadata and returns the stored object', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: 'v' }, { uid: 'mine' }));
     expect(created).toMatchObject({
@@ -87,7 +87,7 @@ describe('create', () => {
     expect(await failure(registry.create(CONFIG_MAPS, 'default', body))).toEqual({ code, reason, message });
   });
 
-  test('generates a name from the alphabet of upstream, and another one if that is in use', async () => {
+  test('create generates a name from the alphabet of upstream, and another one if that is in use', async () => {
     let calls = 0;
     // The first two suffixes are equal; all later bytes count up.
     const randomBytes = (size: number) => {
@@ -103,7 +103,7 @@ describe('create', () => {
     expect(two.metadata.name).not.toBe('web-bbbbb');
   });
 
-  test('fails if all generated names are in use', async () => {
+  test('create fails if all generated names are in use', async () => {
     const { registry } = await startRegistry({ randomBytes: (size) => new Uint8Array(size) });
     await registry.create(CONFIG_MAPS, 'default', configMap('web-bbbbb'));
     expect(await failure(registry.create(CONFIG_MAPS, 'default', configMap('', {}, { generateName: 'web-' })))).toEqual(
@@ -240,7 +240,7 @@ test('the Pod that has waited longest is refused when more than 256 wait for the
 });
 
 describe('update', () => {
-  test('replaces the object, keeps its system metadata, and compares the resourceVersion', async () => {
+  test('update replaces the object, keeps its system metadata, and compares the resourceVersion', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
     const { resourceVersion } = created.metadata;
@@ -411,7 +411,7 @@ describe('patch', () => {
         { op: 'remove', path: '/data/gone' },
       ],
     ],
-  ] as const)('applies a patch of type %s', async (type, body) => {
+  ] as const)('patch applies a patch of type %s', async (type, body) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1', gone: 'x' }));
     expect(data(await registry.patch(CONFIG_MAPS, 'default', 'a', type, body))).toEqual({ k: '2' });

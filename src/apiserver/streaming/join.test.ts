@@ -1,26 +1,16 @@
 import { type Duplex, duplexPair } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { Timers } from '../../platform/platform.ts';
+import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { turns } from '../server-fixture.ts';
 import { join } from './join.ts';
 
-/** Timers that expire only when the test calls pass(). */
-function manualTimers(): { timers: Timers; pass(): void } {
-  const due = new Set<() => void>();
-  const timers: Timers = {
-    now: () => 0,
-    at(_time, callback) {
-      due.add(callback);
-      return { cancel: () => void due.delete(callback) };
-    },
-  };
-  return {
-    timers,
-    pass() {
-      for (const callback of due) callback();
-      due.clear();
-    },
-  };
+/** Longer than every time limit of join(). */
+const LONG_MILLIS = 60_000;
+
+/** Virtual timers: pass() lets all time limits expire. */
+function stoppedTimers() {
+  const timers = createVirtualTimers(0);
+  return { timers, pass: () => timers.run(() => false, timers.now() + LONG_MILLIS) };
 }
 
 /** Joins two connections and returns their far ends. */
@@ -28,7 +18,7 @@ function joined() {
   const [client, nearClient] = duplexPair();
   const [runtime, nearRuntime] = duplexPair();
   const abort = new AbortController();
-  const { timers, pass } = manualTimers();
+  const { timers, pass } = stoppedTimers();
   const ended = join(nearClient, nearRuntime, timers, abort.signal, {
     fromClient: (chunk) => void (nearRuntime.writable && nearRuntime.write(chunk)),
     fromRuntime: (chunk) => void (nearClient.writable && nearClient.write(chunk)),
@@ -61,7 +51,7 @@ test.each([
   sides[to].end();
   sides[from].resume();
   await turns(50);
-  sides.pass();
+  await sides.pass();
   await sides.ended;
 });
 
@@ -77,7 +67,7 @@ test('a client that keeps sending gets the last output of a runtime that has clo
   expect(client.writableLength).toBe(0);
   expect(await readAll(client)).toBe(10);
   expect(nearClient.destroyed).toBe(false);
-  pass();
+  await pass();
   await ended;
 });
 
@@ -88,9 +78,9 @@ test.each(['client', 'runtime'] as const)(
     sides[side].end();
     sides.client.resume();
     await turns(50);
-    sides.pass();
+    await sides.pass();
     await turns(50);
-    sides.pass();
+    await sides.pass();
     await sides.ended;
     expect([sides.nearClient.destroyed, sides.nearRuntime.destroyed]).toEqual([true, true]);
   },
@@ -103,7 +93,7 @@ test('a broken connection on either side ends the other side', async () => {
     sides.runtime.resume();
     sides[side].destroy(new Error('reset'));
     await turns(50);
-    sides.pass();
+    await sides.pass();
     await sides.ended;
   }
 });
@@ -111,7 +101,7 @@ test('a broken connection on either side ends the other side', async () => {
 test('the connection to a runtime that never replies to a stream is cut', async () => {
   const [client, nearClient] = duplexPair();
   const [, nearRuntime] = duplexPair();
-  const { timers, pass } = manualTimers();
+  const { timers, pass } = stoppedTimers();
   const ended = join(nearClient, nearRuntime, timers, new AbortController().signal, {
     fromClient: () => undefined,
     fromRuntime: () => undefined,
@@ -122,7 +112,7 @@ test('the connection to a runtime that never replies to a stream is cut', async 
   nearClient.destroy();
   await turns(10);
   expect(nearRuntime.destroyed).toBe(false);
-  pass();
+  await pass();
   await ended;
   expect(nearRuntime.destroyed).toBe(true);
 });
@@ -132,6 +122,6 @@ test('aborting the signal cuts both sides', async () => {
   abort.abort();
   await turns(10);
   expect(nearRuntime.destroyed).toBe(true);
-  pass();
+  await pass();
   await ended;
 });

@@ -39,7 +39,7 @@ test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
   },
 );
 
-test('finds shims beside a stray file, and survives a file in place of the folder of bundles', async () => {
+test('shims are found next to a stray file, and a file in place of the folder of bundles is no error', async () => {
   const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
   mkdirSync(join(bundles, 'c1'), { recursive: true });
   writeFileSync(join(bundles, 'c1', 'address'), 'unix:///nowhere');

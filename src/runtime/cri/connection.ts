@@ -85,7 +85,8 @@ export type CallListener = (method: string, seconds: number, failed: boolean) =>
 
 /** `endpoint`: such as unix:///run/containerd/containerd.sock. Does not wait until the runtime listens there. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
-  const types = loadDefinitions();
+  // Loaded while the runtime may still be starting, not during the first call.
+  loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
     'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
@@ -96,74 +97,92 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
     // By default, channels of one process to one target share a connection, and with it the back-off.
     'grpc.use_local_subchannel_pool': 1,
   });
-
-  const methodOf = (name: string): MethodDefinition<object, object> => {
-    const slash = name.indexOf('/');
-    const service = types[name.slice(0, slash)] as ServiceDefinition;
-    return service[name.slice(slash + 1)] as MethodDefinition<object, object>;
-  };
-  const newMetadata = (waitForReady: boolean): Metadata => {
-    const metadata = new Metadata({ waitForReady });
-    metadata.set('containerd-namespace', CRI_NAMESPACE);
-    return metadata;
-  };
-  const call = <Response>(
-    name: string,
-    request: object,
-    signal: AbortSignal,
-    waitForReady: boolean,
-    timeoutMillis: number = CALL_TIMEOUT_MILLIS,
-  ): Promise<Response> =>
-    new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const method = methodOf(name);
-      const begun = performance.now();
-      const cancel = (): void => running.cancel();
-      const running = client.makeUnaryRequest(
-        method.path,
-        method.requestSerialize,
-        method.responseDeserialize,
-        request,
-        newMetadata(waitForReady),
-        timeoutMillis === 0 ? {} : { deadline: Date.now() + timeoutMillis },
-        (error, response) => {
-          signal.removeEventListener('abort', cancel);
-          onCall?.(name, (performance.now() - begun) / 1000, error !== null);
-          if (error === null) resolve(response as Response);
-          else reject(signal.aborted ? signal.reason : toCallError(error));
-        },
-      );
-      signal.addEventListener('abort', cancel, { once: true });
-    });
-
   return {
-    unary: (name, request, signal, timeoutMillis) => call(name, request, signal, false, timeoutMillis),
-    unaryWhenReachable: (name, request, signal) => call(name, request, signal, true),
-    stream: (name, request, onMessage, signal) =>
-      new Promise((_, reject) => {
-        signal.throwIfAborted();
-        const method = methodOf(name);
-        const stream = client.makeServerStreamRequest(
-          method.path,
-          method.requestSerialize,
-          method.responseDeserialize,
-          request,
-          newMetadata(true),
-        );
-        const cancel = (): void => stream.cancel();
-        signal.addEventListener('abort', cancel, { once: true });
-        const end = (error: unknown): void => {
-          signal.removeEventListener('abort', cancel);
-          reject(error);
-        };
-        stream.on('data', (message) => onMessage(message));
-        stream.on('error', (error) => end(signal.aborted ? signal.reason : toCallError(error as ServiceError)));
-        stream.on('end', () => end(new RuntimeCallError('Unavailable', 'the runtime ended the stream')));
-      }),
+    unary: (name, request, signal, timeoutMillis = CALL_TIMEOUT_MILLIS) =>
+      unaryCall(client, { name, request, waitForReady: false, timeoutMillis, onCall }, signal),
+    unaryWhenReachable: (name, request, signal) =>
+      unaryCall(client, { name, request, waitForReady: true, timeoutMillis: CALL_TIMEOUT_MILLIS, onCall }, signal),
+    stream: (name, request, onMessage, signal) => streamCall(client, name, request, onMessage, signal),
     decode: decodeMessage,
     encode: encodeMessage,
     close: () => client.close(),
   };
+}
+
+/** `name`: such as runtime.v1.RuntimeService/Version. */
+function methodOf(name: string): MethodDefinition<object, object> {
+  const slash = name.indexOf('/');
+  const service = loadDefinitions()[name.slice(0, slash)] as ServiceDefinition;
+  return service[name.slice(slash + 1)] as MethodDefinition<object, object>;
+}
+
+function newMetadata(waitForReady: boolean): Metadata {
+  const metadata = new Metadata({ waitForReady });
+  metadata.set('containerd-namespace', CRI_NAMESPACE);
+  return metadata;
+}
+
+interface UnaryCall {
+  name: string;
+  request: object;
+  waitForReady: boolean;
+  /** 0: no limit. */
+  timeoutMillis: number;
+  onCall?: CallListener | undefined;
+}
+
+function unaryCall<Response>(client: Client, call: UnaryCall, signal: AbortSignal): Promise<Response> {
+  const { name, request, waitForReady, timeoutMillis, onCall } = call;
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const method = methodOf(name);
+    const begun = performance.now();
+    const cancel = (): void => running.cancel();
+    const running = client.makeUnaryRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      newMetadata(waitForReady),
+      timeoutMillis === 0 ? {} : { deadline: Date.now() + timeoutMillis },
+      (error, response) => {
+        signal.removeEventListener('abort', cancel);
+        onCall?.(name, (performance.now() - begun) / 1000, error !== null);
+        if (error === null) resolve(response as Response);
+        else reject(signal.aborted ? signal.reason : toCallError(error));
+      },
+    );
+    signal.addEventListener('abort', cancel, { once: true });
+  });
+}
+
+function streamCall<Message>(
+  client: Client,
+  name: string,
+  request: object,
+  onMessage: (message: Message) => void,
+  signal: AbortSignal,
+): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.throwIfAborted();
+    const method = methodOf(name);
+    const stream = client.makeServerStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      newMetadata(true),
+    );
+    const cancel = (): void => stream.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    const end = (error: unknown): void => {
+      signal.removeEventListener('abort', cancel);
+      reject(error);
+    };
+    stream.on('data', (message) => onMessage(message));
+    stream.on('error', (error) => end(signal.aborted ? signal.reason : toCallError(error as ServiceError)));
+    stream.on('end', () => end(new RuntimeCallError('Unavailable', 'the runtime ended the stream')));
+  });
 }
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];

@@ -40,7 +40,7 @@ export interface RuntimeOptions {
   namespaceLabels?: Labels;
   /** Receives the metrics of the calls. */
   metrics?: Metrics;
-  /** Of the containerd behind the endpoint: used if CRI reports the end of a container as unknown. */
+  /** Exits that the shims reported while containerd was down: used if CRI reports the end of a container as unknown. */
   shimExits?: ShimExits | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What is known of sandboxes and containers in addition to CRI's responses: the Pod to which they belong (so that an event finds its
+ * Facts about sandboxes and containers in addition to CRI's responses: the Pod to which they belong (so that an event finds its
  * Pod), values that cannot change any more (so that they are queried once), and what an event reported before CRI's own view has it.
  *
  * Invariant: an entry is only a shortcut or a newer fact, never the only record; dropping one costs a query.

@@ -13,7 +13,10 @@ const listed = {
     image: { image: 'busybox' },
     imageRef: 'busybox',
   },
-  ...{ state: 'CONTAINER_EXITED', createdAt: 1_000_000, labels, annotations: {} },
+  state: 'CONTAINER_EXITED',
+  createdAt: 1_000_000,
+  labels,
+  annotations: {},
 };
 const UNKNOWN = { exitCode: 255, reason: 'Unknown' };
 

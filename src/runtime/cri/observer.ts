@@ -6,9 +6,10 @@
  */
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerObservation, PodObservation, SandboxObservation } from '../runtime.ts';
-import { type Connection, hasCode } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { type ContainerFacts, containerFacts, type Facts, sandboxFacts } from './facts.ts';
-import { isOurs, kindOf, type Labels, POD_UID_LABEL, podUidOf, splitImageName } from './labels.ts';
+import { kindOf, type Labels, POD_UID_LABEL, podUidOf, splitImageName } from './labels.ts';
+import { type ObjectQueries, objectQueries } from './object-queries.ts';
 import {
   type ContainerStateName,
   type ContainerStatus,
@@ -17,8 +18,6 @@ import {
   millisOf,
   type SandboxStatus,
 } from './responses.ts';
-
-const SERVICE = 'runtime.v1.RuntimeService';
 
 const STATES: Record<ContainerStateName, ContainerObservation['state']> = {
   CONTAINER_CREATED: 'created',
@@ -29,20 +28,9 @@ const STATES: Record<ContainerStateName, ContainerObservation['state']> = {
 
 export const OOM_KILLED = 'OOMKilled';
 
-interface ContainerFilter {
-  id?: string;
-  sandboxId?: string;
-  labels?: Labels;
-}
-
-export interface Observer {
+export interface Observer extends ObjectQueries {
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Sandboxes and containers with all these labels; their states are CRI's. */
-  listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  listContainers(filter: ContainerFilter, signal: AbortSignal): Promise<ListedContainer[]>;
-  /** undefined if the container is gone. */
-  containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
 /** `scope`: labels that everything of this instance has. `shimExits`: exits that containerd itself may not know. */
@@ -52,125 +40,99 @@ export function createObserver(
   scope: Labels,
   shimExits?: Pick<ShimExits, 'exitOf' | 'keepOnly'>,
 ): Observer {
-  const listSandboxes: Observer['listSandboxes'] = async (filter, signal) =>
-    (
-      await connection.unary<{ items: ListedSandbox[] }>(
-        `${SERVICE}/ListPodSandbox`,
-        { filter: { id: filter.id ?? '', labelSelector: { ...filter.labels, ...scope } } },
-        signal,
-      )
-    ).items.filter((sandbox) => isOurs(sandbox.labels));
-  const listContainers: Observer['listContainers'] = async (filter, signal) =>
-    (
-      await connection.unary<{ containers: ListedContainer[] }>(
-        `${SERVICE}/ListContainers`,
-        {
-          filter: {
-            id: filter.id ?? '',
-            podSandboxId: filter.sandboxId ?? '',
-            labelSelector: { ...filter.labels, ...scope },
-          },
-        },
-        signal,
-      )
-    ).containers.filter((container) => isOurs(container.labels));
-
-  /** undefined if the object was removed after it was listed. */
-  const statusOf = async <Status>(
-    method: string,
-    request: object,
-    signal: AbortSignal,
-  ): Promise<Status | undefined> => {
-    try {
-      return (await connection.unary<{ status: Status }>(`${SERVICE}/${method}`, request, signal)).status;
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return undefined;
-      throw error;
-    }
-  };
-  const containerStatus = (id: string, signal: AbortSignal): Promise<ContainerStatus | undefined> =>
-    statusOf('ContainerStatus', { containerId: id }, signal);
-
-  const observeSandbox = async (
-    listed: ListedSandbox,
-    signal: AbortSignal,
-  ): Promise<SandboxObservation | undefined> => {
-    const known = sandboxFacts(facts, listed.id, podUidOf(listed.labels));
-    let ready = listed.state === 'SANDBOX_READY';
-    if (ready && known.ips === undefined) {
-      const status = await statusOf<SandboxStatus>('PodSandboxStatus', { podSandboxId: listed.id }, signal);
-      if (status === undefined) return undefined;
-      ready = status.state === 'SANDBOX_READY';
-      if (ready) known.ips = ipsOf(status);
-    }
-    ready &&= known.exited !== true;
-    return {
-      id: listed.id,
-      podUid: known.podUid,
-      namespace: listed.metadata.namespace,
-      name: listed.metadata.name,
-      attempt: listed.metadata.attempt,
-      ready,
-      createdAt: millisOf(listed.createdAt) ?? 0,
-      ips: ready ? (known.ips ?? []) : [],
-    };
-  };
-
-  const observeContainer = async (
-    listed: ListedContainer,
-    signal: AbortSignal,
-  ): Promise<ContainerObservation | undefined> => {
-    const known = containerFacts(facts, listed.id, podUidOf(listed.labels));
-    if (known.final !== undefined) return known.final;
-    if (isSettled(listed, known)) return fromFacts(listed, known);
-    const status = await containerStatus(listed.id, signal);
-    if (status === undefined) {
-      facts.containers.delete(listed.id);
-      return undefined;
-    }
-    learn(known, status);
-    if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
-    if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
-    known.final =
-      isEndUnknown(status) && known.exit !== undefined ? fromFacts(listed, known) : fromExit(listed, known, status);
-    return known.final;
-  };
-
-  const assemble = async (
-    sandboxes: ListedSandbox[],
-    containers: ListedContainer[],
-    signal: AbortSignal,
-  ): Promise<PodObservation> => {
-    const [sandboxResults, containerResults] = await Promise.all([
-      Promise.all(sandboxes.map((sandbox) => observeSandbox(sandbox, signal))),
-      Promise.all(containers.map((container) => observeContainer(container, signal))),
-    ]);
-    return {
-      sandboxes: sandboxResults.filter((sandbox) => sandbox !== undefined),
-      containers: containerResults.filter((container) => container !== undefined),
-    };
-  };
-
-  const list = (labels: Labels, signal: AbortSignal): Promise<[ListedSandbox[], ListedContainer[]]> =>
-    Promise.all([listSandboxes({ labels }, signal), listContainers({ labels }, signal)]);
-
+  const queries = objectQueries(connection, scope);
+  const view: View = { queries, facts, shimExits };
   return {
-    listSandboxes,
-    listContainers,
-    containerStatus,
-    observe: async (podUid, signal) => {
-      const [sandboxes, containers] = await list({ [POD_UID_LABEL]: podUid }, signal);
-      return assemble(sandboxes, containers, signal);
-    },
+    ...queries,
+    observe: async (podUid, signal) =>
+      assemble(view, ...(await list(queries, { [POD_UID_LABEL]: podUid }, signal)), signal),
     observeAll: async (signal) => {
-      const [sandboxes, containers] = await list({}, signal);
+      const [sandboxes, containers] = await list(queries, {}, signal);
       prune(facts.sandboxes, sandboxes);
       prune(facts.containers, containers);
       shimExits?.keepOnly(new Set(containers.map(({ id }) => id)));
-      const all = await assemble(sandboxes, containers, signal);
-      return groupByPod(all);
+      return groupByPod(await assemble(view, sandboxes, containers, signal));
     },
   };
+}
+
+interface View {
+  queries: ObjectQueries;
+  facts: Facts;
+  shimExits: Pick<ShimExits, 'exitOf'> | undefined;
+}
+
+function list(
+  { listSandboxes, listContainers }: ObjectQueries,
+  labels: Labels,
+  signal: AbortSignal,
+): Promise<[ListedSandbox[], ListedContainer[]]> {
+  return Promise.all([listSandboxes({ labels }, signal), listContainers({ labels }, signal)]);
+}
+
+async function assemble(
+  view: View,
+  sandboxes: ListedSandbox[],
+  containers: ListedContainer[],
+  signal: AbortSignal,
+): Promise<PodObservation> {
+  const [sandboxResults, containerResults] = await Promise.all([
+    Promise.all(sandboxes.map((sandbox) => observeSandbox(view, sandbox, signal))),
+    Promise.all(containers.map((container) => observeContainer(view, container, signal))),
+  ]);
+  return {
+    sandboxes: sandboxResults.filter((sandbox) => sandbox !== undefined),
+    containers: containerResults.filter((container) => container !== undefined),
+  };
+}
+
+/** undefined if the sandbox was removed after it was listed. */
+async function observeSandbox(
+  { queries, facts }: View,
+  listed: ListedSandbox,
+  signal: AbortSignal,
+): Promise<SandboxObservation | undefined> {
+  const known = sandboxFacts(facts, listed.id, podUidOf(listed.labels));
+  let ready = listed.state === 'SANDBOX_READY';
+  if (ready && known.ips === undefined) {
+    const status = await queries.sandboxStatus(listed.id, signal);
+    if (status === undefined) return undefined;
+    ready = status.state === 'SANDBOX_READY';
+    if (ready) known.ips = ipsOf(status);
+  }
+  ready &&= known.exited !== true;
+  return {
+    id: listed.id,
+    podUid: known.podUid,
+    namespace: listed.metadata.namespace,
+    name: listed.metadata.name,
+    attempt: listed.metadata.attempt,
+    ready,
+    createdAt: millisOf(listed.createdAt) ?? 0,
+    ips: ready ? (known.ips ?? []) : [],
+  };
+}
+
+/** undefined if the container was removed after it was listed. */
+async function observeContainer(
+  { queries, facts, shimExits }: View,
+  listed: ListedContainer,
+  signal: AbortSignal,
+): Promise<ContainerObservation | undefined> {
+  const known = containerFacts(facts, listed.id, podUidOf(listed.labels));
+  if (known.final !== undefined) return known.final;
+  if (isSettled(listed, known)) return fromFacts(listed, known);
+  const status = await queries.containerStatus(listed.id, signal);
+  if (status === undefined) {
+    facts.containers.delete(listed.id);
+    return undefined;
+  }
+  learn(known, status);
+  if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
+  if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
+  known.final =
+    isEndUnknown(status) && known.exit !== undefined ? fromFacts(listed, known) : fromExit(listed, known, status);
+  return known.final;
 }
 
 /** A status call would add nothing: CRI has not started the container, or its start is known and there is no exit to read. */
@@ -198,7 +160,7 @@ function common(listed: ListedContainer, known: ContainerFacts) {
     kind: kindOf(listed.labels) ?? 'app',
     attempt: listed.metadata.attempt,
     createdAt: millisOf(listed.createdAt) ?? 0,
-    ...(known.startedAt === undefined ? {} : { startedAt: known.startedAt }),
+    startedAt: known.startedAt,
     image: image ?? listed.image?.image ?? '',
     imageId: known.imageRef ?? listed.imageRef,
     annotations,
@@ -219,7 +181,7 @@ function fromExit(listed: ListedContainer, known: ContainerFacts, status: Contai
     ...common(listed, known),
     state: 'exited',
     exitCode: status.exitCode,
-    ...(finishedAt === undefined ? {} : { finishedAt }),
+    finishedAt,
     ...(reason === '' ? {} : { reason }),
     ...(status.message === '' ? {} : { message: status.message }),
   };

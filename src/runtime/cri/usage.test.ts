@@ -17,8 +17,16 @@ const stats: ListedStats = {
 
 test('reported values are converted, and others are omitted', () => {
   expect(toUsage(stats)).toEqual({
-    ...{ podUid: 'u', id: 'c1', name: 'app', attempt: 2, at: 1_700_000_000_123, cpuNanoSeconds: 0 },
-    ...{ workingSetBytes: 4096, usageBytes: 8192, pageFaults: 3, rootFs: { usedBytes: 10, inodesUsed: 0 } },
+    podUid: 'u',
+    id: 'c1',
+    name: 'app',
+    attempt: 2,
+    at: 1_700_000_000_123,
+    cpuNanoSeconds: 0,
+    workingSetBytes: 4096,
+    usageBytes: 8192,
+    pageFaults: 3,
+    rootFs: { usedBytes: 10, inodesUsed: 0 },
   });
   expect(toUsage({ ...stats, writableLayer: null })).not.toHaveProperty('rootFs');
 });

@@ -14,7 +14,7 @@ test.each([
   ['example.com/team/app:2', 'example.com/team/app:2'],
   ['busybox@sha256:00', 'docker.io/library/busybox@sha256:00'],
   ['example.com/app:1@sha256:00', 'example.com/app:1@sha256:00'],
-])('%s is completed to %s', (short, complete) => {
+])('the reference %s is completed to %s', (short, complete) => {
   expect(normalizeReference(short)).toBe(complete);
   expect(normalizeReference(complete)).toBe(complete);
 });
@@ -42,7 +42,7 @@ test.each([
   '[::1]:5000/app',
   `busybox@${DIGEST}`,
   `example.com/app:1@${DIGEST}`,
-])('%s is well formed', (reference) => {
+])('the reference %s is well formed', (reference) => {
   expect(referenceError(reference)).toBeUndefined();
 });
 
@@ -60,6 +60,6 @@ test.each([
   [`app@md5:${'0'.repeat(32)}`, 'unsupported digest algorithm'],
   [`${'a'.repeat(250)}/b`, 'repository name must not be more than 255 characters'],
   ['0a'.repeat(32), `invalid repository name (${'0a'.repeat(32)}), cannot specify 64-byte hexadecimal strings`],
-])('%j is rejected: %s', (reference, why) => {
+])('the reference %j is rejected: %s', (reference, why) => {
   expect(referenceError(reference)).toBe(why);
 });

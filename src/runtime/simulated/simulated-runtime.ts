@@ -2,32 +2,32 @@
  * A container runtime without containers: sandboxes and containers are records that follow a script on the given timers,
  * so that a whole life passes in virtual time. It implements the contract of runtime.ts (tested by test/contract).
  *
- * Boundary: records.ts has the sandboxes and containers, calls.ts the latency and failures of calls to them.
+ * Boundary: runs.ts has the runs of containers, records.ts the sandboxes, record-faults.ts changes that no call causes, images.ts the
+ * images, calls.ts the latency and failures of calls.
  * Invariants:
  *  1. A call takes effect after its latency even if its caller has gone, as with a real runtime.
  *  2. A stop whose caller has gone never kills.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
  */
 import type { Millis, Timers } from '../../platform/platform.ts';
-import type { ContainerRuntime, ImageInfo, PodIdentity, RuntimeEvent } from '../runtime.ts';
+import type { ContainerRuntime, PodIdentity, RuntimeEvent } from '../runtime.ts';
 import { type CallOptions, type Calls, createCalls, type Unreachable } from './calls.ts';
 import { type ExecScript, execInTime } from './exec.ts';
-import { createRecords, type Records, type RunScript, SIGKILL_EXIT, type TraceEntry } from './records.ts';
+import { type ImageOptions, imageCalls } from './images.ts';
+import { createRecordFaults, type RecordFaults } from './record-faults.ts';
+import { createRecords } from './records.ts';
+import { createRuns, type RunScript, type Runs, SIGKILL_EXIT, type TraceEntry } from './runs.ts';
 
 export type { Unreachable } from './calls.ts';
-export type { RunScript, TraceEntry } from './records.ts';
+export type { RunScript, TraceEntry } from './runs.ts';
 
-export interface SimulatedRuntimeOptions extends CallOptions {
+export interface SimulatedRuntimeOptions extends CallOptions, ImageOptions {
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
   /** The course of a command in a container; absent: it succeeds at once. */
   exec?: (run: { pod: PodIdentity; name: string; attempt: number }, command: readonly string[]) => ExecScript;
-  /** References of the images that are present at the start. */
-  images?: string[];
-  /** Whether an image can be pulled. */
-  pullable?: (reference: string) => boolean;
 }
 
-export interface SimulatedRuntime extends ContainerRuntime {
+export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   /** Everything that ever started and ended, in order: for assertions. */
   readonly trace: TraceEntry[];
   /** Every call, in order: for assertions. */
@@ -39,36 +39,19 @@ export interface SimulatedRuntime extends ContainerRuntime {
   goAway(interval: Unreachable): void;
   /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes so before `work` has ended. */
   through: Calls['through'];
-  /** Ends the sandbox's pause process, as an administrator could. */
-  loseSandbox(podUid: string): void;
-  /** Forgets the exited containers of these names, as an administrator could cause; no event is sent. */
-  loseRecords(podUid: string, names: readonly string[]): void;
-  /** Kills the running containers of these names and forgets them, as an administrator could. */
-  vanish(podUid: string, names: readonly string[]): void;
-  /**
-   * For this time, the runtime lists the exited containers of these names but finds nothing behind their records: the removal of
-   * one, or of its sandbox, returns NotFound, which is success to the caller, and has no effect.
-   */
-  damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends every process of the machine; the records stay. */
-  reboot(): void;
-  /** Ends a running container from outside. */
-  kill(containerId: string, exitCode: number): void;
   /** The next start loses its caller: it fails after `millis`, and nothing else can start the container until then, as with containerd. */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
 }
 
 export function createSimulatedRuntime(options: SimulatedRuntimeOptions): SimulatedRuntime {
-  const { timers } = options;
-  const listeners = new Set<(event: RuntimeEvent) => void>();
+  const { timers, script } = options;
   const calls = createCalls(options);
-  const send = (event: RuntimeEvent): void => {
-    if (calls.reachable) for (const listener of listeners) listener(event);
-  };
-  const records = createRecords({ ...options, changed: (podUid) => send({ type: 'changed', podUid }) });
-  const { containers, sandboxes, trace } = records;
-  const images = new Set(options.images ?? []);
+  const { send, events } = createEvents(calls);
+  const changed = (podUid: string): void => send({ type: 'changed', podUid });
+  const runs = createRuns({ timers, script, changed });
+  const records = createRecords({ timers, runs, changed });
+  const { containers, trace } = runs;
   let abandonMillis: Millis | undefined;
 
   const startContainer = (id: string): void => {
@@ -76,11 +59,11 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
     abandonMillis = undefined;
     const run = containers.get(id);
     if (run === undefined) throw new Error(`container ${id} not found`);
-    if (sandboxes.get(run.sandboxId)?.ready !== true) throw new Error(`sandbox ${run.sandboxId} is not ready`);
+    if (records.sandboxes.get(run.sandboxId)?.ready !== true) throw new Error(`sandbox ${run.sandboxId} is not ready`);
     if (run.state !== 'created') return;
     if (run.abandoned) throw new Error(`container ${id} is already in starting state`);
-    if (failsAfterMillis === undefined) records.begin(run);
-    else records.abandonStart(run, failsAfterMillis);
+    if (failsAfterMillis === undefined) runs.begin(run);
+    else runs.abandonStart(run, failsAfterMillis);
   };
 
   return {
@@ -95,17 +78,10 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
       calls.run('createContainer', signal, () => records.createContainer(sandboxId, config)),
     startContainer: (id, signal) => calls.run('startContainer', signal, () => startContainer(id)),
     stopContainer: (id, graceSeconds, signal) =>
-      calls.run('stopContainer', signal, (caller) => stopContainer(records, timers, id, graceSeconds, caller())),
+      calls.run('stopContainer', signal, (caller) => stopContainer(runs, timers, id, graceSeconds, caller())),
     removeContainer: (id, signal) => calls.run('removeContainer', signal, () => records.removeContainer(id)),
     reopenContainerLog: async () => undefined,
-    execSync: (id, command, timeoutMillis, signal) =>
-      calls.run('execSync', signal, (caller) => {
-        const run = containers.get(id);
-        if (run?.state !== 'running') throw new Error(`container ${id} is not running`);
-        const outcome = options.exec?.(run, command) ?? {};
-        const onExit = (done: () => void): void => records.onExit(id, done);
-        return execInTime(timers, outcome, { command, timeoutMillis, onExit }, caller());
-      }),
+    execSync: execCall(options, runs, calls),
     observeAll: (signal) =>
       calls.run(
         'observeAll',
@@ -113,6 +89,24 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
         () => new Map([...records.podUids()].map((uid) => [uid, records.observe(uid)] as const)),
       ),
     observe: (podUid, signal) => calls.run('observe', signal, () => records.observe(podUid)),
+    events,
+    ...imageCalls(options, calls),
+    close: async () => undefined,
+    goAway: (interval) => calls.cut(interval, () => send({ type: 'resync' })),
+    through: calls.through,
+    ...createRecordFaults({ timers, runs, records, changed }),
+    abandonNextStart: (millis) => {
+      abandonMillis = millis;
+    },
+  };
+}
+
+function createEvents(calls: Calls): { send(event: RuntimeEvent): void; events: ContainerRuntime['events'] } {
+  const listeners = new Set<(event: RuntimeEvent) => void>();
+  return {
+    send: (event) => {
+      if (calls.reachable) for (const listener of listeners) listener(event);
+    },
     events: (listener, signal) =>
       new Promise((resolve) => {
         listeners.add(listener);
@@ -123,62 +117,39 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
         if (signal.aborted) stop();
         else signal.addEventListener('abort', stop, { once: true });
       }),
-    imageStatus: (reference, signal) =>
-      calls.run('imageStatus', signal, () =>
-        [...images].map(imageInfo).find(({ id, tags }) => id === reference || tags.includes(reference)),
-      ),
-    pullImage: (reference, _credential, signal) =>
-      calls.run('pullImage', signal, () => {
-        if (options.pullable?.(reference) === false) throw new Error(`${reference}: not found`);
-        images.add(reference);
-        return imageInfo(reference).id;
-      }),
-    listImages: async () => [...images].map(imageInfo),
-    removeImage: async (id) => {
-      for (const reference of images) if (imageInfo(reference).id === id) images.delete(reference);
-    },
-    close: async () => undefined,
-    goAway: (interval) => calls.cut(interval, () => send({ type: 'resync' })),
-    through: calls.through,
-    loseSandbox: records.loseSandbox,
-    loseRecords: records.loseRecords,
-    vanish: records.vanish,
-    damageRecords: records.damageRecords,
-    reboot: records.reboot,
-    kill: records.kill,
-    abandonNextStart: (millis) => {
-      abandonMillis = millis;
-    },
-    addImage: (reference) => void images.add(reference),
   };
+}
+
+function execCall({ timers, exec }: SimulatedRuntimeOptions, runs: Runs, calls: Calls): ContainerRuntime['execSync'] {
+  return (id, command, timeoutMillis, signal) =>
+    calls.run('execSync', signal, (caller) => {
+      const run = runs.containers.get(id);
+      if (run?.state !== 'running') throw new Error(`container ${id} is not running`);
+      const outcome = exec?.(run, command) ?? {};
+      const onExit = (done: () => void): void => runs.onExit(id, done);
+      return execInTime(timers, outcome, { command, timeoutMillis, onExit }, caller());
+    });
 }
 
 /** Resolves when the container has ended, or the caller has gone. */
 async function stopContainer(
-  records: Records,
+  runs: Runs,
   timers: Timers,
   id: string,
   graceSeconds: number,
   caller: AbortSignal,
 ): Promise<void> {
-  const run = records.containers.get(id);
+  const run = runs.containers.get(id);
   if (caller.aborted || run === undefined || run.state !== 'running') return;
-  if (graceSeconds <= 0) return records.end(run, SIGKILL_EXIT, 'kill');
-  records.signalStop(run);
+  if (graceSeconds <= 0) return runs.end(run, SIGKILL_EXIT, 'kill');
+  runs.signalStop(run);
   await new Promise<void>((resolve) => {
-    const kill = timers.at(timers.now() + graceSeconds * 1000, () => records.end(run, SIGKILL_EXIT, 'kill'));
+    const kill = timers.at(timers.now() + graceSeconds * 1000, () => runs.end(run, SIGKILL_EXIT, 'kill'));
     const done = (): void => {
       kill.cancel();
       resolve();
     };
     caller.addEventListener('abort', done, { once: true });
-    records.onExit(id, done);
+    runs.onExit(id, done);
   });
 }
-
-const imageInfo = (reference: string): ImageInfo => ({
-  id: `sha256:${reference}`,
-  tags: [reference],
-  digests: [],
-  sizeBytes: 1000,
-});

@@ -36,7 +36,7 @@ export const deferring: readonly LifeToRead[] = [
     }),
   },
   {
-    about: 'The app completes by itself; the entry fails, with failurePolicy FailPod.',
+    about: 'The app completes on its own; the entry fails, with failurePolicy FailPod.',
     life: lifeOf([{ failurePolicy: 'FailPod' }], {
       pods: { restartPolicy: 'Never' },
       scripts: { app: once(2000), 'defer-1': once(100, 1) },

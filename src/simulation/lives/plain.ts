@@ -40,18 +40,23 @@ export const starting: readonly LifeToRead[] = [
     about: 'The image is absent and is pulled.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
-      ...{ scripts: { app: forever }, absentImages: true, limitMillis: 10_000 },
+      scripts: { app: forever },
+      absentImages: true,
+      limitMillis: 10_000,
     },
   },
   {
     about: 'The image cannot be pulled: the pull is retried with back-off.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
-      ...{ scripts: { app: forever }, absentImages: true, pullable: () => false, limitMillis: 45_000 },
+      scripts: { app: forever },
+      absentImages: true,
+      pullable: () => false,
+      limitMillis: 45_000,
     },
   },
   {
-    about: 'A startup probe fails until 4, and holds the liveness probe off.',
+    about: 'A startup probe fails until 4, and delays the liveness probe.',
     life: {
       pod: simulatedPod({
         apps: ['app'],
@@ -120,11 +125,12 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The sandbox is lost at 5: everything starts anew in the next one.',
+    about: 'The sandbox is lost at 5: everything starts again in the next one.',
     life: {
       pod: simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] }),
       scripts: { side: forever, init: once(100), app: forever },
-      ...{ sandboxLostAt: 5000, limitMillis: 10_000 },
+      sandboxLostAt: 5000,
+      limitMillis: 10_000,
     },
   },
   {
@@ -153,14 +159,18 @@ export const ending: readonly LifeToRead[] = [
     about: 'Deleted with 10 s: a preStop hook takes 4 s of it.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
-      ...{ scripts: { app: stubborn }, hook: () => ({ millis: 4000 }), deletions: [{ at: 5000, graceSeconds: 10 }] },
+      scripts: { app: stubborn },
+      hook: () => ({ millis: 4000 }),
+      deletions: [{ at: 5000, graceSeconds: 10 }],
     },
   },
   {
     about: 'Deleted with 5 s: a preStop hook takes longer; the app has 2 s between signal and kill.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
-      ...{ scripts: { app: stubborn }, hook: () => ({ millis: 60_000 }), deletions: [{ at: 5000, graceSeconds: 5 }] },
+      scripts: { app: stubborn },
+      hook: () => ({ millis: 60_000 }),
+      deletions: [{ at: 5000, graceSeconds: 5 }],
     },
   },
   {
@@ -175,7 +185,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The object is forced out of the API at 5.',
+    about: 'The object is removed from the API by force at 5.',
     life: { pod: simulatedPod({ apps: ['app'] }), scripts: { app: stubborn }, forcedAt: 5000 },
   },
   {

@@ -20,7 +20,7 @@ test('a held object counts once from when the cache drops it until the last resp
   expect(held.bytes()).toBeLessThan(BYTES + 1000);
   first.release(object);
   expect(held.bytes()).toBeGreaterThanOrEqual(BYTES);
-  second.releaseAll();
+  second.close();
   expect(held.bytes()).toBe(0);
 });
 
@@ -44,4 +44,14 @@ test('beyond the budget the response that holds the most is cut', () => {
   expect(cut).toEqual(['many']);
   expect(held.bytes()).toBeLessThan(2 * BYTES);
   expect(held.bytes()).toBeGreaterThanOrEqual(BYTES);
+});
+
+test('a response that has ended holds no further object', () => {
+  const held = createHeldObjects();
+  const ended = held.open(() => {});
+  ended.close();
+  const object = large('a');
+  ended.hold(object);
+  held.dropped(object);
+  expect(held.bytes()).toBe(0);
 });

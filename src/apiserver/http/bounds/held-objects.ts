@@ -17,7 +17,8 @@ export interface Holder {
   /** Counts an object until it is released. Holding it again has no effect. */
   hold(object: KubeObject): void;
   release(object: KubeObject): void;
-  releaseAll(): void;
+  /** Releases all objects. From then on, hold() has no effect. */
+  close(): void;
 }
 
 export interface HeldObjects {
@@ -32,6 +33,7 @@ export interface HeldObjects {
 interface Held {
   objects: Set<KubeObject>;
   bytes: number;
+  closed: boolean;
   cut(heldBytes: number): void;
 }
 
@@ -51,7 +53,8 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
     total -= REFERENCE_BYTES + (by.size === 0 ? own(object) : 0);
     if (by.size === 0) holders.delete(object);
   };
-  const releaseAll = (held: Held): void => {
+  const close = (held: Held): void => {
+    held.closed = true;
     for (const object of held.objects) release(held, object);
     all.delete(held);
   };
@@ -59,17 +62,17 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
     while (total > limit) {
       const largest = [...all].reduce((most, held) => (held.bytes > most.bytes ? held : most));
       const { bytes } = largest;
-      releaseAll(largest);
+      close(largest);
       largest.cut(bytes);
     }
   };
   return {
     bytes: () => total,
     open(cut) {
-      const held: Held = { objects: new Set(), bytes: 0, cut };
+      const held: Held = { objects: new Set(), bytes: 0, closed: false, cut };
       return {
         hold(object) {
-          if (held.objects.has(object)) return;
+          if (held.closed || held.objects.has(object)) return;
           all.add(held);
           held.objects.add(object);
           const by = holders.get(object) ?? new Set();
@@ -79,7 +82,7 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
           check();
         },
         release: (object) => release(held, object),
-        releaseAll: () => releaseAll(held),
+        close: () => close(held),
       };
     },
     dropped(object) {

@@ -23,7 +23,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
-  /** Counts an object that waits to be written; `bytes` is its length. */
+  /** Counts an object that waits to be written; `bytes` is its length. No effect after the response was closed or cut. */
   keep(object: object, bytes: number): void;
   /** Stops counting the object. */
   drop(object: object, bytes: number): void;
@@ -173,6 +173,7 @@ class Client implements Outgoing {
   }
 
   keep(object: object, bytes: number): void {
+    if (!this.#isOpen) return;
     const times = this.#own.get(object)?.times ?? 0;
     this.#own.set(object, { times: times + 1, bytes });
     this.#ownBytes += bytes;
@@ -189,6 +190,11 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
+  /** Nothing may be counted after #forget(), because nothing would stop counting it. */
+  get #isOpen(): boolean {
+    return this.#shared.waiting.clients.has(this);
+  }
+
   #cutAndLog(fields: Record<string, number>): void {
     this.#shared.log.warn('response cut: the client reads too slowly', { path: this.#path, ...fields });
     this.#forget();
@@ -197,7 +203,7 @@ class Client implements Outgoing {
 
   #forget(): void {
     if (!this.#shared.waiting.clients.delete(this)) return;
-    this.#holder.releaseAll();
+    this.#holder.close();
     this.#shared.waiting.add(-this.#buffered);
     this.#buffered = 0;
     for (const [object, { times, bytes }] of [...this.#own]) {

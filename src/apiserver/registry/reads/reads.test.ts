@@ -82,7 +82,7 @@ describe('list', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  test('selects Pods by their node', async () => {
+  test('list selects Pods by their node', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }));
     await registry.create(PODS, 'default', pod('b', { nodeName: 'n2' }));
@@ -220,7 +220,7 @@ describe('watch', () => {
   const labels = (value: string) => ({ labels: { app: value } });
   const inDefault = { namespace: 'default' };
 
-  test('shows the current objects, then their changes', async () => {
+  test('watch shows the current objects, then their changes', async () => {
     const started = await withConfigMaps();
     const { registry } = started;
     const watch = watching(started, { namespace: 'default' });
@@ -238,7 +238,7 @@ describe('watch', () => {
     expect(watch.events).toHaveLength(8);
   });
 
-  test('resumes a watch after a resourceVersion', async () => {
+  test('watch resumes after a resourceVersion', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const a = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -247,7 +247,7 @@ describe('watch', () => {
     expect(watch.shown()).toEqual(['ADDED b']);
   });
 
-  test('reports ADDED and DELETED when an object starts and stops matching', async () => {
+  test('watch reports ADDED and DELETED when an object starts and stops matching', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const watch = watching(started, { labelSelector: 'app=x' });
@@ -263,7 +263,7 @@ describe('watch', () => {
     });
   });
 
-  test('shares an event between watches', async () => {
+  test('watches share one event', async () => {
     const started = await startRegistry();
     const watches = [watching(started, {}), watching(started, { namespace: 'default' })];
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -271,7 +271,7 @@ describe('watch', () => {
     expect(watches[0]?.events[0]?.object).toBe(await started.registry.get(CONFIG_MAPS, 'default', 'a'));
   });
 
-  test('ends with 410 for a resourceVersion before the window', async () => {
+  test('watch ends with 410 for a resourceVersion before the window', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -294,7 +294,7 @@ describe('watch', () => {
     expect(watching(started, { resourceVersion: String(Number(old) + 1) }).events).toHaveLength(1000);
   });
 
-  test('sends the revision in a bookmark each minute and at the end', async () => {
+  test('watch sends the revision in a bookmark each minute and at the end', async () => {
     const started = await startRegistry();
     const watch = watching(started, { allowWatchBookmarks: true, timeoutSeconds: 90 });
     started.timers.advance(60_000);
@@ -310,7 +310,7 @@ describe('watch', () => {
     );
   });
 
-  test('ends without an event if bookmarks are not allowed', async () => {
+  test('watch ends without an event if bookmarks are not allowed', async () => {
     const started = await startRegistry();
     const watch = watching(started, { timeoutSeconds: 1 });
     started.timers.advance(1000);
@@ -318,7 +318,7 @@ describe('watch', () => {
     expect(watch.events).toEqual([]);
   });
 
-  test('ends the initial events with an annotated bookmark', async () => {
+  test('watch ends the initial events with an annotated bookmark', async () => {
     const started = await withConfigMaps();
     const match = { resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true } as const;
     const watch = watching(started, { ...match, namespace: 'kube-system', sendInitialEvents: true });
@@ -331,7 +331,7 @@ describe('watch', () => {
     expect(watching(started, { ...match, sendInitialEvents: false }).events).toEqual([]);
   });
 
-  test('limits the long selectors of all watches together, but never refuses short ones', async () => {
+  test('the long selectors of all watches together are limited, but short ones are never refused', async () => {
     const started = await startRegistry();
     const labelSelector = Array.from({ length: 1000 }, (_, index) => `!label-of-a-long-selector-${index}`).join();
     const enough = new AbortController();

@@ -217,7 +217,7 @@ test('a write of a Service does not list other Services, whose addresses and por
 });
 
 describe('bootstrap', () => {
-  test('creates the namespaces and the Service of the API server only once', async () => {
+  test('bootstrap creates the namespaces and the Service of the API server only once', async () => {
     const { registry } = await startRegistry();
     const before = registry.revision();
     await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
@@ -235,7 +235,7 @@ describe('bootstrap', () => {
     });
   });
 
-  test('updates the Service of the API server to another port and another range', async () => {
+  test('bootstrap updates the Service of the API server to another port and another range', async () => {
     const store = createMemoryStore();
     await startRegistry({ store });
     const options = { store, kinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };

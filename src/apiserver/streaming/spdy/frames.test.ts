@@ -43,7 +43,7 @@ describe('read', () => {
     ['an empty DATA frame as nothing', '00000003 00 000000', []],
     ['the end of a stream', '00000003 01 000000', [{ type: 'data', streamId: 3, bytes: Buffer.alloc(0), fin: true }]],
     ['DATA', '00000003 00 000002 6869', [{ type: 'data', streamId: 3, bytes: Buffer.from('hi'), fin: false }]],
-  ])('parses %s', (_name, bytes, frames) => {
+  ])('the parser parses %s', (_name, bytes, frames) => {
     expect(parseAll(hex(bytes))).toEqual(frames);
   });
 

@@ -182,7 +182,7 @@ test('a client may forward and reset 5000 connections one after another', async 
 });
 
 test.each<[string, (index: number) => { opened: Buffer; reset: Buffer }]>([
-  ['of one type', (index) => ({ opened: open(index * 2 + 1, 'data'), reset: rstStream(index * 2 + 1, 5) })],
+  ['data only', (index) => ({ opened: open(index * 2 + 1, 'data'), reset: rstStream(index * 2 + 1, 5) })],
   [
     'error and data',
     (index) => {

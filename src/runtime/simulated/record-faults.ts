@@ -1,0 +1,65 @@
+/** Changes that happen to the records of a simulated runtime without a call: killed processes, lost records, a reboot. */
+import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Records } from './records.ts';
+import { type Run, type Runs, SIGKILL_EXIT } from './runs.ts';
+
+export interface RecordFaultOptions {
+  timers: Timers;
+  runs: Runs;
+  records: Records;
+  /** Called after each change of a sandbox of the Pod. */
+  changed(podUid: string): void;
+}
+
+export interface RecordFaults {
+  /** Ends the sandbox's pause process, as an administrator could. */
+  loseSandbox(podUid: string): void;
+  /** Forgets the exited containers of these names, as an administrator could cause; no event is sent. */
+  loseRecords(podUid: string, names: readonly string[]): void;
+  /** Kills the running containers of these names and forgets them, as an administrator could. */
+  vanish(podUid: string, names: readonly string[]): void;
+  /**
+   * For this time, the runtime lists the exited containers of these names but finds nothing behind their records: the removal of
+   * one, or of its sandbox, returns NotFound, which is success to the caller, and has no effect.
+   */
+  damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
+  /** Ends every process of the machine; the records stay. */
+  reboot(): void;
+  /** Ends a running container from outside. */
+  kill(containerId: string, exitCode: number): void;
+}
+
+export function createRecordFaults({ timers, runs, records, changed }: RecordFaultOptions): RecordFaults {
+  const { containers } = runs;
+  const { sandboxes } = records;
+  const runsOf = (podUid: string, names: readonly string[], state: Run['state']): Run[] =>
+    [...containers.values()].filter((run) => run.podUid === podUid && names.includes(run.name) && run.state === state);
+  return {
+    loseSandbox(podUid) {
+      for (const sandbox of sandboxes.values())
+        if (sandbox.podUid === podUid && sandbox.ready) {
+          sandbox.ready = false;
+          changed(podUid);
+        }
+    },
+    loseRecords(podUid, names) {
+      for (const run of runsOf(podUid, names, 'exited')) runs.remove(run);
+    },
+    vanish(podUid, names) {
+      for (const run of runsOf(podUid, names, 'running')) {
+        runs.end(run, SIGKILL_EXIT, 'outside');
+        runs.remove(run);
+      }
+    },
+    damageRecords(podUid, names, millis) {
+      for (const run of runsOf(podUid, names, 'exited')) run.damagedUntil = timers.now() + millis;
+    },
+    reboot() {
+      for (const sandbox of sandboxes.values()) if (sandbox.ready) records.endSandbox(sandbox, 'reboot');
+    },
+    kill(id, exitCode) {
+      const run = containers.get(id);
+      if (run !== undefined) runs.end(run, exitCode, 'outside');
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/** The runs of containers in a simulated runtime: records that follow a script on the given timers. */
+import type { Millis, Timers } from '../../platform/platform.ts';
+import type { ContainerObservation, PodIdentity } from '../runtime.ts';
+
+/** The course of one run of a container. */
+export interface RunScript {
+  /** How long the run lasts if it is not stopped; absent: forever. */
+  runMillis?: number;
+  /** Its exit code when it ends on its own. */
+  exitCode?: number;
+  /** The time from the stop signal to its end; absent: it ignores the signal. */
+  stopMillis?: number;
+  /** Its exit code after the stop signal; absent: that of a process that the signal ended. */
+  stopExitCode?: number;
+}
+
+/** Why a run ended, if it ended neither on its own nor because of its stop signal. */
+export type Cause = 'kill' | 'sandbox' | 'removal' | 'outside' | 'reboot';
+
+export interface TraceEntry {
+  at: Millis;
+  what: 'sandbox' | 'start' | 'exit' | 'signal' | 'remove';
+  /** The ID of the container, or of the sandbox if the entry is about a sandbox. */
+  id: string;
+  podUid: string;
+  name: string;
+  attempt: number;
+  sandboxId: string;
+  exitCode?: number;
+  /** The cause of an exit that is not in the script. */
+  cause?: Cause;
+}
+
+export interface Run extends ContainerObservation {
+  pod: PodIdentity;
+  ending?: { cancel(): void };
+  signalled?: boolean;
+  /** A start that will fail is under way. */
+  abandoned?: true;
+  /** Until then, the runtime finds nothing behind the record, and removing it has no effect. */
+  damagedUntil?: Millis;
+}
+
+export interface RunOptions {
+  timers: Timers;
+  script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
+  /** Called after each change of a container or a sandbox of the Pod. */
+  changed(podUid: string): void;
+}
+
+export interface Runs {
+  /** By container ID. */
+  readonly containers: Map<string, Run>;
+  readonly trace: TraceEntry[];
+  begin(run: Run): void;
+  /** Ends a run that has not ended yet. */
+  end(run: Run, exitCode: number, cause?: Cause): void;
+  signalStop(run: Run): void;
+  /** Makes the start fail after `millis`; nothing else can start the container until then. */
+  abandonStart(run: Run, millis: Millis): void;
+  remove(run: Run): void;
+  /** Calls `done` when the container ends. */
+  onExit(id: string, done: () => void): void;
+}
+
+export const SIGKILL_EXIT = 137;
+const SIGTERM_EXIT = 143;
+const START_ERROR_EXIT = 128;
+
+export function createRuns({ timers, script, changed }: RunOptions): Runs {
+  const containers = new Map<string, Run>();
+  const exits = new Map<string, (() => void)[]>();
+  const trace: TraceEntry[] = [];
+
+  const note = (what: TraceEntry['what'], run: Run, more: Pick<TraceEntry, 'exitCode' | 'cause'> = {}): void => {
+    const { id, podUid, name, attempt, sandboxId } = run;
+    trace.push({ at: timers.now(), what, id, podUid, name, attempt, sandboxId, ...more });
+  };
+  const end = (run: Run, exitCode: number, cause?: Cause): void => {
+    if (run.state !== 'running' && !run.abandoned) return;
+    run.ending?.cancel();
+    run.state = 'exited';
+    run.exitCode = exitCode;
+    run.reason = cause === 'reboot' ? 'Unknown' : exitCode === 0 ? 'Completed' : 'Error';
+    run.finishedAt = timers.now();
+    if (run.startedAt !== undefined) note('exit', run, { exitCode, cause });
+    for (const done of exits.get(run.id) ?? []) done();
+    exits.delete(run.id);
+    changed(run.podUid);
+  };
+  return {
+    containers,
+    trace,
+    end,
+    begin(run) {
+      run.state = 'running';
+      run.startedAt = timers.now();
+      note('start', run);
+      const { runMillis, exitCode = 0 } = script(run);
+      if (runMillis !== undefined) run.ending = timers.at(timers.now() + runMillis, () => end(run, exitCode));
+      changed(run.podUid);
+    },
+    signalStop(run) {
+      if (run.signalled) return;
+      run.signalled = true;
+      note('signal', run);
+      const { stopMillis, stopExitCode = SIGTERM_EXIT } = script(run);
+      if (stopMillis !== undefined) timers.at(timers.now() + stopMillis, () => end(run, stopExitCode));
+    },
+    abandonStart(run, millis) {
+      run.abandoned = true;
+      timers.at(timers.now() + millis, () => end(run, START_ERROR_EXIT));
+    },
+    remove(run) {
+      end(run, SIGKILL_EXIT, 'removal');
+      containers.delete(run.id);
+      note('remove', run);
+    },
+    onExit: (id, done) => void exits.set(id, [...(exits.get(id) ?? []), done]),
+  };
+}
