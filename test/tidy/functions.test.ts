@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/controllers/record-limits/record-limits.ts': 1,
   'src/engine/engine.ts': 1,
   'src/node/admission/admission.ts': 1,
-  'src/node/container/configuration-source.ts': 1,
   'src/node/ending/node-ending.ts': 1,
   'src/node/eviction/eviction.ts': 1,
   'src/node/images/garbage-collection.ts': 1,
