@@ -22,7 +22,7 @@ import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { volumesByName } from '../container/by-name.ts';
 import type { DownwardFacts } from '../container/downward.ts';
-import { KEPT_FOLDER } from '../pod/kept-references.ts';
+import { KEPT_FOLDER } from '../pod/kept-files.ts';
 import type { ClaimSource } from './claim.ts';
 import { followObjects } from './followed-objects.ts';
 import type { VolumeImages } from './image.ts';
