@@ -16,6 +16,7 @@ import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { environmentReferences } from '../container/environment-variables.ts';
 import { type FileSource, fileSourceKey } from '../volumes/references.ts';
 import type { VolumePort } from './executor.ts';
@@ -42,8 +43,8 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
   const { client, log, timers, signal } = options;
   const files = createKeptFiles(options);
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
-  /** By Pod UID: settles when the pending writes are done. */
-  const writing = new Map<string, Promise<void>>();
+  /** The copies in progress, by Pod UID. KeptFiles requires that one object of a Pod is written at a time. */
+  const copying = createSerialByKey();
 
   async function copy(uid: string, reference: Reference): Promise<void> {
     const { pod } = pods.get(uid) ?? {};
@@ -52,31 +53,22 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     if (object !== undefined && pods.has(uid)) await files.write(uid, reference, object);
   }
 
-  /** Copies one object after the other, as KeptFiles requires. */
-  function copyAll(uid: string): Promise<void> {
-    const before = writing.get(uid) ?? Promise.resolve();
-    const copying = before.then(async () => {
+  const copyAll = (uid: string): Promise<void> =>
+    copying.run(uid, async () => {
       for (const reference of pods.get(uid)?.references.values() ?? []) await copy(uid, reference);
     });
-    const settled = copying.catch(() => undefined);
-    writing.set(uid, settled);
-    void settled.then(() => {
-      if (writing.get(uid) === settled) writing.delete(uid);
-    });
-    return copying;
-  }
 
   const copies = createWorkQueue({ name: 'kept-references', process: copyAll, log, timers, signal });
 
   async function forget(uid: string): Promise<void> {
     pods.delete(uid);
-    await writing.get(uid);
+    await copying.pending(uid);
   }
 
   return {
     async keep(pod) {
       const { uid = '', name } = pod.metadata;
-      if (pods.has(uid)) return writing.get(uid);
+      if (pods.has(uid)) return copying.pending(uid);
       const references = referencesOf(pod);
       if (references.size === 0 || options.isStatic(pod)) return;
       pods.set(uid, { pod, references });

@@ -17,6 +17,7 @@ import type { Pod, Volume } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
+import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { settleAtMost } from '../../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
@@ -92,8 +93,8 @@ const RETRY_MILLIS = 30_000;
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, memory, client, timers, log } = options;
   const mounted = new Map<string, MountedPod>();
-  /** The last operation on each Pod's folder and on each PersistentVolume. Operations with the same key run one after another. */
-  const tails = new Map<string, Promise<unknown>>();
+  /** The operations on each Pod's folder, by UID, and on each PersistentVolume. */
+  const operations = createSerialByKey();
   const closing = new AbortController();
   let armed: { timer: Timer; at: number } | undefined;
 
@@ -103,17 +104,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   };
   const directoriesOf = (uid: string): PodDirectories => ({ disk: podDirectory(uid), memory: memory.directory(uid) });
 
-  function serially<T>(uid: string, operation: () => Promise<T>): Promise<T> {
-    const result = (tails.get(uid) ?? Promise.resolve()).then(operation, operation);
-    const tail = result.catch(() => undefined);
-    tails.set(uid, tail);
-    void tail.then(() => {
-      if (tails.get(uid) === tail) tails.delete(uid);
-    });
-    return result;
-  }
-
-  const alone: ClaimSource['alone'] = (name, operation) => serially(`volume/${name}`, operation);
+  const alone: ClaimSource['alone'] = (name, operation) => operations.run(`volume/${name}`, operation);
 
   function sourceFor({ pod, keeps }: MountedPod): PayloadSource {
     const { nodeName, allocatable = {} } = options;
@@ -190,8 +181,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   const refreshes = createWorkQueue({
     name: 'volumes',
     async process(uid) {
-      const underWay = tails.get(uid);
-      if (underWay === undefined) return serially(uid, () => rewriteObjects(uid));
+      const underWay = operations.pending(uid);
+      if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
       // The operation under way may be a long pull, so process other Pods first.
       void underWay.then(() => refreshes.add(uid));
     },
@@ -240,7 +231,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     (parts: readonly string[]) =>
     (uid: string, signal: AbortSignal): Promise<void> => {
       forget(uid);
-      return serially(uid, () => {
+      return operations.run(uid, () => {
         // A mount that was under way may have registered the Pod again.
         forget(uid);
         return removeFiles(uid, parts, signal);
@@ -252,7 +243,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   });
   return {
     podDirectory,
-    mount: (pod, signal) => serially(pod.metadata.uid ?? '', () => setUpAll(pod, signal)),
+    mount: (pod, signal) => operations.run(pod.metadata.uid ?? '', () => setUpAll(pod, signal)),
     update(pod) {
       const uid = pod.metadata.uid ?? '';
       const entry = mounted.get(uid);
@@ -262,7 +253,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       if (!entry.failed && showsChange(before, pod, sourceFor(entry).facts)) refreshes.add(uid);
     },
     rewrite: (pod, signal) =>
-      serially(pod.metadata.uid ?? '', async () => {
+      operations.run(pod.metadata.uid ?? '', async () => {
         const entry = mounted.get(pod.metadata.uid ?? '');
         if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
         entry.pod = pod;
