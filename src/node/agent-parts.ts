@@ -28,7 +28,7 @@ import { createPodLook } from './pod/observed-pod.ts';
 import { createApiSource, type PodSource } from './pod/pod-source.ts';
 import { createPodWorkers, type PodHooks } from './pod/pod-workers.ts';
 import { createRunLookup, type RunLookup } from './pod/run-lookup.ts';
-import type { PodWorker } from './pod/worker.ts';
+import type { PodWorker } from './pod/worker/worker.ts';
 import { createPodRecorder, type PodRecorder } from './record/recorder.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
 import { createOutageClock } from './status/sign-of-life.ts';

@@ -11,7 +11,7 @@ import { checkImageName, pullFailure } from '../images/failures.ts';
 import type { PulledImage } from '../images/puller.ts';
 import { ActionError, failsWith, messageOf } from './action-error.ts';
 import type { PodLimits } from './pod-limits.ts';
-import type { Outcome } from './worker-ports.ts';
+import type { Outcome } from './worker/ports.ts';
 
 export interface ContainerPorts {
   timers: Timers;

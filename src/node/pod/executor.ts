@@ -11,7 +11,7 @@ import { type ContainerPorts, createContainerActions } from './container-actions
 import { createPodLimits } from './pod-limits.ts';
 import { createSandboxActions, type SandboxPorts } from './sandbox-actions.ts';
 import { createStopInTime } from './stop-in-time.ts';
-import type { Outcome, WorkerPorts } from './worker-ports.ts';
+import type { Outcome, WorkerPorts } from './worker/ports.ts';
 
 /** The part of the volume manager that actions need. */
 export interface VolumePort {

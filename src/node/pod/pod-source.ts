@@ -6,7 +6,7 @@ import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { statusPatch } from './status-patch.ts';
-import type { Outcome } from './worker-ports.ts';
+import type { Outcome } from './worker/ports.ts';
 
 export interface PodSource {
   /** The Pods come from files: they start without the API, are critical, and tolerate every NoExecute taint. */

@@ -14,8 +14,8 @@ import type { PodRecorder } from '../record/recorder.ts';
 import type { OutageClock } from '../status/sign-of-life.ts';
 import type { KeptJournal } from './journal-file.ts';
 import type { PodSource } from './pod-source.ts';
-import { type PodWorker, startWorker } from './worker.ts';
-import type { RuntimeView, WorkerPorts } from './worker-ports.ts';
+import type { RuntimeView, WorkerPorts } from './worker/ports.ts';
+import { type PodWorker, startWorker } from './worker/worker.ts';
 
 /** What a part of the agent does at the stages of a Pod's life on the node; all are optional. */
 export interface PodHooks {

@@ -8,7 +8,7 @@ import type { ContainerState } from '../../lifecycle/types.ts';
 import { containerLogPath, podLogDirectory } from '../container/container-config.ts';
 import type { WrittenLog } from '../logs/log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
-import type { RuntimeView } from './worker-ports.ts';
+import type { RuntimeView } from './worker/ports.ts';
 
 export interface RunLookup {
   /** A worker observed this state of its Pod. A view without runs and sandboxes means that the Pod no longer exists. */

@@ -1,7 +1,7 @@
 /** Tests which effect of an action an observation must show. */
 import { expect, it } from 'vitest';
-import type { Action, ContainerState, SandboxState } from '../../lifecycle/types.ts';
-import { missingEffect, shows } from './worker-effects.ts';
+import type { Action, ContainerState, SandboxState } from '../../../lifecycle/types.ts';
+import { missingEffect, shows } from './effects.ts';
 
 const sandbox: SandboxState = { id: 's', attempt: 0, ready: true, stopped: false, createdAt: 0, ips: [] };
 const run = (state: ContainerState['state']): ContainerState => ({

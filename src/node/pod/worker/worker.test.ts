@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import type { Pod } from '../../api/generated/types.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
-import type { Action, ContainerState } from '../../lifecycle/types.ts';
+import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
+import type { Pod } from '../../../api/generated/types.ts';
+import { silentLog, testTimers } from '../../../client/testing.ts';
+import type { Action, ContainerState } from '../../../lifecycle/types.ts';
+import type { Outcome, RuntimeView } from './ports.ts';
 import { startWorker } from './worker.ts';
-import type { Outcome, RuntimeView } from './worker-ports.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const running: ContainerState = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { VolumeError } from '../volumes/volume-error.ts';
-import { createWorkerFailures } from './worker-failures.ts';
+import { VolumeError } from '../../volumes/volume-error.ts';
+import { createWorkerFailures } from './failures.ts';
 
 const KEY = 'mountVolumes';
 const MOUNT = { kind: 'mountVolumes' } as const;

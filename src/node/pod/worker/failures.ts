@@ -1,7 +1,7 @@
 /** Tracks the failed actions of a Pod's worker until they succeed. */
-import { type Action, actionKey, type FailedAction } from '../../lifecycle/types.ts';
-import type { Millis } from '../../machinery/time.ts';
-import { messageOf } from './action-error.ts';
+import { type Action, actionKey, type FailedAction } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import { messageOf } from '../action-error.ts';
 
 export interface WorkerFailures {
   observed(): FailedAction[];

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
+import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
+import { silentLog, testTimers } from '../../../client/testing.ts';
+import { inTurns } from './turns.ts';
 import { startWorker } from './worker.ts';
-import { inTurns } from './worker-turns.ts';
 
 const podWith = (count: number) =>
   podOf({ containers: Array.from({ length: count }, (_, index) => containerOf(`c${index}`)) });

@@ -1,7 +1,7 @@
 /** Relates the actions of a Pod's worker to the changes that observations of the runtime must show. */
-import type { Action, ContainerState } from '../../lifecycle/types.ts';
-import type { Millis } from '../../machinery/time.ts';
-import type { RuntimeView } from './worker-ports.ts';
+import type { Action, ContainerState } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import type { RuntimeView } from './ports.ts';
 
 /** Actions whose effect appears in an observation of the runtime. The others report everything in their outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
