@@ -18,7 +18,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/eviction/eviction.ts': 1,
   'src/node/images/garbage-collection.ts': 1,
   'src/node/images/puller.ts': 1,
-  'src/node/resources/pod-cgroups.ts': 1,
   'src/node/status/node-status.ts': 1,
   'src/node/usage/reports.ts': 1,
   'src/node/usage/resource-metrics.ts': 1,
