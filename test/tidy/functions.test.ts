@@ -21,7 +21,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/node/status/node-status.ts': 1,
   'src/node/usage/reports.ts': 1,
   'src/node/usage/resource-metrics.ts': 1,
-  'src/node/volumes/volume-manager.ts': 1,
   'src/runtime/containerd/containerd.ts': 1,
   'src/runtime/cri/connection.ts': 1,
   'src/runtime/cri/observer.ts': 1,
