@@ -35,7 +35,6 @@ const KNOWN: Readonly<Record<string, number>> = {
   'src/lifecycle/types.ts': 1,
   'src/machinery/field-ownership/field-ownership.test.ts': 3,
   'src/machinery/quantity.test.ts': 1,
-  'src/node/container/container-config.ts': 1,
   'src/node/handlers/probe.test.ts': 1,
   'src/node/images/puller.test.ts': 1,
   'src/node/static-pods/folder.test.ts': 1,

@@ -139,7 +139,7 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
 }
 
 function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
-  // Of init containers, only sidecars have port mappings: they keep running next to the app containers.
+  // Init containers have no port mappings, except for sidecars, which keep running next to the app containers.
   const containers = [
     ...(pod.spec?.initContainers ?? []).filter(isSidecar),
     ...(pod.spec?.containers ?? []),

@@ -79,7 +79,7 @@ test('writes a repeated step and a repeated result once', async () => {
 });
 
 test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
-  'a %s that fails is tried again, and nothing is lost',
+  'retries a %s that failed, and loses no step',
   async (call) => {
     const backend = memoryBackend();
     const { recorder, timers } = agent(backend);
