@@ -46,11 +46,10 @@ export interface NodeAgentOptions extends Platform {
 
 /** The facts of the node that decide() needs. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
-  const { maxGracePeriodExtensionSeconds } = options;
   return {
     ips: nodeIps,
     runtimeName,
-    ...(maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds }),
-    ...(options.terminatingPhase === false ? { terminatingPhase: false } : {}),
+    maxGracePeriodExtensionSeconds: options.maxGracePeriodExtensionSeconds,
+    terminatingPhase: options.terminatingPhase === false ? false : undefined,
   };
 }

@@ -1,8 +1,8 @@
 /**
- * The parts of the node agent, composed: what Pods are made of, what carries out actions on them, and what ends them.
+ * Composes the parts of the node agent: storage (images and volumes), actions on Pods, admission, and the end of Pods.
  *
- * Boundary: the only file of the node that knows all parts; a part knows the others by the interfaces that it is given here.
- * The order in which they start is agent.ts's.
+ * Boundary: the only file of the node that knows all parts; each part gets the others here, as interfaces. agent.ts determines
+ * the order in which the parts start.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ import { createVolumeManager } from './volumes/volume-manager.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
 
-/** The workers do not start before the caller gives them Pods, through `admission` or `start`. */
+/** Creates the parts. No worker runs until the caller passes Pods to `admission`, `start` or `apply`. */
 export async function createAgentParts(options: NodeAgentOptions) {
   const { client, timers, log, signal } = options;
   const facts = await readNodeFacts(options);
@@ -55,25 +55,21 @@ export async function createAgentParts(options: NodeAgentOptions) {
     isShuttingDown: () => ending.isShuttingDown(),
   });
   const sourceOf = (pod: Pod): PodSource => (staticPods.owns(pod) ? staticPods : api);
-  const base: Base = {
-    ...{ options, facts, logsRoot, workers, events, sourceOf },
-    isStatic: (pod) => sourceOf(pod).isStatic,
-    livePods: () => [...workers.values()].map((worker) => worker.pod()),
-  };
+  const isStatic = (pod: Pod): boolean => sourceOf(pod).isStatic;
+  const livePods = (): Pod[] => [...workers.values()].map((worker) => worker.pod());
+  const base: Base = { options, facts, logsRoot, workers, events, sourceOf, isStatic, livePods };
   const storage = createStorage(base);
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
   const actions = createActions(base, storage);
-  const ending = createNodeEnding({
-    ...options,
-    ...{ events, workers, runs, isStatic: base.isStatic, podDirectory: storage.volumes.podDirectory },
-    pressures: () => options.eviction?.pressure.conditions() ?? new Set(),
-  });
+  const { podDirectory } = storage.volumes;
+  const pressures = () => options.eviction?.pressure.conditions() ?? new Set();
+  const ending = createNodeEnding({ ...options, events, workers, runs, isStatic, podDirectory, pressures });
   const admission = createAdmission({
     ...options,
     allocatable: options.capacity.allocatable,
-    pods: base.livePods,
+    pods: livePods,
     strictGroups: facts.strictGroups,
-    isStatic: base.isStatic,
+    isStatic,
     unwanted: ending.refusal,
     begin: (pod) => start(pod, false),
     refused: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
@@ -84,10 +80,14 @@ export async function createAgentParts(options: NodeAgentOptions) {
   const ends = { runs, ending, admission, recorder };
   const outages = createOutageClock(options.lastSignOfLife, timers);
   const start = createPodWorkers(workers, {
-    ...{ timers, log, signal, outages, recorder, events, sourceOf },
+    ...options,
+    outages,
+    recorder,
+    events,
+    sourceOf,
     hooks: [...lifeHooks(ends, storage, actions), ...machineHooks(base, storage), { released: staticPods.ended }],
     node: factsOf(options),
-    journals: createKeptJournal(storage.volumes.podDirectory, options),
+    journals: createKeptJournal(podDirectory, options),
     nodeEnd: ending.begun,
     lookAt: createLooks(base, storage),
     execute: actions.execute,
@@ -98,11 +98,19 @@ export async function createAgentParts(options: NodeAgentOptions) {
     ...base,
     ...storage,
     ...actions,
-    ...{ pods, recorder, staticPods, runs, ending, admission, outages, start, apply },
+    pods,
+    recorder,
+    staticPods,
+    runs,
+    ending,
+    admission,
+    outages,
+    start,
+    apply,
   };
 }
 
-/** What every part may use. */
+/** What all parts have in common. */
 interface Base {
   options: NodeAgentOptions;
   facts: NodeFacts;
@@ -117,7 +125,7 @@ interface Base {
 
 type Storage = ReturnType<typeof createStorage>;
 
-/** Images, volumes, and the copies of the objects that Pods refer to. */
+/** Creates the images, the volumes, and the copies of objects that defer containers refer to. */
 function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
   const memory = createPodMemory(podMemoryFolder(dataDir), signal);
@@ -125,11 +133,17 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
   const images = createNodeImages({
     ...options,
-    ...{ events, kept, pods: livePods },
+    events,
+    kept,
+    pods: livePods,
     appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
   });
   const volumes = createVolumeManager({
-    ...{ client, timers, log, nodeName, memory },
+    client,
+    timers,
+    log,
+    nodeName,
+    memory,
     rootDirectory: join(dataDir, 'pods'),
     allocatable: capacity.allocatable,
     images: {
@@ -147,7 +161,7 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   return { kept, images, volumes };
 }
 
-/** What carries out the actions of workers. `addresses`: remembers the addresses of the Pods' ready sandboxes. */
+/** Creates the executor of the workers' actions. `addresses`: hooks that store the IP addresses of the Pods' ready sandboxes. */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
   const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
@@ -164,8 +178,19 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
   const services = createInformer<Service>(client.resource(SERVICES), { log, timers, signal }, {});
   const environment = createEnvironmentSource({
     ...facts.environment,
-    ...{ client, nodeName: options.nodeName, hostIps: nodeIps, clusterDns, clusterDomain, resolvConf, logsRoot },
-    ...{ services, isStatic, podIps, kept, podDirectory: volumes.podDirectory, volumePath: volumes.hostPath },
+    client,
+    nodeName: options.nodeName,
+    hostIps: nodeIps,
+    clusterDns,
+    clusterDomain,
+    resolvConf,
+    logsRoot,
+    services,
+    isStatic,
+    podIps,
+    kept,
+    podDirectory: volumes.podDirectory,
+    volumePath: volumes.hostPath,
     allocatable: capacity.allocatable,
     memoryCapacityBytes: capacity.memoryBytes,
     seccompRoot: join(options.dataDir, 'seccomp'),
@@ -173,14 +198,23 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
   const removeRunFiles = createRunRemoval(volumes.podDirectory, logsRoot);
   const startGate = createStartGate(timers);
   const execute = createExecutor({
-    ...{ timers, runtime, environment, prepareContainer, prepareSandbox, removeRunFiles },
+    timers,
+    runtime,
+    environment,
+    prepareContainer,
+    prepareSandbox,
+    removeRunFiles,
     finalize: async (pod) => base.sourceOf(pod).finalize(pod),
     volumes: kept.guard(volumes),
     pullImage: images.pull,
     cgroups: facts.podCgroups,
     warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     ...createPodHandlers({
-      ...{ runtime, timers, log, events, startGate },
+      runtime,
+      timers,
+      log,
+      events,
+      startGate,
       podIp: (pod) => (pod.spec?.hostNetwork === true ? nodeIps[0] : podIps(pod)[0]),
     }),
   });
@@ -194,7 +228,7 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/** In this order: the runs of a Pod that has ended are forgotten before the node counts what is free. */
+/** The order matters: the runs of a Pod that has ended are dropped before admission counts the free resources. */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,
@@ -215,7 +249,7 @@ const lifeHooks = (
   { ended: images.podGone },
 ];
 
-/** Control groups, log folders, and the copies of what defer containers refer to. */
+/** Hooks for the control groups and log folders of Pods, and for the copies of objects that defer containers refer to. */
 function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Storage): PodHooks[] {
   return [
     { started: (pod) => podCgroups?.add(pod), release: async (pod) => podCgroups?.remove(pod) },
@@ -228,16 +262,18 @@ function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Stora
   ];
 }
 
+/** Returns a function that creates the observation of one Pod. */
 function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   const { runtime, log } = options;
   return (pod: Pod) => {
     const { uid = '' } = pod.metadata;
-    const folders = { podDirectory: volumes.podDirectory(uid), logDirectory: podLogDirectory(pod, logsRoot) };
-    return createPodLook({ ...folders, ...{ uid, runtime, log }, oomKills: facts.podCgroups?.oomKills });
+    const podDirectory = volumes.podDirectory(uid);
+    const logDirectory = podLogDirectory(pod, logsRoot);
+    return createPodLook({ podDirectory, logDirectory, uid, runtime, log, oomKills: facts.podCgroups?.oomKills });
   };
 }
 
-/** Gives a Pod, or its change, to its worker, or to admission where it has none. `removed`: the object no longer exists. */
+/** Passes a new or changed Pod to its worker, or to admission if it has no worker. `removed`: the object no longer exists. */
 const createApply =
   ({ workers }: Base, { volumes }: Storage, { admission, recorder }: Ends) =>
   (pod: Pod, removed: boolean): void => {

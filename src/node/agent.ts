@@ -2,9 +2,10 @@
  * The node agent: a worker for each Pod that is bound to this node, and for each Pod that the runtime still has although its
  * object no longer exists.
  *
- * Boundary: the parts are composed in agent-parts.ts; this file holds the order in which they start.
+ * Boundary: agent-parts.ts composes the parts; this file determines the order in which they start.
  * Invariants:
- *  1. After a start, what the runtime has is adopted, never restarted; what belongs to no object is cleaned up.
+ *  1. After a start, containers that run are adopted, never restarted. Containers, folders and control groups of Pods whose
+ *     objects no longer exist are removed.
  *  2. Nothing is cleaned up before all Pods of the node are known.
  */
 import { join } from 'node:path';
@@ -40,13 +41,16 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   flushed(): Promise<void>;
 }
 
-/** Resolves when the Pods that existed before are adopted and what other Pods have left is removed. */
+/** Resolves when the Pods that existed before are adopted and the remains of other Pods are removed. */
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const parts = await createAgentParts(options);
   const { workers, admission, staticPods, services, images, runs, recorder, outages } = parts;
   const { client, runtime, timers, log, signal } = options;
   const objectsKnown = followRuntime({
-    ...{ runtime, workers, log, signal },
+    runtime,
+    workers,
+    log,
+    signal,
     found(uid, records) {
       if (!admission.adopt(uid)) parts.start(podFromRecords(uid, records), true);
     },
@@ -55,7 +59,11 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   startLogRotation({
     ...ROTATION_LIMITS,
     ...options.logRotation,
-    ...{ timers, log, signal, follow: runs.followLogs, reopen: runtime.reopenContainerLog },
+    timers,
+    log,
+    signal,
+    follow: runs.followLogs,
+    reopen: runtime.reopenContainerLog,
   });
   await staticPods.start();
   await Promise.all([followApiPods(parts).synced, services.synced, admission.synced]);
@@ -80,7 +88,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   };
 }
 
-/** Gives the Pods of the API that are bound to this node to their workers. */
+/** Watches the Pods that are bound to this node, and passes them to their workers. */
 function followApiPods({ options, pods, staticPods, apply }: AgentParts): Informer<Pod> {
   const { nodeName, log, timers, signal } = options;
   const changed = (pod: Pod, removed: boolean): void =>
@@ -115,7 +123,8 @@ function startEviction({ options, ending, volumes, logsRoot, images, livePods, r
   const { runtime, log, signal } = options;
   ending.startEviction({
     ...options.eviction,
-    ...{ volumes, logsRoot },
+    volumes,
+    logsRoot,
     async freeDisk() {
       await removeDeadContainers(livePods(), { runtime, removeRunFiles, log }, signal);
       return images.removeUnused(signal);

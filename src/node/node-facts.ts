@@ -37,8 +37,8 @@ export async function readNodeFacts(options: NodeAgentOptions): Promise<NodeFact
     podCgroups,
     environment: {
       cgroups: { version: cgroupVersion(), hugepageSizes: [...hugepages.keys()], limitsSwap: limitsSwap() },
-      ...(podCgroups === undefined ? {} : { cgroupParent: podCgroups.parentOf }),
-      ...(features === undefined ? {} : { runtimeFeatures: features }),
+      cgroupParent: podCgroups?.parentOf,
+      runtimeFeatures: features,
     },
     strictGroups: features?.supplementalGroupsPolicy ?? false,
   };

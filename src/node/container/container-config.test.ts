@@ -299,7 +299,7 @@ describe('containerConfig', () => {
     ['with ..', '../x', "unable to provision SubPath `../x`: must not contain '..'"],
     ['that is absolute', '/x', 'error SubPath `/x` must not be an absolute path'],
     [
-      'of more than 4096 characters',
+      'longer than 4096 characters',
       'a/'.repeat(2049),
       'failed to prepare subPath for volumeMount "v" of container "c"',
     ],
