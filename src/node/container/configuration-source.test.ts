@@ -9,9 +9,19 @@ const { signal } = new AbortController();
 
 const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvironmentOptions, 'isStatic'> => ({
   client: inProcessClient(memoryBackend()),
-  ...{ nodeName: 'n', hostIps: [], allocatable: {}, memoryCapacityBytes: 1, clusterDns: [], clusterDomain: 'c' },
-  ...{ resolvConf: '/dev/null', logsRoot: '/l', seccompRoot: '/s', services },
-  ...{ podIps: () => [], podDirectory: () => '/p', volumePath: () => '/v' },
+  nodeName: 'n',
+  hostIps: [],
+  allocatable: {},
+  memoryCapacityBytes: 1,
+  clusterDns: [],
+  clusterDomain: 'c',
+  resolvConf: '/dev/null',
+  logsRoot: '/l',
+  seccompRoot: '/s',
+  services,
+  podIps: () => [],
+  podDirectory: () => '/p',
+  volumePath: () => '/v',
 });
 
 test('returns the same array of Services until one of them changes', async () => {

@@ -444,7 +444,9 @@ describe('mounts that depend on the machine', () => {
   ];
   const mounts = (recursiveReadOnly: string | undefined, more: Partial<PodEnvironment>) => {
     const volumeMounts = volumes.map(({ name }) => ({
-      ...{ name, mountPath: `/${name}`, readOnly: true },
+      name,
+      mountPath: `/${name}`,
+      readOnly: true,
       ...(recursiveReadOnly === undefined ? {} : { recursiveReadOnly }),
     }));
     const container = { name: 'c', volumeMounts, terminationMessagePath: '/log' };

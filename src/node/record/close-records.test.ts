@@ -20,7 +20,9 @@ test('reports Pods that no longer exist and whose records lack the last steps', 
       apiVersion: 'lifepod.io/v1',
       kind: 'PodRecord',
       metadata: { name: recordName(uid, part), namespace: 'a' },
-      ...{ podName: `pod-${uid}`, podUID: uid, transitions: types.map((type) => ({ key: type, at, type })) },
+      podName: `pod-${uid}`,
+      podUID: uid,
+      transitions: types.map((type) => ({ key: type, at, type })),
     };
     backend.set(POD_RECORDS, record);
   };

@@ -20,7 +20,8 @@ describe('fresh', () => {
     recorded.fresh([started]);
     const type = (at: number): string => (at % 2 === 0 ? 'ProbePassing' : 'ProbeFailing');
     const results = Array.from({ length: 20_000 }, (_, at) => ({
-      ...{ ...probe, type: type(at) },
+      ...probe,
+      type: type(at),
       key: `Probe/liveness/app/0@${at}`,
     }));
     expect(recorded.fresh(results)).toHaveLength(20_000);

@@ -10,7 +10,12 @@ test('counts failures of an action until it succeeds', () => {
   failures.failed(MOUNT, new Error('one'), 10);
   failures.failed(MOUNT, new VolumeError('v', 'no such host', 'ErrImagePull', 'far/image:1'), 20);
   expect(failures.observed()[0]).toEqual({
-    ...{ action: MOUNT, at: 20, count: 2, reason: 'ErrImagePull', message: 'no such host', image: 'far/image:1' },
+    action: MOUNT,
+    at: 20,
+    count: 2,
+    reason: 'ErrImagePull',
+    message: 'no such host',
+    image: 'far/image:1',
   });
   failures.succeeded(KEY);
   expect(failures.observed()).toEqual([]);
