@@ -6,7 +6,7 @@
  * Invariants:
  *  1. After a start, containers that run are adopted, never restarted. Containers, folders and control groups of Pods whose
  *     objects no longer exist are removed.
- *  2. Nothing is cleaned up before all Pods of the node are known.
+ *  2. Nothing is removed before all Pods of the node are known.
  */
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';

@@ -97,7 +97,7 @@ export const containerLogPath = (containerName: string, attempt: number): string
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** Contains a folder for each container. */
+/** The folder of the termination messages, which contains a folder for each container. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');

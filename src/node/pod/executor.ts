@@ -25,7 +25,7 @@ export interface VolumePort {
 
 export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   runtime: ContainerRuntime;
-  /** As PodSource.finalize(). */
+  /** See PodSource.finalize(). */
   finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
   /** Deletes the files of a run whose container has been removed from the runtime. */

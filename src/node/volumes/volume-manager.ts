@@ -1,6 +1,7 @@
 /**
  * Manages the volumes of the node's Pods: they are set up before the containers are created and removed after them.
- * Boundary: a folder per Pod on disk, <rootDirectory>/<pod UID>, and one in memory. Reads objects through the client, mounts with mount(8).
+ * Boundary: a folder per Pod on disk, <rootDirectory>/<pod UID>, and one in memory. Reads objects through the client, mounts with
+ * mount(8). mounted-pods.ts updates mounted volumes.
  * Invariants:
  *  1. mount() and unmount() are idempotent, also after a crash in the middle.
  *  2. Nothing outside these folders is ever removed, and neither is a folder that contains a mount.

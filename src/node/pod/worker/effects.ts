@@ -24,7 +24,7 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 /** Actions that run inside a container and have no result if the container exits in the meantime. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
-/** Since when the runtime did not answer if a call has no outcome. Undefined if the runtime may have answered all the time. */
+/** Returns since when the runtime has not answered, given a call without an outcome. Undefined if it may have answered all the time. */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;
   return TAKES_TIME.has(kind) ? ended : began;

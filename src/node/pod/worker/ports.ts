@@ -58,7 +58,7 @@ export interface WorkerPorts {
 export interface PodWorker {
   /** The object has changed. `removed`: it no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
-  /** The node terminates the Pod. Of several calls, the shortest grace period and the first reason apply. */
+  /** The node terminates the Pod. If called several times, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
   /** The state of this Pod in the runtime may have changed. */
   changed(): void;

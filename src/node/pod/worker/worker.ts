@@ -95,7 +95,7 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
   };
 }
 
-/** Returns a function that makes the next decision. The first one is based on the memory that is rebuilt from what remains. */
+/** Returns a function that makes the next decision. For the first one, rebuilds the memory from the state and the journal. */
 function createDecisions(
   { journal = { stops: {} } }: WorkerStart,
   { results, outages }: WorkerState,
