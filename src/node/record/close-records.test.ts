@@ -46,10 +46,10 @@ test('reports Pods that no longer exist and whose records lack the last steps', 
   const recorder = createPodRecorder(options);
   await closeRecords({ ...options, isKnown: (uid) => uid === 'left', gone: recorder.gone });
   await recorder.flushed();
-  const told = (backend.objects(POD_RECORDS) as PodRecord[]).map(
+  const recorded = (backend.objects(POD_RECORDS) as PodRecord[]).map(
     ({ metadata, transitions }) => `${metadata.name}: ${transitions.map(({ type }) => type).join(' ')}`,
   );
-  expect(told).toEqual([
+  expect(recorded).toEqual([
     'cut-off.0: Created',
     'cut-off.1: Exited Removed Gone',
     'cut-short.0: Exited Removed Gone',

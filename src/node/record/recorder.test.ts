@@ -137,10 +137,10 @@ test('splits a long record into parts, which a new agent reads even if the first
   const backend = memoryBackend();
   const first = agent(backend);
   const message = 'x'.repeat(1000);
-  const told = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
-  for (const each of told) first.recorder.record(pod, [each]);
+  const steps = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
+  for (const each of steps) first.recorder.record(pod, [each]);
   await first.recorder.flushed();
-  expect(keys(backend)).toEqual(told.map(({ key }) => key));
+  expect(keys(backend)).toEqual(steps.map(({ key }) => key));
   const parts = records(backend);
   expect(parts.map(({ metadata }) => metadata.name)).toEqual(['u.0', 'u.1', 'u.2', 'u.3']);
   for (const part of parts) expect(JSON.stringify(part.transitions).length).toBeLessThan(17 * 1024);
@@ -148,7 +148,7 @@ test('splits a long record into parts, which a new agent reads even if the first
   backend.remove(POD_RECORDS, 'a', 'u.0');
   const kept = keys(backend);
   const second = agent(backend);
-  second.recorder.record(started, [...told.slice(-20), step('new')]);
+  second.recorder.record(started, [...steps.slice(-20), step('new')]);
   await second.recorder.flushed();
   expect(keys(backend)).toEqual([...kept, 'new']);
 });
