@@ -28,7 +28,7 @@ import { createPodLook } from './pod/observed-pod.ts';
 import { createApiSource, type PodSource } from './pod/pod-source.ts';
 import { createPodWorkers, type PodHooks } from './pod/pod-workers.ts';
 import { createRunLookup, type RunLookup } from './pod/run-lookup.ts';
-import type { PodWorker } from './pod/worker.ts';
+import type { PodWorker } from './pod/worker/worker.ts';
 import { createPodRecorder, type PodRecorder } from './record/recorder.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
 import { createOutageClock } from './status/sign-of-life.ts';
@@ -38,7 +38,7 @@ import { createVolumeManager } from './volumes/volume-manager.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
 
-/** The workers do not start before the caller gives them Pods, through `admission` or `start`. */
+/** Creates the parts. No worker runs until the caller passes Pods to `admission`, `start` or `apply`. */
 export async function createAgentParts(options: NodeAgentOptions) {
   const { client, timers, log, signal } = options;
   const facts = await readNodeFacts(options);
@@ -245,6 +245,7 @@ function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Stora
   ];
 }
 
+/** Returns a function that creates the observation of one Pod. */
 function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   const { runtime, log } = options;
   return (pod: Pod) => {

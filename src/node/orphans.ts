@@ -1,7 +1,7 @@
 /**
  * Removes the folders and logs of Pods that no longer exist, at the start and whenever such a folder appears.
  *
- * Boundary: covers two folders of lifepod. Entries that are not named like a Pod's belong to the user and are kept.
+ * Boundary: only the two folders below. Entries that are not named like the folder of a Pod belong to the user and are kept.
  * Invariants:
  *  1. Files of known Pods are never touched.
  *  2. A removal that fails is retried, since mounts may be busy for a while.

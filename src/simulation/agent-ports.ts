@@ -1,7 +1,7 @@
 /** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages of the life. */
 import { type Action, actionKey, type Journal } from '../lifecycle/types.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
-import type { WorkerPorts } from '../node/pod/worker-ports.ts';
+import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';

@@ -4,7 +4,7 @@ import type { Pod } from '../api/generated/types.ts';
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
-import { type PodWorker, startWorker } from '../node/pod/worker.ts';
+import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import type { Log } from '../platform/platform.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';

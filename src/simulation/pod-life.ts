@@ -5,7 +5,7 @@
  */
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
-import type { WorkerPorts } from '../node/pod/worker-ports.ts';
+import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import type { Timers } from '../platform/platform.ts';
 import { createSimulatedRuntime, type SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, type Loss } from './life.ts';

@@ -8,7 +8,7 @@ import type { Client } from '../client/client.ts';
 import { nodeEndAfter } from '../lifecycle/termination.ts';
 import type { Journal, NodeEnd } from '../lifecycle/types.ts';
 import { notFound } from '../machinery/status.ts';
-import { type PodWorker, startWorker } from '../node/pod/worker.ts';
+import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
 import { type AgentOptions, never, silent, uidOf, wait, workerPorts } from './agent-ports.ts';

@@ -1,5 +1,5 @@
 import type { Transition } from '../lifecycle/types.ts';
-import type { WorkerPorts } from '../node/pod/worker-ports.ts';
+import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import type { Timers } from '../platform/platform.ts';
 
 /**

@@ -121,7 +121,10 @@ const states: readonly Sentence[] = [
       [status, 'the list is due, and the engine has --terminating-phase=false'],
       [status, 'the list of a Pod that initializes is due, and the engine has --terminating-phase=false'],
       [fields, 'STATUS counts them also where the phase stays as it was'],
-      ['src/node/agent-options.test.ts', 'factsOf passes terminatingPhase to the core only if the phase is turned off'],
+      [
+        'src/node/agent-options.test.ts',
+        'factsOf() contains terminatingPhase only if the phase Terminating is turned off',
+      ],
       ['src/engine/node-settings.test.ts', 'the phase Terminating can be turned off'],
       [engine, 'with --terminating-phase=false the phase stays Running while entries run, and the status shows them'],
     ],

@@ -187,7 +187,10 @@ export const imageSentences: readonly Sentence[] = [
     says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
     tests: [
       [kept, 'after a reboot, reads a Secret from the API and does not find one that was deleted'],
-      ['src/node/container/container-config.test.ts', 'rejects a missing %s with CreateContainerConfigError'],
+      [
+        'src/node/container/container-config.test.ts',
+        'rejects a variable with a missing %s with CreateContainerConfigError',
+      ],
       [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
     ],
   },

@@ -54,6 +54,7 @@ export interface PodEnvironmentOptions {
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
 }
 
+/** Support for recursive read-only mounts depends on the runtime handler. */
 const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
 
 /**
@@ -68,63 +69,28 @@ export type EnvironmentSource = (
 ) => Promise<PodEnvironment>;
 
 export function createEnvironmentSource(options: PodEnvironmentOptions): EnvironmentSource {
-  const { client, clusterDns, clusterDomain, resolvConf } = options;
+  const { client, clusterDns, clusterDomain, resolvConf, kept } = options;
   const seLinux = existsSync('/sys/fs/selinux/enforce');
   const runtimeClasses = client.resource<RuntimeClass>({
     group: 'node.k8s.io',
     version: 'v1',
     resource: 'runtimeclasses',
   });
-
-  /** Reads the objects of these names. Returns those that exist, by name. */
-  async function readAll<T extends KubeObject>(
-    pod: Pod,
-    isEntry: boolean,
-    resource: FileSource,
-    names: Iterable<string>,
-  ) {
-    const api = client.resource<T>({ group: '', version: 'v1', resource });
-    const found = new Map<string, T>();
-    await Promise.all(
-      [...names].map(async (name) => {
-        try {
-          found.set(name, await api.get(name, pod.metadata.namespace));
-        } catch (error) {
-          const copy = isEntry ? await options.kept?.find<T>(pod, resource, name) : undefined;
-          if (copy !== undefined) found.set(name, copy);
-          else if (!isApiError(error, 'NotFound')) throw error;
-        }
-      }),
-    );
-    return found;
-  }
-
-  /** The same array until a Service changes, so that results can be cached per array. */
-  let services: readonly Service[] = [];
-
-  /** Waits for the first list of Services, since a container never gets a variable it lacked at its start. Static Pods need no API. */
-  async function knownServices(pod: Pod): Promise<readonly Service[]> {
-    if (!options.isStatic(pod)) await options.services.synced;
-    const listed = options.services.list();
-    const isSame = listed.length === services.length && listed.every((service, index) => service === services[index]);
-    if (!isSame) services = listed;
-    return services;
-  }
-
+  const servicesFor = createServiceLookup(options);
   const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
 
   return async (pod, container, signal) => {
     const { uid = '' } = pod.metadata;
-    const isEntry = (pod.spec?.deferContainers ?? []).some(({ name }) => name === container?.name);
+    const isDefer = (pod.spec?.deferContainers ?? []).some(({ name }) => name === container?.name);
+    const source: ReferenceSource = { client, kept: isDefer ? kept : undefined };
     const references = container === undefined ? undefined : environmentReferences(container);
-    const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
-    const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
-    const [configMaps, secrets, known, runtimeClass] = await Promise.all([
-      readAll<ConfigMap>(pod, isEntry, 'configmaps', references?.configMaps ?? []),
-      readAll<Secret>(pod, isEntry, 'secrets', references?.secrets ?? []),
-      container === undefined ? [] : knownServices(pod),
+    const className = needsRuntimeHandler(container) ? pod.spec?.runtimeClassName : undefined;
+    const [configMaps, secrets, services, runtimeClass] = await Promise.all([
+      readReferences<ConfigMap>(source, pod, 'configmaps', references?.configMaps ?? []),
+      readReferences<Secret>(source, pod, 'secrets', references?.secrets ?? []),
+      container === undefined ? [] : servicesFor(pod),
       className === undefined ? undefined : runtimeClasses.get(className),
-      container === undefined || isEntry ? undefined : options.kept?.keep(pod),
+      container === undefined || isDefer ? undefined : kept?.keep(pod),
     ]);
     signal.throwIfAborted();
     return {
@@ -132,7 +98,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       hostIps: options.hostIps,
       podIps: options.podIps(pod),
       allocatable: options.allocatable,
-      services: known,
+      services,
       configMap: (name) => configMaps.get(name),
       secret: (name) => secrets.get(name),
       dns: dnsFacts(),
@@ -141,11 +107,60 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       seccompRoot: options.seccompRoot,
       memoryCapacityBytes: options.memoryCapacityBytes,
       volumePath: (name) => options.volumePath(uid, pod, name),
-      ...(options.cgroupParent === undefined ? {} : { cgroupParent: options.cgroupParent(pod) }),
-      ...(runtimeClass === undefined ? {} : { runtimeHandler: runtimeClass.handler }),
+      cgroupParent: options.cgroupParent?.(pod),
+      runtimeHandler: runtimeClass?.handler,
       seLinux,
-      ...(options.runtimeFeatures === undefined ? {} : { runtimeFeatures: options.runtimeFeatures }),
-      ...(options.cgroups === undefined ? {} : { cgroups: options.cgroups }),
+      runtimeFeatures: options.runtimeFeatures,
+      cgroups: options.cgroups,
     };
+  };
+}
+
+/** Whether the configuration depends on the RuntimeClass: that of a sandbox does, and that of a container with such a mount. */
+const needsRuntimeHandler = (container: Container | EphemeralContainer | undefined): boolean =>
+  container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
+
+/** Where to read referenced objects. `kept`: copies to use if the API cannot return an object. */
+type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
+
+/** Reads the objects of these names in the Pod's namespace. Returns those that exist, by name. */
+async function readReferences<T extends KubeObject>(
+  { client, kept }: ReferenceSource,
+  pod: Pod,
+  resource: FileSource,
+  names: Iterable<string>,
+): Promise<Map<string, T>> {
+  const api = client.resource<T>({ group: '', version: 'v1', resource });
+  const found = new Map<string, T>();
+  await Promise.all(
+    [...names].map(async (name) => {
+      try {
+        found.set(name, await api.get(name, pod.metadata.namespace));
+      } catch (error) {
+        const copy = await kept?.find<T>(pod, resource, name);
+        if (copy !== undefined) found.set(name, copy);
+        else if (!isApiError(error, 'NotFound')) throw error;
+      }
+    }),
+  );
+  return found;
+}
+
+/**
+ * Returns a function that lists the Services for the Pod's variables. It waits for the first list, since a container never gets a
+ * variable that it lacked at its start; static Pods need no API. It returns the same array until a Service changes, so that
+ * results can be cached per array.
+ */
+function createServiceLookup({
+  services: informer,
+  isStatic,
+}: Pick<PodEnvironmentOptions, 'services' | 'isStatic'>): (pod: Pod) => Promise<readonly Service[]> {
+  let services: readonly Service[] = [];
+  return async (pod) => {
+    if (!isStatic(pod)) await informer.synced;
+    const listed = informer.list();
+    const isSame = listed.length === services.length && listed.every((service, index) => service === services[index]);
+    if (!isSame) services = listed;
+    return services;
   };
 }

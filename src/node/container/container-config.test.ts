@@ -88,7 +88,7 @@ describe('environment', () => {
     );
   });
 
-  it('resolves every source in order and expands references', () => {
+  it('resolves every source of variables in order and expands references', () => {
     const all = variables(
       {
         resources: { limits: { cpu: '1500m' }, requests: { memory: '64Mi' } },
@@ -140,7 +140,7 @@ describe('environment', () => {
   it.each([
     ['a property of every JavaScript object', 'constructor'],
     ['a method of every JavaScript object', 'toString'],
-  ])('does not find a key that is %s', (_what, key) => {
+  ])('a variable does not find a key that is %s', (_what, key) => {
     const of = (valueFrom: object) => ({ env: [{ name: 'V', valueFrom }] }) as Partial<Container>;
     expect(() => variables(of({ configMapKeyRef: { name: 'settings', key } }))).toThrow(
       `couldn't find key ${key} in ConfigMap ns1/settings`,
@@ -153,7 +153,7 @@ describe('environment', () => {
     expect(() => variables(of({ fieldRef: { fieldPath: key } }))).toThrow(`unsupported fieldPath: ${key}`);
   });
 
-  it('treats a limit of zero as no limit, except for huge pages, and accepts spec.host', () => {
+  it('a resourceFieldRef treats a limit of zero as no limit, except for huge pages, and a fieldRef accepts spec.host', () => {
     const of = (resource: string) => ({ name: resource.toUpperCase(), valueFrom: { resourceFieldRef: { resource } } });
     const found = variables({
       resources: { limits: { cpu: '0', memory: '0' }, requests: { cpu: '0' } },
@@ -229,11 +229,14 @@ describe('environment', () => {
       'cannot find volume "v" to mount into container "c"',
     ],
   ];
-  it.each(failures)('rejects a missing %s with CreateContainerConfigError', (_what, container, message) => {
-    expect(() => build(container)).toThrow(
-      expect.objectContaining({ message, reason: 'CreateContainerConfigError' }) as unknown as Error,
-    );
-  });
+  it.each(failures)(
+    'rejects a variable with a missing %s with CreateContainerConfigError',
+    (_what, container, message) => {
+      expect(() => build(container)).toThrow(
+        expect.objectContaining({ message, reason: 'CreateContainerConfigError' }) as unknown as Error,
+      );
+    },
+  );
 });
 
 describe('containerConfig', () => {
@@ -293,10 +296,14 @@ describe('containerConfig', () => {
   });
 
   it.each([
-    ['../x', "unable to provision SubPath `../x`: must not contain '..'"],
-    ['/x', 'error SubPath `/x` must not be an absolute path'],
-    ['a/'.repeat(2049), 'failed to prepare subPath for volumeMount "v" of container "c"'],
-  ])('rejects the subPath %j', (subPath, message) => {
+    ['with ..', '../x', "unable to provision SubPath `../x`: must not contain '..'"],
+    ['that is absolute', '/x', 'error SubPath `/x` must not be an absolute path'],
+    [
+      'longer than 4096 characters',
+      'a/'.repeat(2049),
+      'failed to prepare subPath for volumeMount "v" of container "c"',
+    ],
+  ])('rejects a subPath %s', (_what, subPath, message) => {
     const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v', subPath }] };
     expect(() => build(mounts, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(message);
   });
@@ -408,7 +415,7 @@ describe('security', () => {
     ['runAsNonRoot with a non-root image', { runAsNonRoot: true }, {}, '1000:1000', { runAsUser: 1000 }],
     ["the container's runAsNonRoot over the Pod's", { runAsNonRoot: false }, { runAsNonRoot: true }, undefined, {}],
   ];
-  it.each(table)('applies %s', (_what, container, pod, user, expected) => {
+  it.each(table)('the security configuration applies %s', (_what, container, pod, user, expected) => {
     const usual = { seccomp: { type: 'Unconfined' }, ...(user === undefined ? { runAsUser: 0 } : {}) };
     expect(security(container, pod, user)).toEqual({ ...usual, ...expected });
   });
@@ -437,7 +444,9 @@ describe('mounts that depend on the machine', () => {
   ];
   const mounts = (recursiveReadOnly: string | undefined, more: Partial<PodEnvironment>) => {
     const volumeMounts = volumes.map(({ name }) => ({
-      ...{ name, mountPath: `/${name}`, readOnly: true },
+      name,
+      mountPath: `/${name}`,
+      readOnly: true,
       ...(recursiveReadOnly === undefined ? {} : { recursiveReadOnly }),
     }));
     const container = { name: 'c', volumeMounts, terminationMessagePath: '/log' };
@@ -453,21 +462,21 @@ describe('mounts that depend on the machine', () => {
   };
   const refused = 'volume "own" requested recursive read-only mode, but it is not supported by the runtime';
 
-  it('are recursively read-only if requested and supported by the handler', () => {
+  it('mounts are recursively read-only if requested and supported by the handler', () => {
     for (const wanted of ['Enabled', 'IfPossible'])
       expect(mounts(wanted, { runtimeFeatures })[0]).toMatchObject({ readOnly: true, recursiveReadOnly: true });
     for (const wanted of [undefined, 'Disabled'])
       expect(mounts(wanted, { runtimeFeatures })[0]).not.toHaveProperty('recursiveReadOnly');
   });
 
-  it('are rejected for Enabled and not recursive for IfPossible if the handler does not support it', () => {
+  it('recursive read-only mounts are rejected for Enabled and not recursive for IfPossible without support by the handler', () => {
     for (const more of [{}, { runtimeFeatures, runtimeHandler: 'old' }]) {
       expect(() => mounts('Enabled', more)).toThrow(refused);
       expect(mounts('IfPossible', more)[0]).not.toHaveProperty('recursiveReadOnly');
     }
   });
 
-  it("are relabeled on a machine with SELinux if they are the Pod's own", () => {
+  it("mounts of the Pod's own files are relabeled on a machine with SELinux", () => {
     const relabeled = (seLinux: boolean) =>
       mounts(undefined, { seLinux }).flatMap(({ containerPath, relabel }) => (relabel ? [containerPath] : []));
     expect(relabeled(true)).toEqual(['/own', '/etc/hosts', '/log']);
@@ -515,25 +524,32 @@ describe('sandboxConfig', () => {
     });
   });
 
-  const hostnames: [Partial<Pod['spec']>, object, string][] = [
-    [{ hostname: 'web' }, {}, 'web'],
-    [{}, { name: `${'a'.repeat(62)}.b` }, 'a'.repeat(62)],
-    [{ hostname: 'web', subdomain: 'sub', setHostnameAsFQDN: true }, {}, 'web.sub.ns1.svc.cluster.local'],
-    [{ hostNetwork: true }, {}, ''],
+  const hostnames: [string, Partial<Pod['spec']>, object, string][] = [
+    ['spec.hostname', { hostname: 'web' }, {}, 'web'],
+    ['its name, cut to 63 characters without a final dot', {}, { name: `${'a'.repeat(62)}.b` }, 'a'.repeat(62)],
+    [
+      'its domain name with setHostnameAsFQDN',
+      { hostname: 'web', subdomain: 'sub', setHostnameAsFQDN: true },
+      {},
+      'web.sub.ns1.svc.cluster.local',
+    ],
+    ['none with hostNetwork', { hostNetwork: true }, {}, ''],
   ];
-  it.each(hostnames)('a Pod with spec %j and metadata %j gets the hostname %j', (spec, metadata, expected) => {
+  it.each(hostnames)('the hostname of a Pod is %s', (_what, spec, metadata, expected) => {
     expect(sandboxConfig(podOf(spec, metadata), 0, env).hostname).toBe(expected);
   });
 
   const host = { servers: ['8.8.8.8'], searches: ['example.com'], options: ['timeout:1'] };
-  const dns: [Partial<Pod['spec']>, object][] = [
-    [{ dnsPolicy: 'Default' }, host],
-    [{ dnsPolicy: 'ClusterFirst', hostNetwork: true }, host],
+  const dns: [string, Partial<Pod['spec']>, object][] = [
+    ['dnsPolicy Default', { dnsPolicy: 'Default' }, host],
+    ['dnsPolicy ClusterFirst and hostNetwork', { dnsPolicy: 'ClusterFirst', hostNetwork: true }, host],
     [
+      'dnsPolicy ClusterFirstWithHostNet and hostNetwork',
       { dnsPolicy: 'ClusterFirstWithHostNet', hostNetwork: true },
       { servers: ['10.96.0.10'], options: ['ndots:5'] },
     ],
     [
+      'dnsPolicy None and a dnsConfig',
       {
         dnsPolicy: 'None',
         dnsConfig: {
@@ -545,15 +561,16 @@ describe('sandboxConfig', () => {
       { servers: ['1.1.1.1'], searches: ['a'], options: ['ndots:2', 'edns0'] },
     ],
     [
+      'a dnsConfig with more than three nameservers',
       { dnsConfig: { nameservers: ['10.96.0.10', '1', '2', '3'], options: [{ name: 'ndots', value: '1' }] } },
       { servers: ['10.96.0.10', '1', '2'], options: ['ndots:1'] },
     ],
   ];
-  it.each(dns)('a Pod with spec %j gets the DNS configuration %j', (spec, expected) => {
+  it.each(dns)('returns the DNS configuration of a Pod with %s', (_what, spec, expected) => {
     expect(sandboxConfig(podOf(spec), 0, env).dns).toMatchObject(expected);
   });
 
-  it('reports nameservers and search paths that exceed the limits', () => {
+  it('podDnsConfig() reports nameservers and search paths that exceed the limits', () => {
     const searches = ['a', 'b'.repeat(254), ...Array.from({ length: 40 }, (_, index) => `s${index}`)];
     const spec = { dnsConfig: { nameservers: ['1.1.1.1', '1.1.1.2', '1.1.1.3'], searches } };
     const { config, cut } = podDnsConfig(podOf(spec), env.dns);
@@ -567,7 +584,7 @@ describe('sandboxConfig', () => {
 });
 
 describe('etcHosts', () => {
-  it('contains the Pod and its aliases', () => {
+  it('the hosts file contains the Pod and its aliases', () => {
     const text = etcHosts(
       podOf({ hostname: 'h', subdomain: 's', hostAliases: [{ ip: '9.9.9.9', hostnames: ['a', 'b'] }] }),
       env,
@@ -577,7 +594,7 @@ describe('etcHosts', () => {
     expect(text).toContain('10.0.0.7\th.s.ns1.svc.cluster.local\th\n');
     expect(text).toMatch(/\n\n# Entries added by HostAliases\.\n9\.9\.9\.9\ta\tb\n$/);
   });
-  it("contains the node's hosts file for a Pod with hostNetwork", () => {
+  it("the hosts file of a Pod with hostNetwork is the node's", () => {
     expect(etcHosts(podOf({ hostNetwork: true }), env, '127.0.0.1 localhost\n')).toBe(
       '# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n',
     );
@@ -585,7 +602,7 @@ describe('etcHosts', () => {
 });
 
 describe('parseResolvConf', () => {
-  it('reads servers, searches and options', () => {
+  it('parseResolvConf() reads servers, searches and options', () => {
     expect(
       parseResolvConf('# x\nnameserver 1.2.3.4\nsearch a b. .\n;c\noptions ndots:2 rotate\nnameserver ::1\n'),
     ).toEqual({

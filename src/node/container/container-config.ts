@@ -97,7 +97,7 @@ export const containerLogPath = (containerName: string, attempt: number): string
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** Contains a folder for each container. */
+/** The folder of the termination messages, which contains a folder for each container. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
@@ -123,10 +123,10 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
     ...sandboxMetadata(pod).shown,
     dns: podDnsConfig(pod, env.dns).config,
     portMappings: hostNetwork ? [] : portMappings(pod),
-    ...(env.cgroupParent === undefined ? {} : { cgroupParent: env.cgroupParent }),
-    ...(env.runtimeHandler === undefined ? {} : { runtimeHandler: env.runtimeHandler }),
+    cgroupParent: env.cgroupParent,
+    runtimeHandler: env.runtimeHandler,
     ...(privileged ? { privileged } : {}),
-    ...(spec?.securityContext?.seLinuxOptions === undefined ? {} : { seLinux: spec.securityContext.seLinuxOptions }),
+    seLinux: spec?.securityContext?.seLinuxOptions,
     ...groupsPolicy(pod),
     ...(hostNetwork ? { hostNetwork } : {}),
     ...(spec?.hostPID === true ? { hostPid: true } : {}),
@@ -139,7 +139,7 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
 }
 
 function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
-  // Of init containers, only sidecars have port mappings: they keep running next to the app containers.
+  // Init containers have no port mappings, except for sidecars, which keep running next to the app containers.
   const containers = [
     ...(pod.spec?.initContainers ?? []).filter(isSidecar),
     ...(pod.spec?.containers ?? []),
@@ -178,9 +178,9 @@ export function containerConfig(
     attempt,
     imageId: image.id,
     imageName: container.image ?? '',
-    ...(command === undefined ? {} : { command }),
-    ...(args === undefined ? {} : { args }),
-    ...(container.workingDir === undefined || container.workingDir === '' ? {} : { workingDir: container.workingDir }),
+    command,
+    args,
+    workingDir: container.workingDir === '' ? undefined : container.workingDir,
     env: [...variables].map(([name, value]) => ({ name, value })),
     mounts: containerMounts(pod, container, attempt, lookup, env),
     logPath: containerLogPath(container.name, attempt),

@@ -19,10 +19,19 @@ test('rewrites /etc/hosts if its content differs and leaves it untouched otherwi
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
   try {
     const env: PodEnvironment = {
-      ...{ nodeName: 'n', hostIps: ['192.0.2.1'], podIps: ['10.0.0.7'], allocatable: {}, services: [] },
-      ...{ configMap: () => undefined, secret: () => undefined, memoryCapacityBytes: 1, volumePath: () => '' },
+      nodeName: 'n',
+      hostIps: ['192.0.2.1'],
+      podIps: ['10.0.0.7'],
+      allocatable: {},
+      services: [],
+      configMap: () => undefined,
+      secret: () => undefined,
+      memoryCapacityBytes: 1,
+      volumePath: () => '',
       dns: { clusterDns: [], clusterDomain: 'cluster.local', host: { servers: [], searches: [], options: [] } },
-      ...{ podDirectory: join(folder, 'pod'), logsRoot: join(folder, 'logs'), seccompRoot: '' },
+      podDirectory: join(folder, 'pod'),
+      logsRoot: join(folder, 'logs'),
+      seccompRoot: '',
     };
     const hosts = join(folder, 'pod/etc-hosts');
     const prepare = async (): Promise<bigint> => {

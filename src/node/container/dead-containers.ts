@@ -1,7 +1,7 @@
 /**
  * Removes dead containers whose end the Pod's status shows, when the disk is full. They are removed before images, since containers
  * keep their images in use.
- * Boundary: the core removes containers while there is disk space (lifecycle/progress.ts). The statuses and the last log of each
+ * Boundary: while there is disk space, the core decides which containers to remove (lifecycle/progress.ts). The statuses and the last log of each
  * container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */

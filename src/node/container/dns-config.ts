@@ -1,6 +1,6 @@
 /**
  * Computes the resolver configuration of a Pod from its DNS policy and the node's configuration. Pure.
- * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behaviour and limits).
+ * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behavior and limits).
  */
 import type { Pod } from '../../api/generated/types.ts';
 

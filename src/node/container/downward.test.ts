@@ -17,11 +17,17 @@ test.each([
 });
 
 const ended: ContainerStatus = {
-  ...{ name: 'app', image: 'i', imageID: '', ready: false, restartCount: 2 },
+  name: 'app',
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 2,
   state: { terminated: { exitCode: 137 } },
 };
 const termination: PodTermination = {
-  ...{ reason: 'ScaledDown', startedAt: '2026-01-31T00:00:00.000000Z', deadline: '2026-01-31T00:00:30.500000Z' },
+  reason: 'ScaledDown',
+  startedAt: '2026-01-31T00:00:00.000000Z',
+  deadline: '2026-01-31T00:00:30.500000Z',
   containers: [{ name: 'app', kind: 'app', exitCode: 137, reason: 'OOMKilled', restartCount: 2 }],
 };
 

@@ -1,6 +1,6 @@
 /**
  * The downward API: a Pod's fields and a container's resources as text, for environment variables and for volumes. Pure.
- * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behaviour).
+ * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
 import type {
   Container,

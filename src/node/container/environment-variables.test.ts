@@ -4,8 +4,13 @@ import type { Service } from '../../api/generated/types.ts';
 import { containerEnvironment, type EnvironmentFacts } from './environment-variables.ts';
 
 const factsOf = (services: readonly Service[]): EnvironmentFacts => ({
-  ...{ nodeName: 'n', hostIps: [], podIps: [], allocatable: {}, services },
-  ...{ configMap: () => undefined, secret: () => undefined },
+  nodeName: 'n',
+  hostIps: [],
+  podIps: [],
+  allocatable: {},
+  services,
+  configMap: () => undefined,
+  secret: () => undefined,
 });
 
 /** A Service of the namespace default that counts how often its ports are read. */

@@ -2,7 +2,7 @@
  * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
  * Order: envFrom, then env (each may refer to earlier variables and to Services), then the variables of Services whose names
  * are not set yet.
- * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behaviour and error texts).
+ * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).
  */
 import type {
   ConfigMap,

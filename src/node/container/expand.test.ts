@@ -27,17 +27,17 @@ describe('expand', () => {
     ['$$', '$'],
     ['cost: $$5 for $(A)', 'cost: $5 for a'],
   ];
-  it.each(table)('expands %j to %j', (text, expected) => {
+  it.each(table)('expand() replaces the references of %j: %j', (text, expected) => {
     expect(expand(text, lookup)).toBe(expected);
   });
-  it('takes linear time if no reference is closed', () => {
+  it('expand() takes linear time if no reference is closed', () => {
     const text = '$('.repeat(1_000_000);
     const began = process.cpuUsage();
     expect(expand(`$(A)${text}`, lookup)).toBe(`a${text}`);
     // Quadratic time would be minutes.
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
   });
-  it('throws if the expansion exceeds the limit for a process', () => {
+  it('expand() and expandAll() throw if the expansion exceeds the limit for a process', () => {
     const large = 'x'.repeat(1000);
     const text = '$(A)'.repeat(MAX_PROCESS_BYTES / 1000 + 1);
     expect(() => expand(text, () => large)).toThrow(ContainerConfigError);
@@ -53,10 +53,10 @@ describe('expandStrict', () => {
     ['$(A)/$(B)', 'B'],
     ['$(EMPTY)', 'EMPTY'],
     ['$(X)/$(B)-$(A)-$(EMPTY)-$(B)', 'B, EMPTY, X'],
-  ])('throws for %j and lists the missing names %s', (text, names) => {
+  ])('expandStrict(%j) throws an error with the missing names %s', (text, names) => {
     expect(() => expandStrict(text, lookup)).toThrow(new Error(`missing value for ${names}`));
   });
-  it('expands names that have values', () => {
+  it('expandStrict() expands names that have values', () => {
     expect(expandStrict('$(A)/$$(B)', lookup)).toBe('a/$(B)');
   });
 });

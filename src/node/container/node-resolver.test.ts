@@ -26,7 +26,7 @@ test.each<[string, string, string | undefined, string[]]>([
   ['the servers behind a stub on loopback', 'nameserver 127.0.0.53\n', 'nameserver 9.9.9.9\n', ['9.9.9.9']],
   ['the stub if the servers behind it are unknown', 'nameserver 127.0.0.53\n', undefined, ['127.0.0.53']],
   ['no servers if the machine has none', '', 'nameserver 9.9.9.9\n', []],
-])('Pods get %s', async (_what, conf, resolved, servers) => {
+])('readNodeResolver() returns %s', async (_what, conf, resolved, servers) => {
   const machine = {
     conf: write('resolv.conf', conf),
     resolved: resolved === undefined ? join(folder, 'none') : write('resolved.conf', resolved),
@@ -34,7 +34,7 @@ test.each<[string, string, string | undefined, string[]]>([
   expect(readNodeResolver('', machine).servers).toEqual(servers);
 });
 
-test('reads a given file instead of the machine configuration', async () => {
+test('readNodeResolver() reads a given file instead of the machine configuration', async () => {
   const own = write('own.conf', 'nameserver 127.0.0.1\nsearch own.example\n');
   expect(readNodeResolver(own)).toEqual({ servers: ['127.0.0.1'], searches: ['own.example'], options: [] });
   expect(readNodeResolver(join(folder, 'none')).servers).toEqual([]);

@@ -6,7 +6,7 @@ import type { SandboxConfig } from '../../runtime/runtime.ts';
 const MAX_BYTES = 8 * 1024;
 /** The overhead of an entry in a message, in bytes. */
 const ENTRY_BYTES = 12;
-/** Contains the whole manifest, for kubectl apply. The runtime does not need it, so leaving it out is not reported. */
+/** Contains the whole manifest, for kubectl apply. The runtime does not need it, so its omission is not reported. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 interface SandboxMetadata {

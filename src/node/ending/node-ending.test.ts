@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
-import type { PodWorker } from '../pod/worker.ts';
+import type { PodWorker } from '../pod/worker/worker.ts';
 import { createNodeEnding, type NodeEnding } from './node-ending.ts';
 import { parsePeriods } from './shutdown-periods.ts';
 

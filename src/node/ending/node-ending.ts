@@ -20,7 +20,7 @@ import { pressureRefusal } from '../eviction/pressure-refusal.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
 import type { UsagePorts } from '../eviction/usage.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
-import type { PodWorker } from '../pod/worker.ts';
+import type { PodWorker } from '../pod/worker/worker.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { createEndedPods, type EndedPods } from './ended-pods.ts';
 import { createNodeEnds, type NodeEnds } from './node-ends.ts';

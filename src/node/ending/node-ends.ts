@@ -9,7 +9,7 @@ import { nodeEndAfter } from '../../lifecycle/termination.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import type { PodWorker } from '../pod/worker.ts';
+import type { PodWorker } from '../pod/worker/worker.ts';
 import { nodeEndFile, readNodeEnd, writeNodeEnd } from './ending-files.ts';
 
 export interface NodeEndsOptions {

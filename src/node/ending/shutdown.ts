@@ -6,7 +6,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
-import type { PodWorker } from '../pod/worker.ts';
+import type { PodWorker } from '../pod/worker/worker.ts';
 import type { EndedPods } from './ended-pods.ts';
 import type { NodeEnds } from './node-ends.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';

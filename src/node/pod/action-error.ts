@@ -20,6 +20,8 @@ export function failsWith(
 ): (error: unknown) => never {
   return (error) => {
     if (error instanceof OutcomeUnknownError) throw error;
-    throw new ActionError(reason, formatMessage(error instanceof Error ? error.message : String(error)));
+    throw new ActionError(reason, formatMessage(messageOf(error)));
   };
 }
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -7,7 +7,9 @@ import { createExecutor, type ExecutorPorts } from './executor.ts';
 const { signal } = new AbortController();
 const start = {
   ...({ kind: 'startContainer', container: 'app', containerKind: 'app', attempt: 0, backoffSeconds: 0 } as const),
-  ...{ imageId: 'i', image: 'busybox:1.28', sandboxId: 's' },
+  imageId: 'i',
+  image: 'busybox:1.28',
+  sandboxId: 's',
 };
 const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
@@ -29,10 +31,19 @@ function executor(
     ['img', info],
   ]);
   const environment = {
-    ...{ nodeName: 'n', hostIps: [], podIps: [], allocatable: {}, services: [], memoryCapacityBytes: 1 },
-    ...{ configMap: () => undefined, secret: () => undefined, volumePath: () => '' },
+    nodeName: 'n',
+    hostIps: [],
+    podIps: [],
+    allocatable: {},
+    services: [],
+    memoryCapacityBytes: 1,
+    configMap: () => undefined,
+    secret: () => undefined,
+    volumePath: () => '',
     dns: { clusterDns: [], clusterDomain: 'cluster.local', host: { servers: [], searches: [], options: [] } },
-    ...{ podDirectory: '/p', logsRoot: '/l', seccompRoot: '' },
+    podDirectory: '/p',
+    logsRoot: '/l',
+    seccompRoot: '',
   };
   const ports = {
     environment: async () => environment,

@@ -18,7 +18,9 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const pod: Pod = {
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', uid: 'a' } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'a', uid: 'a' },
   status: { startTime: '2026-01-31T00:00:00Z' },
 };
 const stop = { message: 'Container app failed liveness probe', at: 100_000, deadline: 130_000, restart: true };

@@ -69,6 +69,6 @@ function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Jour
   return {
     ...others,
     stops: Object.fromEntries(Object.entries(stops).map(([id, stop]) => [id, capped(stop)])),
-    ...(termination === undefined ? {} : { termination: movedBack(termination, back) }),
+    termination: termination && movedBack(termination, back),
   };
 }

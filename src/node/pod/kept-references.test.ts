@@ -24,7 +24,11 @@ let kept: KeptReferences;
 
 const keptOf = (isStatic = false): KeptReferences =>
   createKeptReferences({
-    ...{ client: inProcessClient(backend), timers, log: silentLog, signal, isStatic: () => isStatic },
+    client: inProcessClient(backend),
+    timers,
+    log: silentLog,
+    signal,
+    isStatic: () => isStatic,
     podDirectory: (uid) => join(root, uid),
     // A plain folder instead of the tmpfs.
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => undefined },
@@ -68,10 +72,22 @@ const removeAll = async (): Promise<void> => {
 };
 const environment = (references = kept) =>
   createEnvironmentSource({
-    ...{ client: inProcessClient(backend), kept: references, isStatic: () => false },
-    ...{ nodeName: 'n', hostIps: [], allocatable: {}, memoryCapacityBytes: 1, clusterDns: [], clusterDomain: 'c' },
-    ...{ resolvConf: '/dev/null', logsRoot: '/l', seccompRoot: '/s', podIps: () => [], volumePath: () => '/v' },
-    ...{ services: { synced: Promise.resolve(), list: () => [] }, podDirectory: () => '/p' },
+    client: inProcessClient(backend),
+    kept: references,
+    isStatic: () => false,
+    nodeName: 'n',
+    hostIps: [],
+    allocatable: {},
+    memoryCapacityBytes: 1,
+    clusterDns: [],
+    clusterDomain: 'c',
+    resolvConf: '/dev/null',
+    logsRoot: '/l',
+    seccompRoot: '/s',
+    podIps: () => [],
+    volumePath: () => '/v',
+    services: { synced: Promise.resolve(), list: () => [] },
+    podDirectory: () => '/p',
   });
 const passwordOf = (secret: Secret | undefined): string =>
   Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString();
@@ -154,7 +170,9 @@ it("pulls a defer container's image with a pull secret that was deleted", async 
   const asked: unknown[] = [];
   const warnings: string[] = [];
   const pull = createPodImagePull({
-    ...{ client: inProcessClient(backend), kept, warn: (_pod, reason) => warnings.push(reason) },
+    client: inProcessClient(backend),
+    kept,
+    warn: (_pod, reason) => warnings.push(reason),
     puller: {
       async pull(_reference, credentials) {
         asked.push(credentials);

@@ -2,28 +2,25 @@
  * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the
  * Pod's pull secrets. When a whole application is deleted, these objects are deleted before the defer containers run.
  *
- * Boundary: stores and finds copies; the caller decides when to use a copy. (Volumes keep their own files, including tokens.)
+ * Boundary: makes and finds copies, whose files are in kept-files.ts; the caller decides when to use a copy. (Volumes keep their
+ * own files, including tokens.)
  * Invariants:
  *  1. Copies are made before the first container of the Pod starts, and are updated as long as their objects exist.
  *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; Secrets are in memory only.
  *  3. Nothing is written for a Pod that was forgotten.
  *  4. Errors and logs contain no content of an object.
  */
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { environmentReferences } from '../container/environment-variables.ts';
-import type { PodMemory } from '../volumes/pod-memory.ts';
 import { type FileSource, fileSourceKey } from '../volumes/references.ts';
 import type { VolumePort } from './executor.ts';
-
-/** The name of a folder in the Pod's folders on disk and in memory. It is removed with the Pod's volumes. */
-export const KEPT_FOLDER = 'kept';
+import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } from './kept-files.ts';
 
 export interface KeptReferences {
   /** Makes the copies, once per Pod. Retries objects that cannot be read in the background. */
@@ -35,100 +32,56 @@ export interface KeptReferences {
   guard(volumes: VolumePort): VolumePort;
 }
 
-export interface KeptReferencesOptions extends Platform {
+export interface KeptReferencesOptions extends Platform, KeptFilesOptions {
   client: Client;
-  podDirectory(podUid: string): string;
-  /** The tmpfs for the copies of Secrets. */
-  memory: PodMemory;
   /** The API is never queried for static Pods. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }
 
-interface Reference {
-  resource: FileSource;
-  name: string;
-}
-
 export function createKeptReferences(options: KeptReferencesOptions): KeptReferences {
-  const { client, log, timers, signal, memory } = options;
+  const { client, log, timers, signal } = options;
+  const files = createKeptFiles(options);
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
-  /** By Pod UID: settles when the pending writes are done. */
-  const writing = new Map<string, Promise<void>>();
-
-  const folderOf = (uid: string, resource: FileSource): string =>
-    join(resource === 'secrets' ? memory.directory(uid) : options.podDirectory(uid), KEPT_FOLDER, resource);
-  const fileOf = (uid: string, { resource, name }: Reference): string =>
-    join(folderOf(uid, resource), encodeURIComponent(name));
+  /** The copies in progress, by Pod UID. KeptFiles requires that one object of a Pod is written at a time. */
+  const copying = createSerialByKey();
 
   async function copy(uid: string, reference: Reference): Promise<void> {
     const { pod } = pods.get(uid) ?? {};
     if (pod === undefined) return;
-    const { resource, name } = reference;
-    const api = client.resource<KubeObject & Content>({ group: '', version: 'v1', resource });
-    const object = await api.get(name, pod.metadata.namespace).catch((error: unknown) => {
-      if (!isApiError(error, 'NotFound')) throw error;
-    });
-    if (object === undefined || !pods.has(uid)) return;
-    const folder = folderOf(uid, resource);
-    // The removal of orphaned Pods (orphans.ts) finds them by this folder.
-    await mkdir(options.podDirectory(uid), { recursive: true, mode: 0o750 });
-    if (resource === 'secrets') await memory.ready();
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    // No object's name begins with a dot, so this file cannot clash with a copy.
-    const unfinished = join(folder, '.new');
-    await writeFile(unfinished, JSON.stringify(contentOf(object)), { mode: 0o600 });
-    await chmod(unfinished, 0o600);
-    await rename(unfinished, fileOf(uid, reference));
+    const object = await readObject(client, reference, pod.metadata.namespace);
+    if (object !== undefined && pods.has(uid)) await files.write(uid, reference, object);
   }
 
-  /** Copies one object after the other, since all of them use the same temporary file. */
-  function copyAll(uid: string): Promise<void> {
-    const before = writing.get(uid) ?? Promise.resolve();
-    const copying = before.then(async () => {
+  const copyAll = (uid: string): Promise<void> =>
+    copying.run(uid, async () => {
       for (const reference of pods.get(uid)?.references.values() ?? []) await copy(uid, reference);
     });
-    const settled = copying.catch(() => undefined);
-    writing.set(uid, settled);
-    void settled.then(() => {
-      if (writing.get(uid) === settled) writing.delete(uid);
-    });
-    return copying;
-  }
 
   const copies = createWorkQueue({ name: 'kept-references', process: copyAll, log, timers, signal });
 
   async function forget(uid: string): Promise<void> {
     pods.delete(uid);
-    await writing.get(uid);
+    await copying.pending(uid);
   }
 
   return {
     async keep(pod) {
       const { uid = '', name } = pod.metadata;
-      if (pods.has(uid)) return writing.get(uid);
+      if (pods.has(uid)) return copying.pending(uid);
       const references = referencesOf(pod);
       if (references.size === 0 || options.isStatic(pod)) return;
       pods.set(uid, { pod, references });
       await copyAll(uid).catch((error: Error) => {
-        log.warn('cannot copy the objects that defer containers refer to, retrying', {
-          pod: name,
-          error: error.message,
-        });
+        const fields = { pod: name, error: error.message };
+        log.warn('cannot copy the objects that defer containers refer to, retrying', fields);
         copies.add(uid);
       });
     },
     changed(key) {
       for (const [uid, { references }] of pods) if (references.has(key)) copies.add(uid);
     },
-    async find<T extends KubeObject>({ metadata }: Pod, resource: FileSource, name: string) {
-      try {
-        return JSON.parse(await readFile(fileOf(metadata.uid ?? '', { resource, name }), 'utf8')) as T;
-      } catch {
-        // It was never copied, the tmpfs was lost in a reboot, or the machine crashed while the copy was written.
-        return undefined;
-      }
-    },
+    find: ({ metadata }, resource, name) => files.read(metadata.uid ?? '', { resource, name }),
     guard: (volumes) => ({
       ...volumes,
       unmount: (uid, abort) => forget(uid).then(() => volumes.unmount(uid, abort)),
@@ -137,19 +90,20 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
   };
 }
 
-interface Content {
-  type?: string;
-  data?: Record<string, string>;
+/** Returns the object that the reference names, or undefined if it does not exist. */
+async function readObject(
+  client: Client,
+  { resource, name }: Reference,
+  namespace: string | undefined,
+): Promise<(KubeObject & Content) | undefined> {
+  const api = client.resource<KubeObject & Content>({ group: '', version: 'v1', resource });
+  try {
+    return await api.get(name, namespace);
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
+    return undefined;
+  }
 }
-
-/** The fields that variables and image pulls need. */
-const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
-  apiVersion,
-  kind,
-  metadata: { name, namespace, uid },
-  type,
-  data,
-});
 
 /** Returns the references of the Pod's defer containers, by fileSourceKey; empty if the Pod has none. */
 function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Reference> {

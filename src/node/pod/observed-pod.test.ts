@@ -51,7 +51,7 @@ function messages(pod: Pod, runs: ContainerObservation[]): Promise<ReadonlyMap<s
   return createMessageReader(folders)(pod, runs, new AbortController().signal);
 }
 
-function says(name: string, text: string): void {
+function writeMessage(name: string, text: string): void {
   const file = terminationMessageFile(folder, name, 0);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
@@ -63,20 +63,23 @@ describe('termination messages', () => {
     ['three containers', podOf(2, 1, 0), 4096],
     ['four containers', podOf(2, 1, 1), 3072],
     ['thirteen containers', podOf(10, 2, 1), 945],
-  ])('%s: each gets an equal share of 12 KiB, at most 4 KiB', async (_, pod, limitBytes) => {
-    says('app0', 'x'.repeat(5000));
-    const found = await messages(pod, [ended('app0')]);
-    expect(found.get('id-app0')).toBe('x'.repeat(limitBytes));
-  });
+  ])(
+    'the termination message of each of %s gets an equal share of 12 KiB, at most 4 KiB',
+    async (_, pod, limitBytes) => {
+      writeMessage('app0', 'x'.repeat(5000));
+      const found = await messages(pod, [ended('app0')]);
+      expect(found.get('id-app0')).toBe('x'.repeat(limitBytes));
+    },
+  );
 
-  it('counts bytes and does not split a character', async () => {
-    says('app0', `a${'\u00e9'.repeat(3000)}`);
+  it('the limit of a termination message counts bytes and does not split a character', async () => {
+    writeMessage('app0', `a${'\u00e9'.repeat(3000)}`);
     const found = await messages(podOf(4, 0, 0), [ended('app0')]);
     expect(found.get('id-app0')).toBe(`a${'\u00e9'.repeat(1535)}`);
   });
 
-  it("uses the runtime's message if the container wrote none, with the same limit", async () => {
-    says('app0', 'own');
+  it("the termination message is the runtime's if the container wrote none, with the same limit", async () => {
+    writeMessage('app0', 'own');
     const long = 'r'.repeat(5000);
     const found = await messages(podOf(4, 0, 0), [ended('app0', long), ended('app1', long)]);
     expect(found.get('id-app0')).toBe('own');
@@ -84,7 +87,7 @@ describe('termination messages', () => {
   });
 
   it('reads the message of an ephemeral container', async () => {
-    says('debug0', 'bye');
+    writeMessage('debug0', 'bye');
     const found = await messages(podOf(1, 0, 1), [ended('debug0')]);
     expect(found.get('id-debug0')).toBe('bye');
   });

@@ -12,7 +12,7 @@ import { containersByName } from '../container/by-name.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from '../container/container-config.ts';
 import { limitMessage, messageLimitBytes, readTerminationMessage } from '../container/termination-message.ts';
 import { createOomReader, type OomReaderOptions } from '../resources/oom-kills.ts';
-import type { RuntimeView } from './worker-ports.ts';
+import type { RuntimeView } from './worker/ports.ts';
 
 export interface PodLookOptions {
   uid: string;

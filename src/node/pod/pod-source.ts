@@ -1,12 +1,12 @@
 /**
- * Where a Pod of the node comes from: the API, or a file of the node (a static Pod). The node reports the status of a Pod to
- * its source and releases its object there; nothing else of the agent depends on the kind of source but what `isStatic` names.
+ * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the Pod's status to its source, and has the
+ * source release the object of a deleted Pod. Apart from this, the agent distinguishes sources only by `isStatic`.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { statusPatch } from './status-patch.ts';
-import type { Outcome } from './worker-ports.ts';
+import type { Outcome } from './worker/ports.ts';
 
 export interface PodSource {
   /** The Pods come from files: they start without the API, are critical, and tolerate every NoExecute taint. */

@@ -1,7 +1,7 @@
 /**
- * The workers of the node's Pods, and the hooks by which the other parts of the agent follow the life of each Pod.
+ * Starts and ends the workers of the node's Pods, and calls the hooks of the other parts of the agent at the stages of each Pod's life.
  *
- * Boundary: starts and ends workers; which Pods run on the node is decided by admission and by the sources of the Pods.
+ * Boundary: admission and the sources of the Pods decide which Pods run on the node.
  * Invariants:
  *  1. There is one worker for each Pod UID. A Pod of the same name with another UID gets its own.
  *  2. The hooks of a stage run in the order of the list; `released` runs after `release` of all parts has ended.
@@ -14,10 +14,10 @@ import type { PodRecorder } from '../record/recorder.ts';
 import type { OutageClock } from '../status/sign-of-life.ts';
 import type { KeptJournal } from './journal-file.ts';
 import type { PodSource } from './pod-source.ts';
-import { type PodWorker, startWorker } from './worker.ts';
-import type { RuntimeView, WorkerPorts } from './worker-ports.ts';
+import type { RuntimeView, WorkerPorts } from './worker/ports.ts';
+import { type PodWorker, startWorker } from './worker/worker.ts';
 
-/** What a part of the agent does at the stages of a Pod's life on the node; all are optional. */
+/** The functions of one part of the agent that are called at the stages of a Pod's life on the node. */
 export interface PodHooks {
   /** A worker was started. `removed`: the Pod's object no longer exists. */
   started?(pod: Pod, removed: boolean): void;
@@ -27,9 +27,9 @@ export interface PodHooks {
   cleared?(pod: Pod): void;
   /** The worker has ended: nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;
-  /** After `ended` of all parts: removes what the part holds of the Pod on the machine. A failure is logged. */
+  /** After `ended` of all parts: removes the Pod's files or groups that the part created. A failure is logged. */
   release?(pod: Pod): Promise<void>;
-  /** After `release` of all parts: a Pod of the same UID may start anew. */
+  /** After `release` of all parts: a Pod with the same UID may start. */
   released?(podUid: string): void;
 }
 
@@ -43,9 +43,9 @@ export interface PodWorkersOptions {
   recorder: PodRecorder;
   events: EventRecorder;
   sourceOf(pod: Pod): PodSource;
-  /** The end that the node has decided for the Pod before this agent started. */
+  /** Returns the termination by the node that began before this agent started, if any. */
   nodeEnd(pod: Pod): NodeEnd | undefined;
-  /** A function that observes this Pod in the runtime. */
+  /** Returns a function that observes this Pod in the runtime. */
   lookAt(pod: Pod): (pod: Pod, signal: AbortSignal) => Promise<RuntimeView>;
   execute: WorkerPorts['execute'];
   hooks: readonly PodHooks[];
@@ -60,7 +60,7 @@ export function createPodWorkers(
 
   const execute: WorkerPorts['execute'] = async (action, pod, abort, progress) => {
     const outcome = await options.execute(action, pod, abort, progress);
-    // The end of a deleted Pod reports the same.
+    // For a deleted Pod, the `ended` hooks have the same effect.
     if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined)
       for (const part of hooks) part.cleared?.(pod);
     return outcome;
@@ -90,7 +90,7 @@ export function createPodWorkers(
         return view;
       },
       execute,
-      // A rejection, also where the source throws.
+      // Async, so that an error that sourceOf() throws rejects.
       writeStatus: async (of: Pod, status: PodStatus) => options.sourceOf(of).writeStatus(of, status),
       record: (of, transitions) => recorder.record(of, transitions),
       keep: options.journals.keep,

@@ -11,8 +11,15 @@ it('finds the ends of thousands of runs in linear time', async () => {
       looks++;
       return `c${index}`;
     },
-    ...{ sandboxId: 's', name: `app${index}`, kind: 'app', attempt: 0, state },
-    ...{ createdAt: 0, image: 'i', imageId: 'sha', backoffSeconds: 0 },
+    sandboxId: 's',
+    name: `app${index}`,
+    kind: 'app',
+    attempt: 0,
+    state,
+    createdAt: 0,
+    image: 'i',
+    imageId: 'sha',
+    backoffSeconds: 0,
   });
   const runs = createRunLookup('/logs', () => ({ metadata: { name: 'p' } }) as Pod);
   const observed = (stateOf: (index: number) => ContainerState['state']): void => {

@@ -3,12 +3,12 @@
  */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
-import type { Pod } from '../../api/generated/types.ts';
+import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
 import type { ContainerState } from '../../lifecycle/types.ts';
 import { containerLogPath, podLogDirectory } from '../container/container-config.ts';
 import type { WrittenLog } from '../logs/log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
-import type { RuntimeView } from './worker-ports.ts';
+import type { RuntimeView } from './worker/ports.ts';
 
 export interface RunLookup {
   /** A worker observed this state of its Pod. A view without runs and sandboxes means that the Pod no longer exists. */
@@ -24,48 +24,21 @@ export interface RunLookup {
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 
-interface Ending {
-  promise: Promise<void>;
-  resolve(): void;
-}
-
 export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | undefined): RunLookup {
   const viewOf = new Map<string, RuntimeView>();
   const runsOf = (podUid: string): readonly ContainerState[] => viewOf.get(podUid)?.containers ?? [];
-  /** The ends that a follower waits for, by container ID. */
-  const endings = new Map<string, Ending>();
-
-  const endingOf = (run: ContainerState): Promise<void> => {
-    if (run.state === 'exited') return Promise.resolve();
-    let ending = endings.get(run.id);
-    if (ending === undefined) {
-      ending = Promise.withResolvers<void>();
-      endings.set(run.id, ending);
-    }
-    return ending.promise;
-  };
-  const logOf = (pod: Pod, { name, attempt }: ContainerState): string =>
-    join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt));
+  const endings = createEndings();
   const logListeners: Parameters<RunLookup['followLogs']>[0][] = [];
   const writtenLogs = (podUid: string): WrittenLog[] => {
     const pod = podOf(podUid);
-    if (pod === undefined) return [];
-    return runsOf(podUid)
-      .filter(({ state }) => state === 'running' || state === 'exited')
-      .map((run) => ({ containerId: run.id, path: logOf(pod, run), ended: run.state === 'exited' }));
+    return pod === undefined ? [] : writtenLogsOf(pod, runsOf(podUid), logsRoot);
   };
   return {
     observed(podUid, view) {
       const before = runsOf(podUid);
-      const runs = view.containers;
-      const unfinished = new Set(runs.filter(({ state }) => state !== 'exited').map(({ id }) => id));
-      if (runs.length === 0 && view.sandboxes.length === 0) viewOf.delete(podUid);
+      if (view.containers.length === 0 && view.sandboxes.length === 0) viewOf.delete(podUid);
       else viewOf.set(podUid, view);
-      for (const { id } of before) {
-        if (unfinished.has(id)) continue;
-        endings.get(id)?.resolve();
-        endings.delete(id);
-      }
+      endings.observed(before, view.containers);
       for (const listener of logListeners) listener(podUid, writtenLogs(podUid));
     },
     logs(podUid, container) {
@@ -73,22 +46,13 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
       if (pod === undefined) return undefined;
       const attempts = runsOf(podUid)
         .filter(({ name }) => name === container)
-        .map(
-          (run): LoggedAttempt => ({
-            attempt: run.attempt,
-            path: logOf(pod, run),
-            state: run.state,
-            ended: endingOf(run),
-          }),
-        );
-      const { state, restartCount = 0 } = recordedStatuses(pod).find(({ name }) => name === container) ?? {};
-      // The container was removed to free disk space. Its log is kept as long as the Pod exists.
-      if (attempts.length === 0 && state?.terminated?.containerID) {
-        const path = join(podLogDirectory(pod, logsRoot), containerLogPath(container, restartCount));
-        attempts.push({ attempt: restartCount, path, state: 'exited', ended: Promise.resolve() });
-      }
-      const waitingReason = state?.waiting?.reason;
-      return { attempts, ...(waitingReason === undefined ? {} : { waitingReason }) };
+        .map((run): LoggedAttempt => {
+          const { attempt, state } = run;
+          return { attempt, path: logPath(pod, run, logsRoot), state, ended: endings.of(run) };
+        });
+      const removed = attempts.length === 0 ? removedAttempt(pod, container, logsRoot) : undefined;
+      const waitingReason = statusOf(pod, container)?.state?.waiting?.reason;
+      return { attempts: removed === undefined ? attempts : [removed], waitingReason };
     },
     view: (podUid) => viewOf.get(podUid) ?? { sandboxes: [], containers: [] },
     running: (podUid, container) =>
@@ -99,4 +63,51 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     },
     sandbox: (podUid) => viewOf.get(podUid)?.sandboxes.find(({ ready }) => ready)?.id,
   };
+}
+
+interface Endings {
+  /** Resolves when the run is observed as exited, or no longer exists. */
+  of(run: ContainerState): Promise<void>;
+  /** Resolves the ends of the runs that existed before and no longer run. */
+  observed(before: readonly ContainerState[], now: readonly ContainerState[]): void;
+}
+
+function createEndings(): Endings {
+  /** The ends that a follower waits for, by container ID. */
+  const awaited = new Map<string, PromiseWithResolvers<void>>();
+  return {
+    of(run) {
+      if (run.state === 'exited') return Promise.resolve();
+      const ending = awaited.get(run.id) ?? Promise.withResolvers<void>();
+      awaited.set(run.id, ending);
+      return ending.promise;
+    },
+    observed(before, now) {
+      const unfinished = new Set(now.filter(({ state }) => state !== 'exited').map(({ id }) => id));
+      for (const { id } of before) {
+        if (unfinished.has(id)) continue;
+        awaited.get(id)?.resolve();
+        awaited.delete(id);
+      }
+    },
+  };
+}
+
+const logPath = (pod: Pod, { name, attempt }: Pick<ContainerState, 'name' | 'attempt'>, logsRoot: string): string =>
+  join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt));
+
+const writtenLogsOf = (pod: Pod, runs: readonly ContainerState[], logsRoot: string): WrittenLog[] =>
+  runs
+    .filter(({ state }) => state === 'running' || state === 'exited')
+    .map((run) => ({ containerId: run.id, path: logPath(pod, run, logsRoot), ended: run.state === 'exited' }));
+
+const statusOf = (pod: Pod, container: string): ContainerStatus | undefined =>
+  recordedStatuses(pod).find(({ name }) => name === container);
+
+/** The last run of a container that was removed to free disk space: its log is kept as long as the Pod exists. */
+function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAttempt | undefined {
+  const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};
+  if (!state?.terminated?.containerID) return undefined;
+  const path = logPath(pod, { name: container, attempt }, logsRoot);
+  return { attempt, path, state: 'exited', ended: Promise.resolve() };
 }

@@ -6,7 +6,7 @@
  */
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../../runtime/runtime.ts';
-import type { PodWorker } from './worker.ts';
+import type { PodWorker } from './worker/worker.ts';
 
 export interface RuntimeFollowerOptions {
   runtime: Pick<ContainerRuntime, 'events' | 'observeAll'>;

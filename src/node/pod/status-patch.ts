@@ -1,4 +1,4 @@
-/** Builds the strategic merge patch of a Pod's status. It leaves out what other components own. */
+/** Builds the strategic merge patch of a Pod's status. Fields that other components own are omitted. */
 import type { Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { isNodeCondition } from '../../lifecycle/conditions.ts';
 

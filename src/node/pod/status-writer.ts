@@ -1,5 +1,5 @@
 /**
- * Writes the statuses of one Pod, one at a time. Of statuses that arrive during a write, only the newest is written.
+ * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Log, Timers } from '../../platform/platform.ts';

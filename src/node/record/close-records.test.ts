@@ -51,11 +51,11 @@ test('reports Pods that no longer exist and whose records lack the last steps', 
   const recorder = createPodRecorder(options);
   await closeRecords({ ...options, isKnown: (uid) => uid === 'left', gone: recorder.gone });
   await recorder.flushed();
-  const told = (backend.objects(POD_RECORDS) as PodRecord[]).map(
+  const recorded = (backend.objects(POD_RECORDS) as PodRecord[]).map(
     ({ metadata, podName, podUID, transitions }) =>
       `${podName}${metadata.name.slice(podUID.length)}: ${transitions.map(({ type }) => type).join(' ')}`,
   );
-  expect(new Set(told)).toEqual(
+  expect(new Set(recorded)).toEqual(
     new Set([
       'cut-off.0: Created',
       'cut-off.1: Exited Removed Gone',

@@ -3,12 +3,12 @@ import { createRecordedSteps } from './recorded-steps.ts';
 
 describe('fresh', () => {
   const probe = { key: 'Probe/liveness/app/0@1', at: 1, type: 'ProbePassing' };
-  it('drops a step whose key is already recorded', () => {
+  it('fresh() drops a step whose key is already recorded', () => {
     const recorded = createRecordedSteps();
     const step = { key: 'Created', at: 1, type: 'Created' };
     expect([recorded.fresh([step]), recorded.fresh([{ ...step, at: 2 }])]).toEqual([[step], []]);
   });
-  it('drops a result that equals the previous one of its subject', () => {
+  it('fresh() drops a result that equals the previous one of its subject', () => {
     const next = { ...probe, key: 'Probe/liveness/app/0@2', at: 2 };
     expect(createRecordedSteps().fresh([probe, next])).toEqual([probe]);
     expect(createRecordedSteps().fresh([probe, { ...next, type: 'ProbeFailing' }])).toHaveLength(2);
@@ -20,7 +20,8 @@ describe('fresh', () => {
     recorded.fresh([started]);
     const type = (at: number): string => (at % 2 === 0 ? 'ProbePassing' : 'ProbeFailing');
     const results = Array.from({ length: 20_000 }, (_, at) => ({
-      ...{ ...probe, type: type(at) },
+      ...probe,
+      type: type(at),
       key: `Probe/liveness/app/0@${at}`,
     }));
     expect(recorded.fresh(results)).toHaveLength(20_000);

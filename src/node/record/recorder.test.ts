@@ -80,7 +80,7 @@ test('writes a repeated step and a repeated result once', async () => {
 });
 
 test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
-  'a %s that fails is tried again, and nothing is lost',
+  'retries a %s that failed, and loses no step',
   async (call) => {
     const backend = await registryBackend();
     const { recorder, timers } = agent(backend);
@@ -140,10 +140,10 @@ test('splits a long record into parts, which a new agent reads even if the first
   const backend = await registryBackend();
   const first = agent(backend);
   const message = 'x'.repeat(1000);
-  const told = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
-  for (const each of told) first.recorder.record(pod, [each]);
+  const steps = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
+  for (const each of steps) first.recorder.record(pod, [each]);
   await first.recorder.flushed();
-  expect(keys(backend)).toEqual(told.map(({ key }) => key));
+  expect(keys(backend)).toEqual(steps.map(({ key }) => key));
   const parts = records(backend);
   expect(parts.map(({ metadata }) => metadata.name)).toEqual(['u.0', 'u.1', 'u.2', 'u.3']);
   for (const part of parts) expect(JSON.stringify(part.transitions).length).toBeLessThan(17 * 1024);
@@ -151,7 +151,7 @@ test('splits a long record into parts, which a new agent reads even if the first
   await backend.remove(POD_RECORDS, 'a', 'u.0');
   const kept = keys(backend);
   const second = agent(backend);
-  second.recorder.record(started, [...told.slice(-20), step('new')]);
+  second.recorder.record(started, [...steps.slice(-20), step('new')]);
   await second.recorder.flushed();
   expect(keys(backend)).toEqual([...kept, 'new']);
 });

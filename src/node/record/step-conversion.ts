@@ -16,6 +16,5 @@ export function toApi({ at, deadline, message, ...rest }: Transition): PodTransi
 }
 
 export function fromApi({ at, deadline, ...rest }: PodTransition): Transition {
-  const until = parseTime(deadline);
-  return { ...rest, at: parseTime(at) ?? 0, ...(until === undefined ? {} : { deadline: until }) } as Transition;
+  return { ...rest, at: parseTime(at) ?? 0, deadline: parseTime(deadline) } as Transition;
 }

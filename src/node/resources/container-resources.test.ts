@@ -116,15 +116,21 @@ test('limits the huge pages of a container to zero for sizes without a limit', (
   });
 });
 
-test.each<[Amounts, 1 | 2, boolean, object]>([
-  [{ memory: '1Gi' }, 1, true, { memorySwapLimitBytes: gib }],
-  [{ memory: '1Gi' }, 1, false, {}],
-  [{}, 1, true, {}],
-  [{ memory: '1Gi' }, 2, true, { unified: { 'memory.oom.group': '1', 'memory.swap.max': '0' } }],
-  [{}, 2, false, { unified: { 'memory.oom.group': '1' } }],
+test.each<[string, Amounts, 1 | 2, boolean, object]>([
+  ['a memory limit on cgroup v1 with swap accounting', { memory: '1Gi' }, 1, true, { memorySwapLimitBytes: gib }],
+  ['a memory limit on cgroup v1 without swap accounting', { memory: '1Gi' }, 1, false, {}],
+  ['no memory limit on cgroup v1', {}, 1, true, {}],
+  [
+    'a memory limit on cgroup v2 with swap accounting',
+    { memory: '1Gi' },
+    2,
+    true,
+    { unified: { 'memory.oom.group': '1', 'memory.swap.max': '0' } },
+  ],
+  ['no memory limit on cgroup v2', {}, 2, false, { unified: { 'memory.oom.group': '1' } }],
 ])(
-  'disables swap for a container with limits %j on cgroup version %i (swap accounting: %s)',
-  (limits, version, limitsSwap, expected) => {
+  'disables swap for a container with a memory limit if the kernel accounts for swap: %s',
+  (_what, limits, version, limitsSwap, expected) => {
     const pod = defaulted(podOf({ containers: limited(limits) }));
     const facts = { version, hugepageSizes: [], limitsSwap };
     const { memorySwapLimitBytes, unified } = containerResources(pod, pod.spec?.containers[0] as Container, gib, facts);
@@ -168,7 +174,7 @@ describe('oomScoreAdjust()', () => {
       'app',
       500,
     ],
-  ])('returns the expected score %s', (_what, spec, name, expected) => {
+  ])('oomScoreAdjust() returns the expected score %s', (_what, spec, name, expected) => {
     expect(score(defaulted(podOf(spec)), name)).toBe(expected);
   });
 });

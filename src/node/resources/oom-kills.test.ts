@@ -28,7 +28,8 @@ function run(
       imageId: 'x',
     },
     ...(exitCode === undefined ? { state: 'running' } : { ...ended, exitCode }),
-    ...{ annotations: {}, ...about },
+    annotations: {},
+    ...about,
   };
 }
 const reported = (id: string): ContainerObservation => run(id, 137, { reason: 'OOMKilled' });
@@ -60,7 +61,9 @@ describe('settleKills()', () => {
   ] as const)('accounts for kills counted by groups: %s', (_, accounted, ended, count, killed, settled) => {
     const account = { groupId: '7', accounted, killed: [] };
     expect(settleKills(account, ended, { groupId: '7', count, unit: 'group' })).toEqual({
-      ...{ groupId: '7', accounted: settled, killed },
+      groupId: '7',
+      accounted: settled,
+      killed,
     });
   });
 
@@ -72,7 +75,9 @@ describe('settleKills()', () => {
   ] as const)('accounts for kills counted by processes: %s', (_, accounted, ended, count, killed, settled) => {
     const account = { groupId: '7', accounted, killed: [] };
     expect(settleKills(account, ended, { groupId: '7', count, unit: 'process' })).toEqual({
-      ...{ groupId: '7', accounted: settled, killed },
+      groupId: '7',
+      accounted: settled,
+      killed,
     });
   });
 
@@ -103,7 +108,9 @@ describe('createOomReader()', () => {
   const count = (kills: number): void =>
     writeFileSync(join(root, 'pod/memory.events'), `oom 9\noom_kill 9\noom_group_kill ${kills}\n`);
   const podOf = (...containerStatuses: Partial<ContainerStatus>[]): Pod => ({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', uid: 'u' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', uid: 'u' },
     status: { containerStatuses: containerStatuses as ContainerStatus[] },
   });
   const shown = (id: string, reason: string) => ({ exitCode: 137, reason, containerID: `containerd://${id}` });
@@ -178,7 +185,9 @@ describe('createOomReader()', () => {
     count(5);
     const reasons = await agent();
     const pod = podOf({
-      ...{ name: 'app', restartCount: 2, state: { terminated: shown('c', 'Error') } },
+      name: 'app',
+      restartCount: 2,
+      state: { terminated: shown('c', 'Error') },
       lastState: { terminated: shown('b', 'OOMKilled') },
     });
     const runs = ['a', 'b', 'c'].map((id, attempt) => run(id, 137, { attempt }));

@@ -18,7 +18,8 @@ import { type Cgroups, type OomKills, openCgroups } from '../../platform/cgroups
 import type { Log } from '../../platform/platform.ts';
 import { openSlices } from '../../platform/slices.ts';
 import type { Capacity } from '../status/machine-facts.ts';
-import { cpuShares, MIN_SHARES, podCpuRequest, podLimits, qosClass } from './container-resources.ts';
+import { createBurstableShares } from './burstable-shares.ts';
+import { cpuShares, MIN_SHARES, podLimits, qosClass } from './container-resources.ts';
 import { readHugepages } from './hugepages.ts';
 
 export interface PodCgroupSettings {
@@ -94,89 +95,77 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
 
+/** The groups that contain the Pods of each class. */
+type ClassGroups = Readonly<Record<'Guaranteed' | 'Burstable' | 'BestEffort', string>>;
+
 /** Creates or updates the groups above those of the Pods. */
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
   const kubepods = join(options.root, 'kubepods');
-  const folders = {
+  const groups: ClassGroups = {
     Guaranteed: kubepods,
     Burstable: join(kubepods, 'burstable'),
     BestEffort: join(kubepods, 'besteffort'),
   };
-  /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
-  const burstable = new Map<string, number>();
-  const groupOf = (pod: Pod): string => join(folders[qosClass(pod)], `pod${pod.metadata.uid}`);
+  const groupOf = (pod: Pod): string => join(groups[qosClass(pod)], `pod${pod.metadata.uid}`);
+  const shares = createBurstableShares(cgroups, groups.Burstable, log);
+  await setUpClassGroups(options, groups);
+  return {
+    parentOf: (pod) => cgroups.parentName(groupOf(pod)),
+    precedesSandbox: cgroups.isMadeByRuntimeToo,
+    add(pod) {
+      if (!hasEnded(pod)) shares.add(pod);
+    },
+    async create(pod) {
+      shares.add(pod);
+      await cgroups.set(groupOf(pod), podLimits(pod, hugepageSizes, podPidsLimit));
+    },
+    oomKills: (pod) => cgroups.oomKills(groupOf(pod)),
+    async release(pod) {
+      shares.remove(pod);
+      await cgroups.removeEmpty(groupOf(pod));
+    },
+    async remove(pod) {
+      shares.remove(pod);
+      // Try all classes: the class of a Pod that is known only from the runtime is unknown.
+      await Promise.all(Object.values(groups).map((group) => cgroups.remove(join(group, `pod${pod.metadata.uid}`))));
+    },
+    async removeOrphans(isKnown) {
+      for (const group of Object.values(groups)) await removeOrphansIn(group, cgroups, isKnown, log);
+      await shares.written();
+    },
+  };
+}
 
-  /** The write of CPU shares that is under way. */
-  let sharing: Promise<void> | undefined;
-  /** Sets the CPU shares of the burstable group to the sum of the requests. One write at a time; repeats until the sum is current. */
-  const share = (): void => {
-    if (sharing !== undefined) return;
-    const wanted = (): number => cpuShares([...burstable.values()].reduce((sum, each) => sum + each, 0));
-    const write = async (): Promise<void> => {
-      for (let written: number | undefined; written !== wanted(); ) {
-        written = wanted();
-        await cgroups.set(folders.Burstable, { cpuShares: written }).catch((error: unknown) => {
-          log.warn('cannot update the CPU shares of Burstable Pods', { error: String(error) });
-        });
-      }
-      sharing = undefined;
-    };
-    sharing = write();
-  };
-  const count = (pod: Pod): void => {
-    if (qosClass(pod) !== 'Burstable') return;
-    burstable.set(pod.metadata.uid ?? '', podCpuRequest(pod));
-    share();
-  };
-  const forget = (pod: Pod): void => {
-    if (burstable.delete(pod.metadata.uid ?? '')) share();
-  };
-
-  const { cpuMilli, ...limits } = options.limits;
-  await cgroups.set(kubepods, { cpuShares: cpuShares(cpuMilli), ...limits }).catch((error: NodeJS.ErrnoException) => {
+async function setUpClassGroups({ cgroups, limits, log }: PodCgroupsOptions, groups: ClassGroups): Promise<void> {
+  const { Guaranteed: kubepods, Burstable, BestEffort } = groups;
+  const { cpuMilli, ...others } = limits;
+  await cgroups.set(kubepods, { cpuShares: cpuShares(cpuMilli), ...others }).catch((error: NodeJS.ErrnoException) => {
     // cgroup v1 refuses a memory limit below the current usage.
     if (error.code !== 'EBUSY') throw error;
     log.warn('cannot limit the memory of all Pods, which use more than the limit: retrying at the next start', {
       memoryBytes: limits.memoryBytes,
     });
   });
-  await cgroups.set(folders.BestEffort, { cpuShares: MIN_SHARES });
+  await cgroups.set(BestEffort, { cpuShares: MIN_SHARES });
   // Keep the shares of an existing group until the running Pods have been added.
-  if (!(await cgroups.children(kubepods)).includes(basename(folders.Burstable)))
-    await cgroups.set(folders.Burstable, { cpuShares: MIN_SHARES });
-  return {
-    parentOf: (pod) => cgroups.parentName(groupOf(pod)),
-    precedesSandbox: cgroups.isMadeByRuntimeToo,
-    add(pod) {
-      if (!hasEnded(pod)) count(pod);
-    },
-    async create(pod) {
-      count(pod);
-      await cgroups.set(groupOf(pod), podLimits(pod, hugepageSizes, podPidsLimit));
-    },
-    oomKills: (pod) => cgroups.oomKills(groupOf(pod)),
-    async release(pod) {
-      forget(pod);
-      await cgroups.removeEmpty(groupOf(pod));
-    },
-    async remove(pod) {
-      forget(pod);
-      // Try all classes: the class of a Pod that is known only from the runtime is unknown.
-      await Promise.all(Object.values(folders).map((folder) => cgroups.remove(join(folder, `pod${pod.metadata.uid}`))));
-    },
-    async removeOrphans(isKnown) {
-      for (const folder of Object.values(folders)) {
-        for (const name of await cgroups.children(folder)) {
-          const uid = POD_GROUP.exec(name)?.groups?.['uid'];
-          if (uid === undefined || isKnown(uid)) continue;
-          log.info('removing the control group of a Pod that no longer exists', { uid });
-          await cgroups
-            .remove(join(folder, name))
-            .catch((error: unknown) => log.warn('cannot remove a control group', { uid, error: String(error) }));
-        }
-      }
-      await sharing;
-    },
-  };
+  if (!(await cgroups.children(kubepods)).includes(basename(Burstable)))
+    await cgroups.set(Burstable, { cpuShares: MIN_SHARES });
+}
+
+/** Removes the groups of unknown Pods from the group of a class. A failure is logged. */
+async function removeOrphansIn(
+  group: string,
+  cgroups: Cgroups,
+  isKnown: (uid: string) => boolean,
+  log: Log,
+): Promise<void> {
+  for (const name of await cgroups.children(group)) {
+    const uid = POD_GROUP.exec(name)?.groups?.['uid'];
+    if (uid === undefined || isKnown(uid)) continue;
+    log.info('removing the control group of a Pod that no longer exists', { uid });
+    await cgroups
+      .remove(join(group, name))
+      .catch((error: unknown) => log.warn('cannot remove a control group', { uid, error: String(error) }));
+  }
 }

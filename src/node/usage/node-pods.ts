@@ -5,7 +5,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerUsage, RuntimeUsage } from '../../runtime/runtime.ts';
 import { containerLogPath } from '../container/container-config.ts';
-import type { RuntimeView } from '../pod/worker-ports.ts';
+import type { RuntimeView } from '../pod/worker/ports.ts';
 import { type InterfaceUsage, readFolderSize, readInterfaces } from './machine-usage.ts';
 
 /** A Pod with its sandboxes and containers in the runtime. */

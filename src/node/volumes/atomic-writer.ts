@@ -68,7 +68,7 @@ export async function keepPayload(folder: string): Promise<Map<string, KeptFile>
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     const { mode, uid, size } = await lstat(path);
-    files.set(relative(data, path), { ...{ mode: mode & 0o7777, uid, size }, read: () => readFile(path) });
+    files.set(relative(data, path), { mode: mode & 0o7777, uid, size, read: () => readFile(path) });
   }
   return files;
 }

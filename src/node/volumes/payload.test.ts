@@ -16,7 +16,11 @@ it('reads and decodes an object once for all sources of a volume', async () => {
   };
   const pod = podOf({});
   const source = {
-    ...{ client, pod, read: dataReader(client as Client, pod), tokens: new Map(), now: () => 0 },
+    client,
+    pod,
+    read: dataReader(client as Client, pod),
+    tokens: new Map(),
+    now: () => 0,
     facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
   } as unknown as PayloadSource;
   const sources = Array.from({ length: 300 }, (_, index) => {

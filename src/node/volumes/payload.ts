@@ -215,7 +215,7 @@ async function collectToken(
   const file: PayloadFile = {
     data: Buffer.from(issued.token, 'utf8'),
     mode: restricted ? PRIVATE_MODE : defaultMode,
-    ...(uid === undefined ? {} : { uid }),
+    uid,
   };
   return { files: new Map([[wanted.path, file]]), refreshAt: issued.refreshAt };
 }

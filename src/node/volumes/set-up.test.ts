@@ -22,7 +22,10 @@ const volume: Volume = {
 };
 const termination = { reason: 'Evicted', startedAt: '', deadline: '' };
 const source = {
-  ...{ pod: podOf({}, { termination }), tokens: new Map(), room: shownRoom(), now: () => 0 },
+  pod: podOf({}, { termination }),
+  tokens: new Map(),
+  room: shownRoom(),
+  now: () => 0,
   facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
 } as unknown as PayloadSource;
 

@@ -118,7 +118,7 @@ export async function keepVolume(source: PayloadSource, volume: Volume, folder: 
   room.keep(volume, sizes);
   const files = new Map(shown);
   for (const [path, { mode, uid, read }] of others) {
-    files.set(path, { data: await read(), mode, ...(uid === undefined ? {} : { uid }) });
+    files.set(path, { data: await read(), mode, uid });
   }
   await writePayload(folder, files, source.now(), source.pod.spec?.securityContext?.fsGroup);
   return true;

@@ -37,8 +37,11 @@ const managerOf = (): VolumeManager =>
   createVolumeManager({
     rootDirectory: join(root, 'pods'),
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
-    ...{ client: inProcessClient(backend), nodeName: 'n' },
-    ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
+    client: inProcessClient(backend),
+    nodeName: 'n',
+    timers,
+    log: silentLog,
+    onRetry: (uid) => retried.push(uid),
     onFailure: (_, { message }) => failures.push(message),
   });
 const write = async (text: string): Promise<void> => {
@@ -46,7 +49,9 @@ const write = async (text: string): Promise<void> => {
   await backend.set(CONFIG_MAPS, object as KubeObject);
 };
 const podOf = (uid: string): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace: 'a', uid } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: uid, namespace: 'a', uid },
   spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'conf' } }] },
 });
 

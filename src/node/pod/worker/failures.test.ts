@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { VolumeError } from '../volumes/volume-error.ts';
-import { createWorkerFailures } from './worker-failures.ts';
+import { VolumeError } from '../../volumes/volume-error.ts';
+import { createWorkerFailures } from './failures.ts';
 
 const KEY = 'mountVolumes';
 const MOUNT = { kind: 'mountVolumes' } as const;
@@ -10,7 +10,12 @@ test('counts failures of an action until it succeeds', () => {
   failures.failed(MOUNT, new Error('one'), 10);
   failures.failed(MOUNT, new VolumeError('v', 'no such host', 'ErrImagePull', 'far/image:1'), 20);
   expect(failures.observed()[0]).toEqual({
-    ...{ action: MOUNT, at: 20, count: 2, reason: 'ErrImagePull', message: 'no such host', image: 'far/image:1' },
+    action: MOUNT,
+    at: 20,
+    count: 2,
+    reason: 'ErrImagePull',
+    message: 'no such host',
+    image: 'far/image:1',
   });
   failures.succeeded(KEY);
   expect(failures.observed()).toEqual([]);

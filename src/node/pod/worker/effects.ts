@@ -1,7 +1,7 @@
 /** Relates the actions of a Pod's worker to the changes that observations of the runtime must show. */
-import type { Action, ContainerState } from '../../lifecycle/types.ts';
-import type { Millis } from '../../machinery/time.ts';
-import type { RuntimeView } from './worker-ports.ts';
+import type { Action, ContainerState } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import type { RuntimeView } from './ports.ts';
 
 /** Actions whose effect appears in an observation of the runtime. The others report everything in their outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
@@ -24,7 +24,7 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 /** Actions that run inside a container and have no result if the container exits in the meantime. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
-/** Since when the runtime did not answer if a call has no outcome. Undefined if the runtime may have answered all the time. */
+/** Returns since when the runtime has not answered, given a call without an outcome. Undefined if it may have answered all the time. */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;
   return TAKES_TIME.has(kind) ? ended : began;

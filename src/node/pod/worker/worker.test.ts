@@ -1,15 +1,24 @@
 import { expect, test } from 'vitest';
-import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import type { Pod } from '../../api/generated/types.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
-import type { Action, ContainerState } from '../../lifecycle/types.ts';
+import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
+import type { Pod } from '../../../api/generated/types.ts';
+import { silentLog, testTimers } from '../../../client/testing.ts';
+import type { Action, ContainerState } from '../../../lifecycle/types.ts';
+import type { Outcome, RuntimeView } from './ports.ts';
 import { startWorker } from './worker.ts';
-import type { Outcome, RuntimeView } from './worker-ports.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const running: ContainerState = {
-  ...{ id: 'c', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state: 'running' },
-  ...{ createdAt: NOW - 2000, startedAt: NOW - 1000, image: 'busybox:1.28', imageId: 'i', backoffSeconds: 0 },
+  id: 'c',
+  sandboxId: 's',
+  name: 'app',
+  kind: 'app',
+  attempt: 0,
+  state: 'running',
+  createdAt: NOW - 2000,
+  startedAt: NOW - 1000,
+  image: 'busybox:1.28',
+  imageId: 'i',
+  backoffSeconds: 0,
 };
 const exited: ContainerState = { ...running, state: 'exited', exitCode: 0, finishedAt: NOW };
 const viewOf = (container: ContainerState): RuntimeView => ({
@@ -28,7 +37,9 @@ async function workerOfRunningPod() {
   const worker = startWorker(
     { pod, removed: false },
     {
-      ...{ timers: testTimers(NOW), log: silentLog, node: { ips: ['192.0.2.1'], runtimeName: 'test' } },
+      timers: testTimers(NOW),
+      log: silentLog,
+      node: { ips: ['192.0.2.1'], runtimeName: 'test' },
       observe: () => {
         const look = Promise.withResolvers<RuntimeView>();
         looks.push(look);
@@ -40,7 +51,10 @@ async function workerOfRunningPod() {
         return answer.promise;
       },
       writeStatus: async () => undefined,
-      ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
+      event: () => undefined,
+      record: () => undefined,
+      recorded: () => undefined,
+      keep: () => undefined,
       done: () => undefined,
     },
   );

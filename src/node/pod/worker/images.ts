@@ -1,9 +1,9 @@
 /** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
-import { containersOf } from '../../api/core/v1/pod/containers.ts';
-import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
-import type { Pod } from '../../api/generated/types.ts';
-import { type Action, actionKey, type FailedAction, type ImageState, type Observed } from '../../lifecycle/types.ts';
-import { storedName } from '../../runtime/images/references.ts';
+import { containersOf } from '../../../api/core/v1/pod/containers.ts';
+import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
+import type { Pod } from '../../../api/generated/types.ts';
+import { type Action, actionKey, type FailedAction, type ImageState, type Observed } from '../../../lifecycle/types.ts';
+import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;

@@ -1,6 +1,6 @@
 /** Stores the results of the probes and hooks of a Pod's runs, for its worker. */
-import { type Action, type HookResult, type ProbeResult, runKey } from '../../lifecycle/types.ts';
-import type { Outcome } from './worker-ports.ts';
+import { type Action, type HookResult, type ProbeResult, runKey } from '../../../lifecycle/types.ts';
+import type { Outcome } from './ports.ts';
 
 export interface WorkerResults {
   /** The results in the form of the core's input. */

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
+import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
+import { silentLog, testTimers } from '../../../client/testing.ts';
+import { inTurns } from './turns.ts';
 import { startWorker } from './worker.ts';
-import { inTurns } from './worker-turns.ts';
 
 const podWith = (count: number) =>
   podOf({ containers: Array.from({ length: count }, (_, index) => containerOf(`c${index}`)) });
@@ -39,7 +39,8 @@ it('makes few decisions when actions of many containers end in one turn', async 
   const worker = startWorker(
     { pod: { ...made, status: { phase: 'Pending', startTime: '2026-01-30T00:00:00Z' } }, removed: false },
     {
-      ...{ timers: testTimers(Date.UTC(2026, 0, 31)), log: silentLog },
+      timers: testTimers(Date.UTC(2026, 0, 31)),
+      log: silentLog,
       get node() {
         decisions += 1;
         return { ips: ['192.0.2.1'], runtimeName: 'test' };
@@ -58,7 +59,10 @@ it('makes few decisions when actions of many containers end in one turn', async 
           });
         }),
       writeStatus: async () => undefined,
-      ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
+      event: () => undefined,
+      record: () => undefined,
+      recorded: () => undefined,
+      keep: () => undefined,
       done: () => undefined,
     },
   );

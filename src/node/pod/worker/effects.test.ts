@@ -1,18 +1,32 @@
 /** Tests which effect of an action an observation must show. */
 import { expect, it } from 'vitest';
-import type { Action, ContainerState, SandboxState } from '../../lifecycle/types.ts';
-import { missingEffect, shows } from './worker-effects.ts';
+import type { Action, ContainerState, SandboxState } from '../../../lifecycle/types.ts';
+import { missingEffect, shows } from './effects.ts';
 
 const sandbox: SandboxState = { id: 's', attempt: 0, ready: true, stopped: false, createdAt: 0, ips: [] };
 const run = (state: ContainerState['state']): ContainerState => ({
-  ...{ id: 'c', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state, createdAt: 0 },
-  ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  id: 'c',
+  sandboxId: 's',
+  name: 'app',
+  kind: 'app',
+  attempt: 0,
+  state,
+  createdAt: 0,
+  image: 'i',
+  imageId: 'sha',
+  backoffSeconds: 0,
 });
 const stop: Action = { kind: 'stopContainer', id: 'c', deadline: 0 };
 const remove: Action = { kind: 'removeContainer', id: 'c', container: 'app', attempt: 0 };
 const start: Action = {
-  ...{ kind: 'startContainer', container: 'app', containerKind: 'app', attempt: 0, sandboxId: 's' },
-  ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  kind: 'startContainer',
+  container: 'app',
+  containerKind: 'app',
+  attempt: 0,
+  sandboxId: 's',
+  image: 'i',
+  imageId: 'sha',
+  backoffSeconds: 0,
 };
 const stopped: SandboxState = { ...sandbox, ready: false, stopped: true };
 const stopSandbox: Action = { kind: 'stopSandbox', id: 's' };

@@ -3,8 +3,8 @@
  * Invariant: from an unanswered call until an observation that started after it succeeds, the state is unknown and nothing is
  * decided.
  */
-import type { Outage } from '../../lifecycle/types.ts';
-import type { Millis } from '../../machinery/time.ts';
+import type { Outage } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
 
 export interface WorkerOutages {
   /** Outages that are over and that no decision has taken into account. */

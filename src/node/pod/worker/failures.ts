@@ -1,6 +1,7 @@
 /** Tracks the failed actions of a Pod's worker until they succeed. */
-import { type Action, actionKey, type FailedAction } from '../../lifecycle/types.ts';
-import type { Millis } from '../../machinery/time.ts';
+import { type Action, actionKey, type FailedAction } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import { messageOf } from '../action-error.ts';
 
 export interface WorkerFailures {
   observed(): FailedAction[];
@@ -48,6 +49,6 @@ const failureOf = (action: Action, error: unknown, before: FailedAction | undefi
   at,
   count: (before?.count ?? 0) + 1,
   reason: error instanceof Error && 'reason' in error ? String(error.reason) : 'Error',
-  message: error instanceof Error ? error.message : String(error),
+  message: messageOf(error),
   ...(error instanceof Error && 'image' in error ? { image: String(error.image) } : {}),
 });

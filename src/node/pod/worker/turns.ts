@@ -1,6 +1,6 @@
 /** Limits how often the worker of a Pod with many containers decides. */
-import type { Pod } from '../../api/generated/types.ts';
-import { nextOwnTurn } from '../../platform/work-in-turns.ts';
+import type { Pod } from '../../../api/generated/types.ts';
+import { nextOwnTurn } from '../../../platform/work-in-turns.ts';
 
 /** A decision on a Pod with this many containers takes a few milliseconds. */
 const MANY = 100;

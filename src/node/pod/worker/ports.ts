@@ -1,7 +1,7 @@
 /** The interface of a Pod's worker, and the ports through which it observes and acts. */
 
-import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
-import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
+import type { Pod, PodStatus } from '../../../api/generated/types.ts';
 import type {
   Action,
   ContainerState,
@@ -15,8 +15,8 @@ import type {
   ProbeResult,
   SandboxState,
   Transition,
-} from '../../lifecycle/types.ts';
-import type { Log, Timers } from '../../platform/platform.ts';
+} from '../../../lifecycle/types.ts';
+import type { Log, Timers } from '../../../platform/platform.ts';
 
 /** The sandboxes and containers of a Pod in the runtime. */
 export interface RuntimeView {
@@ -58,7 +58,7 @@ export interface WorkerPorts {
 export interface PodWorker {
   /** The object has changed. `removed`: it no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
-  /** The node terminates the Pod. Of several calls, the shortest grace period and the first reason apply. */
+  /** The node terminates the Pod. If called several times, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
   /** The state of this Pod in the runtime may have changed. */
   changed(): void;

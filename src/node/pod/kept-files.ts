@@ -1,0 +1,75 @@
+/**
+ * Stores copies of ConfigMaps and Secrets in the Pods' folders, so that they outlive the agent.
+ *
+ * Invariants: only root can read the files, and Secrets are in memory only. A file is either complete or absent.
+ */
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { PodMemory } from '../volumes/pod-memory.ts';
+import type { FileSource } from '../volumes/references.ts';
+
+/** The name of a folder in the Pod's folders on disk and in memory. It is removed with the Pod's volumes. */
+export const KEPT_FOLDER = 'kept';
+
+export interface Reference {
+  resource: FileSource;
+  name: string;
+}
+
+/** The content of a ConfigMap or Secret. */
+export interface Content {
+  type?: string;
+  data?: Record<string, string>;
+}
+
+export interface KeptFiles {
+  /** Creates or replaces a copy. The caller writes one object of a Pod at a time: all use the same temporary file. */
+  write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
+  /** Undefined if there is no readable copy: it was never made, or the tmpfs was lost in a reboot. */
+  read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;
+}
+
+export interface KeptFilesOptions {
+  podDirectory(podUid: string): string;
+  /** The tmpfs for the copies of Secrets. */
+  memory: PodMemory;
+}
+
+export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): KeptFiles {
+  const folderOf = (uid: string, resource: FileSource): string =>
+    join(resource === 'secrets' ? memory.directory(uid) : podDirectory(uid), KEPT_FOLDER, resource);
+  const fileOf = (uid: string, { resource, name }: Reference): string =>
+    join(folderOf(uid, resource), encodeURIComponent(name));
+  return {
+    async write(uid, reference, object) {
+      const folder = folderOf(uid, reference.resource);
+      // The removal of orphaned Pods (orphans.ts) finds them by this folder.
+      await mkdir(podDirectory(uid), { recursive: true, mode: 0o750 });
+      if (reference.resource === 'secrets') await memory.ready();
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      // No object's name begins with a dot, so this file cannot clash with a copy.
+      const unfinished = join(folder, '.new');
+      await writeFile(unfinished, JSON.stringify(contentOf(object)), { mode: 0o600 });
+      await chmod(unfinished, 0o600);
+      await rename(unfinished, fileOf(uid, reference));
+    },
+    async read<T extends KubeObject>(uid: string, reference: Reference) {
+      try {
+        return JSON.parse(await readFile(fileOf(uid, reference), 'utf8')) as T;
+      } catch {
+        // The file is absent, or empty because the machine crashed while it was written.
+        return undefined;
+      }
+    },
+  };
+}
+
+/** The fields that variables and image pulls need. */
+const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
+  apiVersion,
+  kind,
+  metadata: { name, namespace, uid },
+  type,
+  data,
+});

@@ -1,0 +1,102 @@
+/**
+ * Tracks the actions of a Pod's worker from their start until their effect is known.
+ *
+ * Invariant: the key of an action on the runtime stays in flight until an observation shows its effect or one that started after its
+ * end succeeds, so a decision never sees an action that is neither under way nor done. An action that succeeded without effect failed.
+ */
+import { type Action, actionKey } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import { CHANGES_RUNTIME, missingEffect, shows } from './effects.ts';
+import type { WorkerPorts } from './ports.ts';
+import type { WorkerState } from './state.ts';
+
+export interface Flight {
+  action: Action;
+  key: string;
+  abort: AbortController;
+  /** When the call started. */
+  began: Millis;
+}
+
+export interface WorkerFlights {
+  begin(action: Action): Flight;
+  /** The call has ended. Unknown: the runtime did not answer. */
+  end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
+  /** Ends the flight of an action that needs no observation. */
+  drop(key: string): void;
+  /** Aborts the action, if it is under way. */
+  cancel(key: string): void;
+  abortAll(): void;
+  underWay(): Action[];
+  isUnderWay(key: string): boolean;
+  /** Whether an action has ended and waits for an observation of its effect. */
+  isObservationDue(): boolean;
+  /**
+   * An observation starts now; the caller reports its result. Actions that end meanwhile are left for the next observation, unless
+   * this one already shows their effect.
+   */
+  observing(): { succeeded(): void; failed(): void };
+  noteFailure(action: Action, error: unknown): void;
+}
+
+export function createWorkerFlights(
+  state: WorkerState,
+  { timers, log }: Pick<WorkerPorts, 'timers' | 'log'>,
+): WorkerFlights {
+  const inFlight = new Map<string, Flight>();
+  type Ended = Pick<Flight, 'action' | 'key'> & { succeeded: boolean };
+  /** Actions that have ended and wait for an observation of their effect. */
+  let ended: Ended[] = [];
+
+  /** Processes the result of an action whose effect the last observation should show. */
+  const settle = ({ action, key, succeeded }: Ended): void => {
+    inFlight.delete(key);
+    const missing = succeeded ? missingEffect(state.runtime, action) : undefined;
+    if (missing !== undefined) {
+      if (action.kind === 'stopSandbox') state.stoppedSandboxes.delete(action.id);
+      noteFailure(action, new Error(`${action.kind} succeeded and had no effect: ${missing}`));
+    } else if (succeeded) state.failures.succeeded(key);
+  };
+
+  const noteFailure = (action: Action, error: unknown): void => {
+    const { message } = state.failures.failed(action, error, timers.now());
+    log.warn('action failed', { pod: state.pod.metadata.name, message });
+  };
+
+  return {
+    begin(action) {
+      const flight = { action, key: actionKey(action), abort: new AbortController(), began: timers.now() };
+      inFlight.set(flight.key, flight);
+      return flight;
+    },
+    end({ action, key }, outcome) {
+      const each = { action, key, succeeded: outcome === 'succeeded' };
+      const isSeen = !CHANGES_RUNTIME.has(action.kind) || shows(state.runtime, action);
+      if (outcome !== 'unknown' && isSeen) settle(each);
+      else ended.push(each);
+    },
+    drop: (key) => void inFlight.delete(key),
+    cancel: (key) => inFlight.get(key)?.abort.abort(),
+    abortAll() {
+      for (const { abort } of inFlight.values()) abort.abort();
+    },
+    underWay: () => [...inFlight.values()].map(({ action }) => action),
+    isUnderWay: (key) => inFlight.has(key),
+    isObservationDue: () => ended.length > 0,
+    observing() {
+      const before = ended;
+      ended = [];
+      return {
+        succeeded() {
+          const isShown = Map.groupBy(ended, ({ action }) => shows(state.runtime, action));
+          ended = isShown.get(false) ?? [];
+          for (const each of [...before, ...(isShown.get(true) ?? [])]) settle(each);
+        },
+        failed() {
+          ended = [...before, ...ended];
+        },
+      };
+    },
+    noteFailure,
+  };
+}

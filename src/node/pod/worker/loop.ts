@@ -1,0 +1,104 @@
+/**
+ * Runs the loop of a Pod's worker: observes as long as a new observation is needed, and decides after each one.
+ *
+ * Invariants: there is one observation and one decision at a time. There is no polling: only wake-ups and a timer continue the loop.
+ */
+import type { Pod } from '../../../api/generated/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import type { Log, Timer, Timers } from '../../../platform/platform.ts';
+import { inTurns } from './turns.ts';
+
+/** The delay after a failure, such as a runtime that does not answer. Its event stream may trigger a resync earlier. */
+const RETRY_MILLIS = 1000;
+
+export interface LoopOptions {
+  timers: Timers;
+  log: Log;
+  /** Ends the loop. */
+  signal: AbortSignal;
+  pod(): Pod;
+  /** Whether the first decision needs an observation. */
+  mustObserve: boolean;
+  /** Whether an action has ended and waits for an observation of its effect. */
+  isObservationDue(): boolean;
+  observe(): Promise<void>;
+  decide(): void;
+}
+
+export interface WorkerLoop {
+  /** The input of the decision has changed: decides, after an observation if one is needed. */
+  wake(): void;
+  /** The state in the runtime may have changed: the next wake-up observes. */
+  mustObserve(): void;
+  /** Sets the worker's only timer, which wakes it at this time. Undefined: cancels the timer. */
+  wakeAt(at: Millis | undefined): void;
+}
+
+export function createWorkerLoop(options: LoopOptions): WorkerLoop {
+  const { timers, signal } = options;
+  let { mustObserve } = options;
+  let isRunning = false;
+  let isDeciding = false;
+  let hasDecided = false;
+  let timer: Timer | undefined;
+
+  /** A wake-up during an observation does not wait for its result: the decision uses the previous observation. */
+  const wakeNow = (): void => {
+    if (isDeciding || signal.aborted) return;
+    if (!isRunning) void run();
+    else if (hasDecided) decide();
+  };
+  const wake = inTurns(options.pod, wakeNow);
+
+  const isObservationDue = (): boolean => mustObserve || options.isObservationDue();
+
+  const run = async (): Promise<void> => {
+    isRunning = true;
+    try {
+      do {
+        if (isObservationDue()) {
+          // Changes that arrive during the observation are left for the next one.
+          mustObserve = false;
+          await options.observe();
+        }
+        if (!signal.aborted) decide();
+      } while (isObservationDue() && !signal.aborted);
+    } catch (error) {
+      mustObserve = true;
+      failed(error);
+    } finally {
+      isRunning = false;
+    }
+  };
+
+  const decide = (): void => {
+    isDeciding = true;
+    try {
+      options.decide();
+      hasDecided = true;
+    } catch (error) {
+      failed(error);
+    } finally {
+      isDeciding = false;
+    }
+  };
+
+  const failed = (error: unknown): void => {
+    if (signal.aborted) return;
+    options.log.error('pod worker failed', { pod: options.pod().metadata.name, error: String(error) });
+    wakeAt(timers.now() + RETRY_MILLIS);
+  };
+
+  const wakeAt = (at: Millis | undefined): void => {
+    timer?.cancel();
+    timer = at === undefined ? undefined : timers.at(at, wake);
+  };
+
+  return {
+    wake,
+    mustObserve() {
+      mustObserve = true;
+    },
+    wakeAt,
+  };
+}

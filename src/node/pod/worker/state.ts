@@ -1,0 +1,92 @@
+/** The state of a Pod's worker, from which the input of each decision is made. No effects. */
+import type { Pod } from '../../../api/generated/types.ts';
+import type { Action, Input, Journal, NodeEnd, NodeFacts, Observed, Outage } from '../../../lifecycle/types.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import { createWorkerFailures, type WorkerFailures } from './failures.ts';
+import { createWorkerImages, type WorkerImages } from './images.ts';
+import { createWorkerOutages, type WorkerOutages } from './outages.ts';
+import type { Outcome, RuntimeView } from './ports.ts';
+import { createWorkerResults, type WorkerResults } from './results.ts';
+
+/** What a worker is started with. */
+export interface WorkerStart {
+  pod: Pod;
+  /** The object no longer exists in the API. */
+  removed: boolean;
+  nodeEnd?: NodeEnd | undefined;
+  /** The journal that the previous worker of the Pod wrote. */
+  journal?: Journal;
+  /** The time without an agent that ends now. */
+  outage?: Outage | undefined;
+}
+
+export interface WorkerState extends Pick<WorkerStart, 'pod' | 'removed' | 'nodeEnd'> {
+  /** The last observation. */
+  runtime: RuntimeView;
+  volumes: Observed['volumes'];
+  downward?: string;
+  /** Sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
+  stoppedSandboxes: Set<string>;
+  images: WorkerImages;
+  failures: WorkerFailures;
+  results: WorkerResults;
+  outages: WorkerOutages;
+}
+
+export const initialState = ({ pod, removed, nodeEnd, outage }: WorkerStart): WorkerState => ({
+  pod,
+  removed,
+  nodeEnd,
+  runtime: { sandboxes: [], containers: [] },
+  volumes: 'pending',
+  stoppedSandboxes: new Set(),
+  images: createWorkerImages(),
+  failures: createWorkerFailures(),
+  results: createWorkerResults(),
+  outages: createWorkerOutages(outage),
+});
+
+/** Returns the input of a decision; the caller adds the memory. */
+export function inputOf(
+  state: WorkerState,
+  { node, underWay, now }: { node: NodeFacts; underWay: Action[]; now: Millis },
+): Omit<Input, 'memory'> {
+  const { pod, removed, nodeEnd, runtime, volumes, downward, stoppedSandboxes } = state;
+  return {
+    pod,
+    removed,
+    node,
+    nodeEnd,
+    observed: {
+      ...runtime,
+      sandboxes: runtime.sandboxes.map((sandbox) => ({ ...sandbox, stopped: stoppedSandboxes.has(sandbox.id) })),
+      ...state.images.observed(),
+      volumes,
+      failures: state.failures.observed(),
+      ...state.results.observed(),
+      underWay,
+      outages: state.outages.observed(),
+      downward,
+    },
+    now,
+  };
+}
+
+/** Sets the last observation, and drops the results of runs that it does not contain. */
+export function observed(state: WorkerState, view: RuntimeView): void {
+  state.runtime = view;
+  state.results.keep(new Set(view.containers.map(({ id }) => id)));
+}
+
+/** Adds the results of an action that succeeded. */
+export function absorb(state: WorkerState, action: Action, outcome: Outcome): void {
+  if (outcome.image !== undefined) {
+    const pull = state.images.found(outcome.image);
+    if (pull !== undefined) state.failures.succeeded(pull);
+  }
+  if (outcome.volumes !== undefined) state.volumes = outcome.volumes;
+  if (outcome.downward !== undefined) state.downward = outcome.downward;
+  if (outcome.removed) state.removed = true;
+  if (action.kind === 'stopSandbox') state.stoppedSandboxes.add(action.id);
+  state.results.absorb(action, outcome);
+}

@@ -1,0 +1,163 @@
+/**
+ * The worker of one Pod: it observes, decides and acts in a loop, one observation and one decision at a time.
+ *
+ * Boundary: decide() contains all rules; this file only passes observations in and carries actions out. loop.ts contains the
+ * loop, actions.ts and flights.ts the actions under way, and state.ts what decisions depend on.
+ * Invariants:
+ *  1. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
+ *     A run is removed only after its end is recorded.
+ *  2. There is no polling: a runtime event, a change of the object, the end of an action or a timer wakes the worker.
+ *  3. While the outcome of a call is unknown because the runtime did not answer, nothing is decided. The time until the next
+ *     successful observation is an outage.
+ */
+import type { Pod } from '../../../api/generated/types.ts';
+import { decide } from '../../../lifecycle/decide.ts';
+import { rebuildMemory } from '../../../lifecycle/memory.ts';
+import { nodeEndAfter } from '../../../lifecycle/termination.ts';
+import type { Decision, Input, Memory } from '../../../lifecycle/types.ts';
+import { OutcomeUnknownError } from '../../../runtime/runtime.ts';
+import { createStatusWriter, type StatusWriter } from '../status-writer.ts';
+import { createWorkerActions, type WorkerActions } from './actions.ts';
+import { FORGETS, LAST_STEPS } from './effects.ts';
+import { createWorkerFlights, type WorkerFlights } from './flights.ts';
+import { mountsImage } from './images.ts';
+import { createWorkerLoop } from './loop.ts';
+import type { PodWorker, WorkerPorts } from './ports.ts';
+import { initialState, inputOf, observed, type WorkerStart, type WorkerState } from './state.ts';
+
+export type { PodWorker } from './ports.ts';
+
+export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
+  const { timers, log } = ports;
+  const life = new AbortController();
+  const { signal } = life;
+  const state = initialState(start);
+  const flights = createWorkerFlights(state, ports);
+  const statuses = createStatusWriter(ports, signal);
+  const nextDecision = createDecisions(start, state, () =>
+    inputOf(state, { node: ports.node, underWay: flights.underWay(), now: timers.now() }),
+  );
+
+  const decideAndAct = (): void => {
+    if (state.outages.isUnknown()) return;
+    const decision = nextDecision();
+    loop.wakeAt(decision.wakeAt);
+    carryOut(decision, state.pod, ports, actions, statuses);
+    if (!decision.done) return;
+    stop();
+    ports.done();
+  };
+
+  const loop = createWorkerLoop({
+    timers,
+    log,
+    signal,
+    pod: () => state.pod,
+    mustObserve: mustObserveFirst(start),
+    isObservationDue: flights.isObservationDue,
+    observe: () => observe(state, ports, flights, signal),
+    decide: decideAndAct,
+  });
+  const actions = createWorkerActions(state, { ports, flights, statuses, loop, signal });
+
+  const stop = (): void => {
+    loop.wakeAt(undefined);
+    life.abort();
+    flights.abortAll();
+  };
+
+  loop.wake();
+  return {
+    update(pod, removed) {
+      state.pod = pod;
+      state.removed ||= removed;
+      actions.objectChanged();
+      loop.wake();
+    },
+    end(by) {
+      state.nodeEnd = nodeEndAfter(state.nodeEnd, by, timers.now());
+      loop.wake();
+    },
+    changed() {
+      loop.mustObserve();
+      loop.wake();
+    },
+    retry(key) {
+      state.failures.retry(key, flights.isUnderWay(key));
+      loop.wake();
+    },
+    imageAppeared(name) {
+      if (state.images.appeared(state.pod, name, state.failures.observed())) loop.wake();
+      if (mountsImage(state.pod, name)) this.retry('mountVolumes');
+    },
+    pod: () => state.pod,
+    stop,
+  };
+}
+
+/** Returns a function that makes the next decision. For the first one, rebuilds the memory from the state and the journal. */
+function createDecisions(
+  { journal = { stops: {} } }: WorkerStart,
+  { results, outages }: WorkerState,
+  input: () => Omit<Input, 'memory'>,
+): () => Decision {
+  let memory: Memory | undefined;
+  return () => {
+    if (memory === undefined) {
+      const recovered = rebuildMemory(input(), journal);
+      results.recovered(recovered.hooks);
+      memory = recovered.memory;
+    }
+    const decision = decide({ ...input(), memory });
+    memory = decision.memory;
+    outages.counted();
+    return decision;
+  };
+}
+
+/**
+ * Whether the first decision needs an observation. A Pod whose status no agent has written needs none: it has nothing in the
+ * runtime, or an agent died before it wrote the status, in which case every call is idempotent by name. A Pod that is terminated
+ * must be observed completely.
+ */
+const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
+  removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
+
+/** Observes the Pod in the runtime. Rejects if the runtime fails; if it does not answer, an outage begins. */
+async function observe(
+  state: WorkerState,
+  ports: WorkerPorts,
+  flights: WorkerFlights,
+  signal: AbortSignal,
+): Promise<void> {
+  const observation = flights.observing();
+  const began = ports.timers.now();
+  const answered = state.outages.observing();
+  try {
+    observed(state, await ports.observe(state.pod, signal));
+  } catch (error) {
+    observation.failed();
+    if (error instanceof OutcomeUnknownError) state.outages.unanswered(began);
+    throw error;
+  }
+  observation.succeeded();
+  answered(ports.timers.now());
+}
+
+/** Stores, reports and performs what the core decided. Actions that destroy evidence wait until the record contains it. */
+function carryOut(
+  { journal, events, transitions, actions, status }: Decision,
+  pod: Pod,
+  ports: WorkerPorts,
+  { perform }: WorkerActions,
+  statuses: StatusWriter,
+): void {
+  if (journal !== undefined) ports.keep(pod, journal);
+  for (const event of events) ports.event(pod, event);
+  const forgets = actions.some(({ kind }) => FORGETS.has(kind));
+  let recorded = forgets ? ports.recorded() : undefined;
+  if (transitions.length > 0) ports.record(pod, transitions);
+  if (forgets && transitions.some(({ type }) => !LAST_STEPS.has(type))) recorded = ports.recorded();
+  for (const action of actions) perform(action, recorded);
+  if (status !== undefined) statuses.write(pod, status);
+}

@@ -1,0 +1,104 @@
+/**
+ * The parts of a Pod's record: reads them from the API, appends steps to the newest one, and writes it. Nothing is retried here.
+ *
+ * Invariant: parts are written in the order of their numbers, and only the newest one is changed.
+ */
+import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
+import { fromApi } from './step-conversion.ts';
+
+/** The size at which a new part begins. It bounds the cost of a write, which always writes a whole part. */
+const PART_BYTES = 16 * 1024;
+
+/** The newest part of a record. */
+export interface RecordPart {
+  number: number;
+  steps: PodTransition[];
+  /** The size of the steps. */
+  bytes: number;
+  /** Whether the part exists in the API. */
+  exists: boolean;
+}
+
+export const emptyPart = (number: number): RecordPart => partOf(number, [], false);
+
+const partOf = (number: number, steps: readonly PodTransition[], exists: boolean): RecordPart => ({
+  number,
+  steps: [...steps],
+  bytes: JSON.stringify(steps).length,
+  exists,
+});
+
+/** Moves steps from the start of the list to the part, until it is full. An empty part takes at least one step. */
+export function fill(part: RecordPart, steps: PodTransition[]): void {
+  for (let next = steps[0]; next !== undefined; next = steps[0]) {
+    const bytes = JSON.stringify(next).length;
+    if (part.steps.length > 0 && part.bytes + bytes > PART_BYTES) return;
+    part.steps.push(next);
+    part.bytes += bytes;
+    steps.shift();
+  }
+}
+
+/** Reads the steps that earlier agents recorded. Returns them with the newest part, or with an empty one if there is none. */
+export async function readRecord(
+  records: ResourceClient<PodRecord>,
+  pod: Pod,
+): Promise<{ recorded: RecordedSteps; part: RecordPart }> {
+  const recorded = createRecordedSteps();
+  let newest = emptyPart(0);
+  for await (const [number, { transitions }] of partsOf(records, pod)) {
+    recorded.fresh(transitions.map(fromApi));
+    newest = partOf(number, transitions, true);
+  }
+  return { recorded, part: newest };
+}
+
+/** The parts of the Pod's record that exist, with their numbers, in order. */
+async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGenerator<[number, PodRecord]> {
+  const { namespace, uid = '', creationTimestamp } = pod.metadata;
+  for (let number = 0; ; number++) {
+    const part = await records.get(recordName(uid, number), namespace).catch(unlessMissing);
+    if (part !== undefined) {
+      yield [number, part];
+      continue;
+    }
+    // Without a start time, no agent has recorded anything.
+    if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
+    // The first parts of a long record may have been deleted.
+    const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });
+    const parts = items.map((item): [number, PodRecord] => [Number(item.metadata.name.slice(uid.length + 1)), item]);
+    yield* parts.sort(([a], [b]) => a - b);
+    return;
+  }
+}
+
+/** Creates or updates the part in the API. */
+export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, part: RecordPart): Promise<void> {
+  const { name: podName, namespace, uid: podUID = '' } = pod.metadata;
+  const record: PodRecord = {
+    apiVersion: `${POD_RECORDS.group}/${POD_RECORDS.version}`,
+    kind: 'PodRecord',
+    metadata: { name: recordName(podUID, part.number), namespace },
+    podName,
+    podUID,
+    transitions: part.steps,
+  };
+  try {
+    await (part.exists ? records.update(record) : records.create(record));
+    part.exists = true;
+  } catch (error) {
+    if (!isApiError(error, part.exists ? 'NotFound' : 'AlreadyExists')) throw error;
+    // The part was deleted as too old in the meantime, or it was created by a request whose response was lost.
+    part.exists = !part.exists;
+    await writePart(records, pod, part);
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (isApiError(error, 'NotFound')) return undefined;
+  throw error;
+}

@@ -1,0 +1,43 @@
+/** Keeps the CPU shares of the group of all Burstable Pods at the sum of their CPU requests. */
+import type { Pod } from '../../api/generated/types.ts';
+import type { Cgroups } from '../../platform/cgroups.ts';
+import type { Log } from '../../platform/platform.ts';
+import { cpuShares, podCpuRequest, qosClass } from './container-resources.ts';
+
+export interface BurstableShares {
+  /** Counts the Pod's CPU request, if the Pod is Burstable. */
+  add(pod: Pod): void;
+  remove(pod: Pod): void;
+  /** Resolves when the shares for all requests are written, or could not be written. */
+  written(): Promise<void>;
+}
+
+/** `group`: the path of the group. A write that fails is logged and not retried before the next change. */
+export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: string, log: Log): BurstableShares {
+  /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
+  const requests = new Map<string, number>();
+  const wanted = (): number => cpuShares([...requests.values()].reduce((sum, each) => sum + each, 0));
+  let writing: Promise<void> | undefined;
+
+  /** Writes once at a time, and again if the sum has changed meanwhile. */
+  const write = async (): Promise<void> => {
+    for (let written: number | undefined; written !== wanted(); ) {
+      written = wanted();
+      await cgroups.set(group, { cpuShares: written }).catch((error: unknown) => {
+        log.warn('cannot update the CPU shares of Burstable Pods', { error: String(error) });
+      });
+    }
+    writing = undefined;
+  };
+  return {
+    add(pod) {
+      if (qosClass(pod) !== 'Burstable') return;
+      requests.set(pod.metadata.uid ?? '', podCpuRequest(pod));
+      writing ??= write();
+    },
+    remove(pod) {
+      if (requests.delete(pod.metadata.uid ?? '')) writing ??= write();
+    },
+    written: async () => writing,
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * Tracks the Pods whose volumes are mounted, and rewrites a volume when its content has changed, its token expires, or an update must
+ * be retried. There is no polling.
+ *
+ * Boundary: pod-set-up.ts writes the volumes. The caller runs mount() and rewrite() in `operations`, one at a time per Pod.
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import { createWorkQueue } from '../../client/work-queue.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Timer, Timers } from '../../platform/platform.ts';
+import type { SerialByKey } from '../../platform/serial-by-key.ts';
+import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import {
+  downwardFacts,
+  type PodVolumes,
+  RETRY_MILLIS,
+  reportStale,
+  type SetUpPorts,
+  setUpVolumes,
+} from './pod-set-up.ts';
+import { shownObjects, showsChange, showsObjects, showsPod } from './references.ts';
+import { shownRoom } from './room.ts';
+
+export interface MountedPods {
+  /** Sets up all volumes of the Pod and follows changes. The Pod stays registered if this fails. */
+  mount(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** The Pod object has changed: updates volumes that contain its fields. */
+  update(pod: Pod): void;
+  /** Rewrites volumes that contain fields of the Pod. Rejects if the Pod is not registered. */
+  rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** The object with this key (fileSourceKey) has changed: updates the volumes that contain it. */
+  objectChanged(key: string): void;
+  /** No longer updates the Pod's volumes. An update under way continues. */
+  forget(uid: string): void;
+  /** The Pods with claims whose mount() has failed. */
+  waitingForClaims(): string[];
+}
+
+export interface MountedPodsPorts extends SetUpPorts {
+  /** The operations on each Pod's volumes, by UID. */
+  operations: SerialByKey;
+  /** Ends all updates. */
+  signal: AbortSignal;
+  /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
+  onRetry?(podUid: string): void;
+}
+
+/** A Pod whose volumes are mounted or are to be mounted. */
+interface MountedPod extends PodVolumes {
+  /** Keys of the objects that its volumes contain. */
+  shows: ReadonlySet<string>;
+  failed: boolean;
+  /** When to replace its first token or to retry an update that failed. */
+  refreshAt: number;
+}
+
+export function createMountedPods(ports: MountedPodsPorts): MountedPods {
+  const { log, timers, signal, operations } = ports;
+  const mounted = new Map<string, MountedPod>();
+
+  const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
+  const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
+
+  /** The queue limits how many Pods are updated at the same time, and combines changes that arrive together. */
+  async function refresh(uid: string): Promise<void> {
+    const underWay = operations.pending(uid);
+    if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
+    // The operation under way may be a long pull, so process other Pods first.
+    void underWay.then(() => refreshes.add(uid));
+  }
+
+  /** Rewrites the Pod's volumes whose content has changed. */
+  async function rewriteObjects(uid: string): Promise<void> {
+    const entry = mounted.get(uid);
+    if (entry === undefined) return;
+    if (entry.failed) return ports.onRetry?.(uid);
+    try {
+      timer.set(entry, await setUpVolumes(entry, showsObjects, ports, signal));
+    } catch (error) {
+      if (!signal.aborted) timer.set(entry, reportStale(entry.pod, error as Error, ports));
+    }
+  }
+
+  return {
+    async mount(pod, abort) {
+      const { uid = '' } = pod.metadata;
+      // Register the Pod before its objects are read, so that later changes of them are not missed.
+      const entry = entryOf(pod, mounted.get(uid)?.keeps);
+      mounted.set(uid, entry);
+      try {
+        timer.set(entry, await setUpVolumes(entry, () => true, ports, abort));
+      } catch (error) {
+        entry.failed = true;
+        throw error;
+      }
+    },
+    update(pod) {
+      const { uid = '' } = pod.metadata;
+      const entry = mounted.get(uid);
+      if (entry === undefined) return;
+      const { pod: before } = entry;
+      entry.pod = pod;
+      if (!entry.failed && showsChange(before, pod, downwardFacts(ports))) refreshes.add(uid);
+    },
+    async rewrite(pod, abort) {
+      const entry = mounted.get(pod.metadata.uid ?? '');
+      if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
+      entry.pod = pod;
+      const { refreshAt: before } = entry;
+      // The other volumes may contain tokens as well.
+      timer.set(entry, Math.min(before, await setUpVolumes(entry, showsPod, ports, abort)));
+    },
+    objectChanged(key) {
+      for (const [uid, { shows }] of mounted) if (shows.has(key)) refreshes.add(uid);
+    },
+    forget(uid) {
+      mounted.delete(uid);
+      timer.update();
+    },
+    waitingForClaims: () =>
+      [...mounted].filter(([, { pod, failed }]) => failed && claimNamesOf(pod).length > 0).map(([uid]) => uid),
+  };
+}
+
+const entryOf = (pod: Pod, keeps: MountedPod['keeps'] = { tokens: new Map(), room: shownRoom() }): MountedPod => ({
+  pod,
+  shows: shownObjects(pod),
+  failed: false,
+  refreshAt: Number.POSITIVE_INFINITY,
+  keeps,
+});
+
+interface RefreshTimer {
+  set(entry: MountedPod, refreshAt: number): void;
+  /** Call when a Pod was removed. */
+  update(): void;
+}
+
+/** One timer for all Pods, which calls `refresh` for each Pod at its time, and again after a delay unless the time is set anew. */
+function createRefreshTimer(
+  mounted: ReadonlyMap<string, MountedPod>,
+  timers: Timers,
+  signal: AbortSignal,
+  refresh: (uid: string) => void,
+): RefreshTimer {
+  let armed: { timer: Timer; at: number } | undefined;
+  const update = (): void => {
+    const at = Math.min(...[...mounted.values()].map(({ refreshAt }) => refreshAt));
+    if (armed?.at === at || signal.aborted) return;
+    armed?.timer.cancel();
+    armed = at === Number.POSITIVE_INFINITY ? undefined : { at, timer: timers.at(at, refreshDue) };
+  };
+  const refreshDue = (): void => {
+    armed = undefined;
+    for (const [uid, entry] of mounted) {
+      if (entry.refreshAt > timers.now()) continue;
+      entry.refreshAt = timers.now() + RETRY_MILLIS;
+      refresh(uid);
+    }
+    update();
+  };
+  onAbort(signal, () => armed?.timer.cancel());
+  return {
+    set(entry, refreshAt) {
+      entry.refreshAt = refreshAt;
+      update();
+    },
+    update,
+  };
+}

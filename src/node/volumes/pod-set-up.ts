@@ -1,0 +1,103 @@
+/** Sets up the volumes of one Pod, several at a time. A volume whose update fails keeps its files. */
+import type { Pod, Volume } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { settleAtMost } from '../../platform/settle-at-most.ts';
+import { OutcomeUnknownError } from '../../runtime/runtime.ts';
+import type { DownwardFacts } from '../container/downward.ts';
+import type { ClaimSource } from './claim.ts';
+import type { VolumeImages } from './image.ts';
+import { dataReader, type PayloadSource } from './payload.ts';
+import type { PodMemory } from './pod-memory.ts';
+import { showsObjects } from './references.ts';
+import { NoRoomError } from './room.ts';
+import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up.ts';
+import { createFailures, VolumeError } from './volume-error.ts';
+
+/** How many volumes of a Pod are set up at the same time: each may start a program and use a megabyte of memory. */
+const MAX_AT_ONCE = 8;
+/** The delay before an update that failed is retried. */
+export const RETRY_MILLIS = 30_000;
+
+export interface SetUpOptions {
+  /** The tmpfs for Secrets and tokens. */
+  memory: PodMemory;
+  client: Client;
+  timers: Timers;
+  log: Log;
+  nodeName: string;
+  /** Allocatable of the node, for resourceFieldRef in downwardAPI volumes. */
+  allocatable?: Readonly<Record<string, string>>;
+  /** Absent: image volumes are not supported. */
+  images?: VolumeImages;
+  /** A mounted volume could not be updated, or mount() failed for this reason in addition to the one it rejects with. */
+  onFailure?(pod: Pod, error: VolumeError): void;
+}
+
+export interface SetUpPorts extends SetUpOptions {
+  directoriesOf(podUid: string): PodDirectories;
+  alone: ClaimSource['alone'];
+}
+
+export interface PodVolumes {
+  pod: Pod;
+  /** State that is kept between two set-ups of the volumes. */
+  keeps: Pick<PayloadSource, 'tokens' | 'room'>;
+}
+
+export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): DownwardFacts {
+  return { nodeName, allocatable, hostIps: [], podIps: [] };
+}
+
+/**
+ * Sets up the Pod's volumes for which `kind` returns true. Returns when to do so again, in milliseconds since the epoch, to replace
+ * a token or to retry an update that failed; Infinity if never. Rejects with the VolumeError of one that failed; reports the others.
+ */
+export async function setUpVolumes(
+  { pod, keeps }: PodVolumes,
+  kind: (volume: Volume) => boolean,
+  ports: SetUpPorts,
+  signal: AbortSignal,
+): Promise<number> {
+  signal.throwIfAborted();
+  const { client, timers, images, memory, alone } = ports;
+  const warn = (error: VolumeError): void => ports.onFailure?.(pod, error);
+  const failures = createFailures(warn, timers);
+  const source: PayloadSource = {
+    client,
+    pod,
+    facts: downwardFacts(ports),
+    ...keeps,
+    read: dataReader(client, pod),
+    now: () => timers.now(),
+  };
+  const results = await settleAtMost(MAX_AT_ONCE, (pod.spec?.volumes ?? []).filter(kind), async (volume) => {
+    signal.throwIfAborted();
+    const folder = (): string => folderOf(ports.directoriesOf(pod.metadata.uid ?? ''), volume);
+    try {
+      return await setUpVolume(source, { volume, folder: folder(), images, memory, warn, alone }, signal);
+    } catch (cause) {
+      if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
+      const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
+      if (!showsObjects(volume) || !(await keepVolume(source, volume, folder()))) throw failures.add(error);
+      const retryAt = reportStale(pod, error, ports);
+      return cause instanceof NoRoomError ? () => (cause.fits() ? retryAt : undefined) : retryAt;
+    }
+  });
+  const failure = failures.end(results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : [])));
+  if (failure !== undefined) throw failure;
+  return earliest(results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+}
+
+/** Functions are called now that all volumes were set up: one that exceeded the limit may fit after others were updated. */
+function earliest(times: readonly (number | undefined | (() => number | undefined))[]): number {
+  const known = times.map((time) => (typeof time === 'function' ? time() : time));
+  return Math.min(...known.filter((time) => time !== undefined));
+}
+
+/** Reports that a volume keeps its old files. Returns when to retry the update. */
+export function reportStale(pod: Pod, error: Error, { timers, log, onFailure }: SetUpOptions): number {
+  log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });
+  if (error instanceof VolumeError) onFailure?.(pod, error);
+  return timers.now() + RETRY_MILLIS;
+}
