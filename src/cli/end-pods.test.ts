@@ -18,7 +18,7 @@ const ending = (failure: ApiError) => {
   return { said, ended: endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal) };
 };
 
-test('a delete that fails for a full disk or a lost connection is tried again', async () => {
+test('endAllPods retries a delete that fails because the disk is full', async () => {
   const { said, ended } = ending(insufficientStorage('the disk is full'));
   await ended;
   expect(said).toEqual([
@@ -28,12 +28,12 @@ test('a delete that fails for a full disk or a lost connection is tried again', 
   ]);
 });
 
-test('a delete that is refused for good is told', async () => {
+test('endAllPods fails if the API refuses a delete permanently', async () => {
   const { ended } = ending(forbidden(PODS, 'web', 'no'));
   await expect(ended).rejects.toThrow('no');
 });
 
-test('what the runtime still has of Pods goes, also where nothing of it runs', async () => {
+test('removeRest removes all sandboxes from the runtime, running or stopped', async () => {
   const { signal } = new AbortController();
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({ stopMillis: 1 }) });
   const sandboxes = ['running', 'stopped'].map((name) =>

@@ -18,7 +18,7 @@ function start() {
 /** Resolves once the watch has delivered the events that were sent before. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test('reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {
+test('nodeReady reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {
   const { backend, timers, said, ready } = start();
   backend.set(NODES, node('False', 'one'));
   await settled();
@@ -35,7 +35,7 @@ test('reports the reason after 5 s and again when it changes, and resolves once 
   expect(said).toEqual(['one', 'two']);
 });
 
-test('reports that the node has not reported yet', async () => {
+test('nodeReady reports that the node has not reported yet', async () => {
   const { timers, said, stop, ready } = start();
   timers.advance(5000);
   expect(said).toEqual(['the node has not reported yet']);
@@ -43,7 +43,7 @@ test('reports that the node has not reported yet', async () => {
   await expect(ready).rejects.toThrow('stopped');
 });
 
-test('adds what to do to the message of a containerd without a CNI configuration', () => {
+test('withRemedy adds what to do to the messages about a missing CNI configuration and sandbox image', () => {
   const message =
     'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
   expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);

@@ -7,7 +7,7 @@ import { encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import { createForwarder } from './dns-forward.ts';
 
-test('a question that is forwarded leaves nothing on the signal of the server', async () => {
+test('forwarding a DNS query leaves no listener on the signal of the server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   const upstream = createSocket('udp4').bind(0, '127.0.0.1');
   onTestFinished(() => {

@@ -65,7 +65,7 @@ const ask = async (...args: Parameters<typeof question>) => {
 };
 
 describe('startDns', () => {
-  it('does not listen any more where the signal aborts while it starts, at whatever moment', async () => {
+  it('closes its sockets if the signal aborts at any moment of the start', async () => {
     for (let moment = 0; moment < 40; moment++) {
       const stopping = new AbortController();
       const starting = start(stopping.signal).catch(() => undefined);
@@ -78,7 +78,7 @@ describe('startDns', () => {
     }
   });
 
-  it('answers for a Service as soon as it exists, and no more when it is gone', async () => {
+  it('resolves a Service as soon as it is created and until it is deleted', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
     backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     const found = await ask('web.default.svc.cluster.local');
@@ -93,7 +93,7 @@ describe('startDns', () => {
     });
   });
 
-  it('tolerates EDNS and truncates what is too long for UDP', async () => {
+  it('answers queries with EDNS and truncates responses that are too long for UDP', async () => {
     const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
     backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
     const opt = {
@@ -124,7 +124,7 @@ describe('startDns', () => {
     expect(decode(bytes.subarray(2)).answers).toHaveLength(20);
   });
 
-  it('fails names that nobody can answer, and lives on after nonsense', async () => {
+  it('answers SERVFAIL without a working upstream, and keeps running after malformed messages', async () => {
     expect((await ask('example.com')).rcode).toBe('SERVFAIL');
     const bad = Buffer.concat([question('a.cluster.local').subarray(0, 14), Buffer.from([0xff])]);
     expect((await askRaw(bad)).readUInt8(3) & 15).toBe(1);
@@ -134,7 +134,7 @@ describe('startDns', () => {
     expect((await ask('a.cluster.local')).rcode).toBe('NXDOMAIN');
   });
 
-  it('says so when its address is taken', async () => {
+  it('fails with the address if it is in use', async () => {
     const options = { client: inProcessClient(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
     const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
     await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
@@ -142,7 +142,7 @@ describe('startDns', () => {
 });
 
 describe('createForwarder', () => {
-  it('asks the next server where one does not answer, over UDP and TCP', async () => {
+  it('queries the next name server if one does not answer, over UDP and TCP', async () => {
     backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     // 127.0.0.2 has no listener on that port: refused at once.
     const file = join(folder, 'two.conf');

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { runCommandOk } from './processes.ts';
 import { removeTree } from './remove-tree.ts';
 
-it('removes what is deeper than a path may be long, and names that are no text', async () => {
+it('removeTree removes folders deeper than the maximum path length and names that are not UTF-8', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-tree-'));
   const name = 'd'.repeat(250);
   // From the inside out, so that no path is too long.

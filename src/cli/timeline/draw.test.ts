@@ -56,7 +56,7 @@ const WHOLE = [
 /** At its left a bar, so that blanks can be seen. */
 const shown = (lines: readonly string[]): string => lines.map((line) => `|${line}`).join('\n');
 
-test('a whole life, after it is gone', () => {
+test('the timeline shows the whole life of a deleted Pod', () => {
   expect(shown(drawLife(WHOLE, options))).toMatchInlineSnapshot(`
     "|                               ╵0s        ╵2.97s     ╵5.95s        ┃
     |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━━━━ ┃ stopped
@@ -74,7 +74,7 @@ test('a whole life, after it is gone', () => {
   `);
 });
 
-test('a life that goes on: bars reach the present, containers that are due wait, the deadline is ahead', () => {
+test('the timeline of a living Pod has bars up to now, waiting containers and the deadline ahead', () => {
   const spec = [
     { name: 'app', kind: 'app' },
     { name: 'side-with-quite-a-long-name', kind: 'app' },
@@ -112,7 +112,7 @@ test('a life that goes on: bars reach the present, containers that are due wait,
   `);
 });
 
-test('the time that is reserved for PostExit entries, and every outcome of an entry', () => {
+test('the timeline shows the time reserved for PostExit entries and every outcome of an entry', () => {
   const steps = [
     step(0, 'SandboxReady', '', { attempt: 0 }),
     step(500, 'Started', 'app#0'),
@@ -161,12 +161,12 @@ test('the time that is reserved for PostExit entries, and every outcome of an en
   expect(late.join('\n')).not.toMatch(/PostExit/);
 });
 
-test('a run whose end was not recorded', () => {
+test('the timeline marks a run whose end was not recorded', () => {
   const [, , app] = drawLife([step(0, 'Started', 'app#0'), step(9000, 'Gone')], options);
   expect(app).toMatch(/^app +app .* end not seen$/);
 });
 
-test('a sandbox that is lost, and pulls that fail', () => {
+test('the timeline shows a lost sandbox and failed pulls', () => {
   const steps = [
     step(0, 'Created'),
     step(1000, 'SandboxReady', '', { attempt: 0 }),
@@ -190,14 +190,14 @@ test('a sandbox that is lost, and pulls that fail', () => {
   `);
 });
 
-test('a life of which the engine has not seen the end: nothing of it goes on', () => {
+test('the timeline shows nothing as running in a deleted Pod whose end was not observed', () => {
   const steps = [...WHOLE.slice(0, 8), step(9000, 'Gone')];
   const [, sandbox, , app] = drawLife(steps, options);
   expect(sandbox).toMatch(/^ +sandbox .*━ +stopped$/);
   expect(app).not.toContain('running');
 });
 
-test('days in which nothing happened are cut out', () => {
+test('the timeline leaves out days in which nothing happened', () => {
   const day = 24 * 3600 * 1000;
   const steps = [
     ...WHOLE.filter(({ at }) => at < START + 5000),
@@ -224,7 +224,7 @@ test('days in which nothing happened are cut out', () => {
   `);
 });
 
-test('colours are there on demand, and end on each line', () => {
+test('colors are optional and are reset at the end of each line', () => {
   const lines = drawLife(WHOLE, { ...options, colour: true });
   const plain = drawLife(WHOLE, options);
   expect(lines.map((line) => line.replaceAll(/\u001b\[[\d;]*m/g, ''))).toEqual(plain);
@@ -232,12 +232,12 @@ test('colours are there on demand, and end on each line', () => {
   expect(lines.join()).toMatch(/\[0;31m[◇▓]*137/);
 });
 
-test.each([20, 40, 60, 200])('nothing is wider than a terminal of %i columns', (width) => {
+test.each([20, 40, 60, 200])('the timeline fits into a terminal of %i columns', (width) => {
   for (const steps of [WHOLE, WHOLE.slice(0, 1), WHOLE.slice(0, 12)])
     for (const line of drawLife(steps, { ...options, width })) expect(line.length).toBeLessThanOrEqual(width);
 });
 
-test('the list of steps', () => {
+test('the list of steps has a line per step with its time, its run and its details', () => {
   const steps = [...WHOLE.slice(0, 3), ...WHOLE.slice(10, 15)];
   expect(shown(stepLines(steps))).toMatchInlineSnapshot(`
     "|+0.000s                                 Created

@@ -72,7 +72,7 @@ const unreadyNode = (message: string): Node => ({
 /** A test for each case. */
 export function explains(cases: Record<string, Case>): void {
   test.each(Object.entries(cases))(
-    '%s',
+    'lifepod why explains %s',
     (_, { metadata, spec, status: own, events = [], steps = [], lines = {}, ...given }) => {
       const pod = {
         ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', ...metadata } },
