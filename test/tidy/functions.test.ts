@@ -11,7 +11,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/client/testing.ts': 1,
   'src/controllers/persistent-volumes/persistent-volumes.ts': 1,
   'src/controllers/record-limits/record-limits.ts': 1,
-  'src/engine/engine.ts': 1,
   'src/node/admission/admission.ts': 1,
   'src/node/container/configuration-source.ts': 1,
   'src/node/ending/node-ending.ts': 1,
