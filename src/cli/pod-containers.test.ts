@@ -48,9 +48,9 @@ const ENDING: Pod = { ...pod, status: { termination: { reason: 'Deleted', starte
 
 test.each<[string, Pod, boolean, ContainerStatus | undefined]>([
   ['without a status', pod, true, undefined],
-  ['of a running Pod', pod, true, status({ waiting: { reason: 'PodRunning' } })],
-  ['of a running Pod without its image', pod, true, status({ waiting: { reason: 'ErrImagePull' } })],
-  ['of a terminating Pod before its turn', ENDING, true, status({ waiting: { reason: 'PendingDefer' } })],
+  ['in a running Pod', pod, true, status({ waiting: { reason: 'PodRunning' } })],
+  ['in a running Pod without its image', pod, true, status({ waiting: { reason: 'ErrImagePull' } })],
+  ['in a terminating Pod before its turn', ENDING, true, status({ waiting: { reason: 'PendingDefer' } })],
   ['that was skipped', ENDING, true, status({ terminated: { reason: 'Skipped', exitCode: 137 } })],
   ['whose image is missing when it is due', ENDING, false, status({ waiting: { reason: 'ErrImagePull' } })],
   ['that runs', ENDING, false, status({ running: {} }, 'containerd://1')],

@@ -54,7 +54,7 @@ export interface Engine {
   server: string;
   /** Terminates the static Pods gracefully and starts no more of them. Resolves when all are removed. */
   endStaticPods(): Promise<void>;
-  /** Terminates all Pods for a shutdown of the machine and keeps their objects. Resolves when all have ended or their grace periods are over. */
+  /** Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all have ended or timed out. */
   shutDownNode(): Promise<void>;
   /** Resolves when the engine has stopped, after the signal of startEngine() aborted. */
   stopped: Promise<void>;

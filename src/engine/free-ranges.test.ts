@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { overlaps, parseCidr } from '../network/cidr.ts';
+import { overlaps, parseCidr } from '../machinery/cidr.ts';
 import { addressAt, chooseFreeRanges, requireCidr } from './free-ranges.ts';
 
 test.each(['10.0.0.0', '10.0.0.0/33', '10.0.0.256/32', '10.0.0.1/24', 'fd00::/64', '', 'x/8'])(

@@ -13,6 +13,7 @@ import { type PodWorker, startWorker } from '../node/pod/worker.ts';
 import type { WorkerPorts } from '../node/pod/worker-ports.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
@@ -52,8 +53,7 @@ export interface SimulatedAgent {
 export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   const { life, timers, runtime, api, result } = options;
   const uid = life.pod.metadata.uid ?? '';
-  const wait = (millis: number): Promise<void> =>
-    new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
+  const wait = (millis: number): Promise<void> => pause(timers, millis);
   let worker: PodWorker | undefined;
   /** What the agent stores of the Pod on its node. */
   let kept: Journal = { stops: {} };

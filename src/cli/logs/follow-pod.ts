@@ -32,7 +32,7 @@ interface FollowedLog {
   isOpen: boolean;
 }
 
-/** What is known while a Pod is followed. */
+/** The state of a command that follows a Pod. */
 interface Following {
   /** The latest version of the Pod. */
   pod: Pod;

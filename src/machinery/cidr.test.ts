@@ -10,9 +10,12 @@ describe('CIDR', () => {
   ])('%s is the range %s', (text, expected) => {
     expect(formatCidr(parseCidr(text))).toBe(expected);
   });
-  it.each(['', '10.0.0.0', '10.0.0.0/33', '10.0.0.256/8', '::/0', '10.0.0/8'])('parseCidr refuses "%s"', (text) => {
-    expect(() => parseCidr(text)).toThrow('is not an IPv4 range');
-  });
+  it.each(['', '10.0.0.0', '10.0.0.0/33', '10.0.0.256/8', '::/0', '10.0.0/8', '010.0.0.0/8'])(
+    'parseCidr refuses "%s"',
+    (text) => {
+      expect(() => parseCidr(text)).toThrow('is not an IPv4 range');
+    },
+  );
   it.each([
     ['10.0.0.0/8', '10.1.0.0/16', true],
     ['10.1.0.0/16', '10.0.0.0/8', true],
