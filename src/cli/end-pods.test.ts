@@ -40,7 +40,11 @@ test('removeRest removes all sandboxes from the runtime, running or stopped', as
     runtime.runSandbox(
       {
         pod: { uid: name, namespace: 'default', name },
-        ...{ attempt: 0, hostname: name, logDirectory: '/none', labels: {}, annotations: {} },
+        attempt: 0,
+        hostname: name,
+        logDirectory: '/none',
+        labels: {},
+        annotations: {},
       },
       signal,
     ),

@@ -9,7 +9,7 @@ const status = (state: ContainerState, containerID?: string): ContainerStatus =>
   ready: false,
   restartCount: 0,
   state,
-  ...(containerID === undefined ? {} : { containerID }),
+  containerID,
 });
 const pod: Pod = {
   apiVersion: 'v1',
@@ -57,7 +57,7 @@ test.each<[string, Pod, boolean, ContainerStatus | undefined]>([
   ['that waits for its restart', ENDING, false, status({ waiting: { reason: 'CrashLoopBackOff' } }, 'containerd://1')],
   ['that has ended', ENDING, false, status({ terminated: { exitCode: 0 } }, 'containerd://1')],
 ])('an entry %s waits for its turn: $2', (_what, of, waits, found) => {
-  const entry = { kind: 'defer', name: 'bye', ...(found === undefined ? {} : { status: found }) } as const;
+  const entry = { kind: 'defer', name: 'bye', status: found } as const;
   expect(waitsForItsTurn(of, entry)).toBe(waits);
 });
 

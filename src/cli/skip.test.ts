@@ -8,11 +8,16 @@ const podWith = (status: Pod['status'], names = ['bye', 'clean']): Pod => ({
   kind: 'Pod',
   metadata: { name: 'db', namespace: 'data' },
   spec: { containers: [], deferContainers: names.map((name) => ({ name, image: 'i' })) },
-  ...(status === undefined ? {} : { status }),
+  status,
 });
 const termination = { reason: 'Deleted', startedAt: '', deadline: '' };
 const entryStatus = (state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  ...{ name: 'bye', image: 'i', imageID: '', ready: false, restartCount: 0, state },
+  name: 'bye',
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  state,
   ...more,
 });
 

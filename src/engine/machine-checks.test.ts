@@ -19,6 +19,11 @@ test('only the private containerd needs the packages of containerd, runc, catato
   const nothing = () => undefined;
   expect(missingPackages(false, nothing)).toEqual(['nftables', 'iproute2']);
   expect(missingPackages(true, nothing)).toEqual([
-    ...['nftables', 'iproute2', 'catatonit', 'containerd', 'runc', 'containernetworking-plugins'],
+    'nftables',
+    'iproute2',
+    'catatonit',
+    'containerd',
+    'runc',
+    'containernetworking-plugins',
   ]);
 });

@@ -5,7 +5,9 @@ import { nodeReady, withRemedy } from './node-ready.ts';
 
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const node = (status: string, message: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
   status: { conditions: [{ type: 'Ready', status, message }] },
 });
 

@@ -19,7 +19,7 @@ const pod = (
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'shard-0', namespace: 'data' },
-  spec: { containers: [], ...spec, ...(deferContainers === undefined ? {} : { deferContainers }) },
+  spec: { containers: [], ...spec, deferContainers },
   status,
 });
 const text = (described: Pod): string => deferSection(described).join('\n');
@@ -156,7 +156,11 @@ Post Exit Grace Period:  at most 15s (default)`);
 
 test('describe shows imageFrom with the image that it resolves to, onReasons, when and failurePolicy', () => {
   const entry: DeferContainer = {
-    ...{ name: 'bye', imageFrom: 'db', trigger: 'PostExit', when: 'Succeeded', failurePolicy: 'FailPod' },
+    name: 'bye',
+    imageFrom: 'db',
+    trigger: 'PostExit',
+    when: 'Succeeded',
+    failurePolicy: 'FailPod',
     onReasons: ['ScaledDown', 'Completed'],
   };
   const containers = [{ name: 'db', image: 'postgres:15' }];

@@ -7,7 +7,12 @@ import { runOf } from '../pod-containers.ts';
 import { followPod } from './follow-pod.ts';
 
 const statusOf = (name: string, state: ContainerState, run: string): ContainerStatus => ({
-  ...{ name, image: 'i', imageID: '', ready: false, restartCount: 0, containerID: run },
+  name,
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  containerID: run,
   ...(state.waiting ? { state, lastState: { terminated: { exitCode: 1, containerID: run } } } : { state }),
 });
 const running = (name: string, run: string) => statusOf(name, { running: {} }, run);
@@ -15,7 +20,9 @@ const ended = (name: string, run: string) => statusOf(name, { terminated: { exit
 const restarting = (name: string, run: string) => statusOf(name, { waiting: { reason: 'CrashLoopBackOff' } }, run);
 
 const podWith = (app: ContainerStatus[], bye: ContainerStatus[] = [], phase = 'Running', uid = 'u'): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', uid } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', namespace: 'n', uid },
   spec: {
     initContainers: [{ name: 'init', image: 'i' }],
     containers: [{ name: 'app', image: 'i' }],

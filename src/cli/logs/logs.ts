@@ -160,7 +160,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
         lines = createTimedLines({ prefix: prefixOf(container.name), timestamps });
         timed.set(container.name, lines);
       }
-      const asked = { ...request, timestamps: true, ...(wasThere ? {} : { part: {} }) };
+      const asked = { ...request, timestamps: true, part: wasThere ? request.part : {} };
       try {
         await copy(await open(container.name, asked), lines.begin(), signal);
       } catch (error) {

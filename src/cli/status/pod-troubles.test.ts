@@ -3,11 +3,18 @@ import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/
 import { podTrouble } from './pod-troubles.ts';
 
 const statusOf = (name: string, state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  ...{ name, image: '', imageID: '', ready: true, restartCount: 0, state },
+  name,
+  image: '',
+  imageID: '',
+  ready: true,
+  restartCount: 0,
+  state,
   ...more,
 });
 const podWith = (status: PodStatus, metadata: Partial<Pod['metadata']> = {}): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', ...metadata } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p', namespace: 'n', ...metadata },
   spec: {
     containers: [{ name: 'app', image: 'db:2' }],
     deferContainers: [
@@ -19,7 +26,7 @@ const podWith = (status: PodStatus, metadata: Partial<Pod['metadata']> = {}): Po
 });
 const RUNNING = { phase: 'Running', containerStatuses: [statusOf('app', { running: {} })] };
 const waiting = (name: string, reason: string, message?: string): ContainerStatus =>
-  statusOf(name, { waiting: { reason, ...(message === undefined ? {} : { message }) } });
+  statusOf(name, { waiting: { reason, message } });
 const termination = { reason: 'Deleted', startedAt: '', deadline: '' };
 const ENDING = { ...RUNNING, phase: 'Terminating', termination };
 

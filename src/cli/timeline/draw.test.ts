@@ -12,8 +12,9 @@ function step(at: number, type: string, where = '', more: Partial<Transition> = 
     key: `${type}/${where}/${at}`,
     at: START + at,
     type,
-    ...(container === undefined ? {} : { container, containerKind: kind as 'app' }),
-    ...(attempt === undefined ? {} : { attempt: Number(attempt) }),
+    container,
+    containerKind: container === undefined ? undefined : (kind as 'app'),
+    attempt: attempt === undefined ? undefined : Number(attempt),
     ...more,
   };
 }
@@ -204,7 +205,7 @@ test('the timeline leaves out days in which nothing happened', () => {
     ...WHOLE.filter(({ at }) => at >= START + 5000).map((each) => ({
       ...each,
       at: each.at + 3 * day,
-      ...(each.deadline === undefined ? {} : { deadline: each.deadline + 3 * day }),
+      deadline: each.deadline === undefined ? undefined : each.deadline + 3 * day,
     })),
   ];
   expect(shown(drawLife(steps, options))).toMatchInlineSnapshot(`
