@@ -70,7 +70,7 @@ test('the timeline shows the whole life of a deleted Pod', () => {
     |from 2026-01-31T12:00:00Z, 9.90s, gone
     |Deleted at +7.00s, deadline 3.00s later (before: 5.00s), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
-    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
     |∅ skipped  ┃ deadline"
   `);
 });
@@ -98,18 +98,18 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
     |▼ probe fails"
   `);
   expect(shown(drawLife(before(8200), { ...options, now: START + 8300, spec }))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵3.06s     ╵6.11s       ┃
-    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━      ┃ ready
-    |init  one                       ▒▒▒▒████0                         ┃ exit 0
-    |app   app                       ········█▼███▲██████████◆███      ┃ running
-    |      side-with-quite-a-long-…  ········████3░░░░░░█████████      ┃ running (2.)
-    |defer bye                                               ████      ┃ running
-    |      last                                              ····      ┃ waiting
+    "|                               ╵0s        ╵3.33s     ╵6.67s    ┃
+    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━▽━━━     ┃ ready
+    |init  one                       ▒▒▒·███0                       ┃ exit 0
+    |app   app                       ·······█▼███▲█████████◆███     ┃ running
+    |      side-with-quite-a-long-…  ·······████3░░░░░█████████     ┃ running (run 2)
+    |defer bye                                             ████     ┃ running
+    |      last                                            ····     ┃ waiting
     |
     |from 2026-01-31T12:00:00Z, 8.30s until now
     |Deleted at +7.00s, deadline 3.00s later (before: 5.00s)
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
-    |▼ probe fails  ◆ hook  ▽ the end begins  ┃ deadline"
+    |▼ probe fails  ◆ hook  ▽ termination begins  ┃ deadline"
   `);
 });
 
@@ -155,7 +155,7 @@ test('the timeline shows the time reserved for PostExit entries and every outcom
     |
     |from 2026-01-31T12:00:00Z, 6.00s until now
     |ScaledDown at +1.00s, deadline 8.00s later, 4.00s of it for PostExit entries
-    |· waiting  ░ back-off  ━ sandbox  ▓ stopping  █ running  ▽ the end begins
+    |· waiting  ░ back-off  ━ sandbox  ▓ stopping  █ running  ▽ termination begins
     |∅ skipped  ╎ reserved for PostExit from here  ┃ deadline"
   `);
   const late = drawLife(steps, { ...options, now: START + 6000, reservedFrom: START + 9000 });
@@ -182,9 +182,9 @@ test('the timeline shows a lost sandbox and failed pulls', () => {
     step(7500, 'Started', 'app#1'),
   ];
   expect(shown(drawLife(steps, { ...options, now: START + 9000 }))).toMatchInlineSnapshot(`
-    "|              ╵0s        ╵1.87s     ╵3.74s     ╵5.60s
-    |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗     ━━━━━━━━━━━  lost 1×
-    |app   app          ▒▒▒▒▒▒░░░░░░░░░░░░▒▒▒▒▒▒██████137      ████████  running (2.)
+    "|              ╵0s        ╵1.98s     ╵3.96s     ╵5.94s
+    |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗    ━━━━━━━━━━━  lost 1×
+    |app   app          ▒▒▒▒▒▒░░░░░░░░░░░▒▒▒▒▒██████137     ████████  running (run 2)
     |
     |from 2026-01-31T12:00:00Z, 9.00s until now
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ sandbox lost"
@@ -220,7 +220,7 @@ test('the timeline leaves out days in which nothing happened', () => {
     |from 2026-01-31T12:00:00Z, 3d00h, gone
     |Deleted at +3d00h, deadline 3.00s later (before: 5.00s), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
-    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
     |∅ skipped  ┃ deadline  ≈ time left out"
   `);
 });

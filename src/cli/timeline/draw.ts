@@ -54,7 +54,7 @@ const MARKS: Readonly<Record<MarkKind, Glyph>> = {
   hook: { char: '◆', colour: 'cyan', means: 'hook' },
   hookFailed: { char: '◇', colour: 'red', means: 'hook failed' },
   lost: { char: '✗', colour: 'red', means: 'sandbox lost' },
-  ending: { char: '▽', colour: 'yellow', means: 'the end begins' },
+  ending: { char: '▽', colour: 'yellow', means: 'termination begins' },
   skipped: { char: '∅', colour: 'yellow', means: 'skipped' },
 };
 const DEADLINE: Glyph = { char: '┃', colour: 'red', means: 'deadline' };

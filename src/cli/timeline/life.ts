@@ -205,7 +205,7 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
   const times = exits.length > 1 ? ` ${exits.length}×` : '';
   if (now !== undefined && !isOver) {
     if (now.kind === 'backoff') return last === undefined ? 'back-off' : `back-off${times}`;
-    return now.kind === 'running' && exits.length > 0 ? `running (${exits.length + 1}.)` : now.kind;
+    return now.kind === 'running' && exits.length > 0 ? `running (run ${exits.length + 1})` : now.kind;
   }
   if (last === undefined) return ran ? 'end not seen' : isOver ? 'never ran' : 'not due';
   return `${exitText(last)}${times}`;
