@@ -1,5 +1,5 @@
 /**
- * Running other programs: arguments as an array (no shell), output captured, cancelled by an AbortSignal.
+ * Running other programs: arguments as an array (no shell), output captured, canceled by an AbortSignal.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coloured, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
+import { colored, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
 
 const feed = (lines: LineSplitter, ...chunks: string[]): string[] =>
   chunks.map((chunk) => lines.feed(Buffer.from(chunk)).toString());
@@ -33,8 +33,8 @@ test('a reopened log continues after the last line that was already printed', ()
 });
 
 test('ten consecutive containers have different colors', () => {
-  const colours = Array.from({ length: 10 }, (_, index) => coloured('x', index));
-  expect(new Set(colours).size).toBe(10);
-  expect(coloured('x', 10)).toBe(colours[0]);
-  expect(colours[0]).toBe('\u001b[36mx\u001b[0m');
+  const colors = Array.from({ length: 10 }, (_, index) => colored('x', index));
+  expect(new Set(colors).size).toBe(10);
+  expect(colored('x', 10)).toBe(colors[0]);
+  expect(colors[0]).toBe('\u001b[36mx\u001b[0m');
 });

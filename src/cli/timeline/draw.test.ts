@@ -3,7 +3,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { type DrawOptions, drawLife, stepLines } from './draw.ts';
 
 const START = Date.UTC(2026, 0, 31, 12);
-const options: DrawOptions = { width: 80, colour: false, now: START + 10_000, spec: [] };
+const options: DrawOptions = { width: 80, color: false, now: START + 10_000, spec: [] };
 
 /** `at` in milliseconds from the start; `app#0` names a run of an app container, `init:one#0` one of another kind. */
 function step(at: number, type: string, where = '', more: Partial<Transition> = {}): Transition {
@@ -226,7 +226,7 @@ test('the timeline leaves out days in which nothing happened', () => {
 });
 
 test('colors are optional and are reset at the end of each line', () => {
-  const lines = drawLife(WHOLE, { ...options, colour: true });
+  const lines = drawLife(WHOLE, { ...options, color: true });
   const plain = drawLife(WHOLE, options);
   expect(lines.map((line) => line.replaceAll(/\u001b\[[\d;]*m/g, ''))).toEqual(plain);
   for (const line of lines) if (line.includes('\u001b')) expect(line).toContain('\u001b[0m');

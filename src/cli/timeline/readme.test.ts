@@ -29,6 +29,6 @@ test('README shows the timeline of worker-a in examples/02-cleanup-after-exit', 
     },
     deletions: [{ at: 10_000, graceSeconds: 60 }],
   });
-  const drawn = drawLife(transitions, { width: 80, colour: false, now, spec: [] });
+  const drawn = drawLife(transitions, { width: 80, color: false, now, spec: [] });
   expect(drawn.join('\n')).toBe(/^```text\n( +╵0s[^`]*)\n```$/m.exec(read('README.md'))?.[1]);
 });
