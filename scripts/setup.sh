@@ -27,7 +27,7 @@ install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-    # A checkout may set a later modification time on package-lock.json than npm set on its own record.
+  # A checkout may set a later modification time on package-lock.json than npm set on its own record.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
@@ -88,7 +88,7 @@ install_debian_packages() {
   sed 's/^/setup:   /' <<<"$missing"
   # shellcheck disable=SC2086
   apt_install $packages || {
-      apt-get -q update >/dev/null || fail "'apt-get update' failed: check the network and /etc/apt/sources.list"
+    apt-get -q update >/dev/null || fail "'apt-get update' failed: check the network and /etc/apt/sources.list"
     apt_install $packages || fail "apt-get could not install $packages"
   }
 }
@@ -98,11 +98,11 @@ apt_install() (
   no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
   no_service=/usr/sbin/policy-rc.d
   log=$(mktemp)
-    # Keep an existing policy of the administrator.
+  # Keep an existing policy of the administrator.
   [ ! -e "$no_service" ] || no_service=
   trap 'rm -f "$log" "$no_server" $no_service
     rmdir --ignore-fail-on-non-empty "${no_server%/*}" "$(dirname "${no_server%/*}")"' EXIT
-    # The postgresql package would otherwise create a database.
+  # The postgresql package would otherwise create a database.
   mkdir -p "${no_server%/*}"
   echo 'create_main_cluster = false' >"$no_server"
   [ -z "$no_service" ] || { printf '#!/bin/sh\nexit 101\n' >"$no_service" && chmod 755 "$no_service"; }

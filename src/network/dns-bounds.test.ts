@@ -1,4 +1,4 @@
-/** What one client asks takes little time and memory, whatever it is. */
+/** Any query of one client takes little time and memory. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -13,7 +13,7 @@ import { createServiceIndex } from './service-index.ts';
 
 const STALL_MILLIS = 1000;
 
-/** A Service of so many ports is there. */
+/** Answers queries for one Service with this number of ports. */
 function responder(ports = 1) {
   const index = createServiceIndex();
   index.put({
@@ -50,7 +50,7 @@ test.each(['wide.default.svc.cluster.local', '_all._tcp.wide.default.svc.cluster
 
 test('a DNS response over TCP contains as many records as fit into 65,535 bytes', async () => {
   const name = 'wide.default.svc.cluster.local';
-  // A record of 80 bytes, beside 12 of the header, 36 of the question and 46 of the address.
+  // A record has 80 bytes; the header has 12, the question 36 and the address record 46.
   const most = Math.floor((65_535 - 94) / 80);
   const whole = decode((await responder(most)(srv(name), 'tcp')) as Buffer);
   expect(whole).toMatchObject({ flag_tc: false, additionals: [{ type: 'A' }] });
@@ -62,7 +62,7 @@ test('a DNS response over TCP contains as many records as fit into 65,535 bytes'
   }
 });
 
-/** Bytes 4 to 11 of the header count the records; each has a name that is a pointer to a long one. */
+/** A message whose header has the given counts in bytes 4 to 11. The name of each record is a pointer to one long name. */
 function compressed(counts: [number, number, number, number], record: Buffer): Buffer {
   const header = Buffer.alloc(12);
   for (const [i, count] of counts.entries()) header.writeUInt16BE(count, 4 + 2 * i);

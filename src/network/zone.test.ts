@@ -24,7 +24,7 @@ add('ns1', 'web', {
 add('ns1', 'headless', { clusterIP: 'None', ports: [{ name: 'http', port: 80 }] });
 add('ns1', 'out', { type: 'ExternalName', externalName: 'example.com' });
 
-/** Short text of an answer. */
+/** The answer as a short text. */
 const show = (answer: ZoneAnswer): string => {
   if (answer.kind !== 'records' && answer.kind !== 'alias') return answer.kind;
   return answer.answers

@@ -10,7 +10,7 @@ export interface MetricSample {
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; absent for now. */
+  /** When the value was measured; absent: when it is read. */
   at?: Millis;
 }
 

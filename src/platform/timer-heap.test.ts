@@ -37,7 +37,7 @@ test('removing a timer that was already taken changes nothing', () => {
   expect(heap.nextTime()).toBe(2);
 });
 
-/** The same operations on a plain array, sorted anew each time. */
+/** The model is a plain array that is sorted after each change. */
 test('the timer heap behaves like a sorted list for any sequence of adds, removes and takes', () => {
   const operation = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), value: fc.nat(50) }),
