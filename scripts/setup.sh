@@ -40,11 +40,11 @@ requirements() {
   cat <<'LIST'
 containerd containerd runs the containers
 runc runc starts a container's processes
-nft nftables sets up the network's rules
-iptables iptables the CNI plugin for host ports calls it
-ip iproute2 sets up and removes the Pods' network
-busybox busybox-static makes the image busybox where no registry can be reached
-catatonit catatonit makes the sandbox image
+nft nftables sets the firewall rules of the Pod network
+iptables iptables is used by the CNI plugin for host ports
+ip iproute2 sets up and removes the Pod network
+busybox busybox-static provides the busybox image if no registry can be reached
+catatonit catatonit is the program of the sandbox image
 LIST
 }
 
@@ -60,13 +60,13 @@ missing_packages() {
     echo "containernetworking-plugins: connects Pods to the network (CNI)"
   if [ "$purpose" = --for-machines ]; then
     find_program qemu-system-x86_64 || echo "qemu-system-x86: runs the virtual machines"
-    find_program mmdebstrap || echo "mmdebstrap: installs Debian in them"
-    find_program mke2fs || echo "e2fsprogs: makes their disks"
-    find_program ssh || echo "openssh-client: runs commands in them"
+    find_program mmdebstrap || echo "mmdebstrap: installs Debian in the virtual machines"
+    find_program mke2fs || echo "e2fsprogs: creates the disks of the virtual machines"
+    find_program ssh || echo "openssh-client: runs commands in the virtual machines"
   fi
   [ "$purpose" = --for-tests ] || return 0
   find_program docker-registry || echo "docker-registry: serves the images that the tests pull, on loopback"
-  find_program skopeo || echo "skopeo: fills that registry"
+  find_program skopeo || echo "skopeo: copies images to that registry"
   /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || echo "python3-kubernetes: a client of the API in the tests"
   /usr/bin/ruby -e 'require "kubeclient"' 2>/dev/null || echo "ruby-kubeclient: a client of the API in the tests"
   find_program kubetail || echo "kubetail: a client of the API in the tests"
