@@ -1,6 +1,6 @@
 /**
  * Runs a random sample of mutants of the sources against the unit and contract tests that import them, and lists those that
- * survive: a rule that no test holds. Conditions are negated, bounds moved, operators exchanged, branches dropped.
+ * survive: a rule that no test covers. Conditions are negated, bounds moved, operators exchanged, branches dropped.
  *
  *   npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
  *

@@ -27,7 +27,7 @@ install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-    # A checkout may set a later modification time on package-lock.json than npm set on its own record.
+  # A checkout may set a later modification time on package-lock.json than npm set on its own record.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
@@ -40,11 +40,11 @@ requirements() {
   cat <<'LIST'
 containerd containerd runs the containers
 runc runc starts a container's processes
-nft nftables sets up the network's rules
-iptables iptables the CNI plugin for host ports calls it
-ip iproute2 sets up and removes the Pods' network
-busybox busybox-static makes the image busybox where no registry can be reached
-catatonit catatonit makes the sandbox image
+nft nftables sets the firewall rules of the Pod network
+iptables iptables is used by the CNI plugin for host ports
+ip iproute2 sets up and removes the Pod network
+busybox busybox-static provides the busybox image if no registry can be reached
+catatonit catatonit is the program of the sandbox image
 LIST
 }
 
@@ -60,13 +60,13 @@ missing_packages() {
     echo "containernetworking-plugins: connects Pods to the network (CNI)"
   if [ "$purpose" = --for-machines ]; then
     find_program qemu-system-x86_64 || echo "qemu-system-x86: runs the virtual machines"
-    find_program mmdebstrap || echo "mmdebstrap: installs Debian in them"
-    find_program mke2fs || echo "e2fsprogs: makes their disks"
-    find_program ssh || echo "openssh-client: runs commands in them"
+    find_program mmdebstrap || echo "mmdebstrap: installs Debian in the virtual machines"
+    find_program mke2fs || echo "e2fsprogs: creates the disks of the virtual machines"
+    find_program ssh || echo "openssh-client: runs commands in the virtual machines"
   fi
   [ "$purpose" = --for-tests ] || return 0
   find_program docker-registry || echo "docker-registry: serves the images that the tests pull, on loopback"
-  find_program skopeo || echo "skopeo: fills that registry"
+  find_program skopeo || echo "skopeo: copies images to that registry"
   /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || echo "python3-kubernetes: a client of the API in the tests"
   /usr/bin/ruby -e 'require "kubeclient"' 2>/dev/null || echo "ruby-kubeclient: a client of the API in the tests"
   find_program kubetail || echo "kubetail: a client of the API in the tests"
@@ -88,7 +88,7 @@ install_debian_packages() {
   sed 's/^/setup:   /' <<<"$missing"
   # shellcheck disable=SC2086
   apt_install $packages || {
-      apt-get -q update >/dev/null || fail "'apt-get update' failed: check the network and /etc/apt/sources.list"
+    apt-get -q update >/dev/null || fail "'apt-get update' failed: check the network and /etc/apt/sources.list"
     apt_install $packages || fail "apt-get could not install $packages"
   }
 }
@@ -98,11 +98,11 @@ apt_install() (
   no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
   no_service=/usr/sbin/policy-rc.d
   log=$(mktemp)
-    # Keep an existing policy of the administrator.
+  # Keep an existing policy of the administrator.
   [ ! -e "$no_service" ] || no_service=
   trap 'rm -f "$log" "$no_server" $no_service
     rmdir --ignore-fail-on-non-empty "${no_server%/*}" "$(dirname "${no_server%/*}")"' EXIT
-    # The postgresql package would otherwise create a database.
+  # The postgresql package would otherwise create a database.
   mkdir -p "${no_server%/*}"
   echo 'create_main_cluster = false' >"$no_server"
   [ -z "$no_service" ] || { printf '#!/bin/sh\nexit 101\n' >"$no_service" && chmod 755 "$no_service"; }

@@ -10,7 +10,7 @@ function started() {
   return { timers, said, killed, child, report };
 }
 
-test('an engine that says why its node is not ready is ended after 60 s, with that as the error', async () => {
+test('up --detach stops an engine whose node is not ready after 60 s, and reports the reason that the engine gave', async () => {
   const { timers, said, killed, child, report } = started();
   child.emit('message', { waiting: 'no network' });
   timers.advance(59_999);
@@ -21,7 +21,7 @@ test('an engine that says why its node is not ready is ended after 60 s, with th
   expect(await report).toEqual({ error: 'the node is not ready after 60 s: no network' });
 });
 
-test('an engine that is slow is waited for, and ended as soon as it says after 60 s that it waits', async () => {
+test('up --detach waits longer than 60 s for an engine without a report, and stops it when it reports that its node is not ready', async () => {
   const { timers, killed, child, report } = started();
   timers.advance(120_000);
   expect(killed).toEqual([]);
@@ -31,7 +31,7 @@ test('an engine that is slow is waited for, and ended as soon as it says after 6
   expect(await report).toEqual({ error: 'the node is not ready after 60 s: no network' });
 });
 
-test('an engine that becomes ready is ready; one that ends without a word reports nothing', async () => {
+test('up --detach returns the report of a ready engine, and undefined for an engine that exits without a report', async () => {
   const ready = { ready: { server: 's', nodeName: 'n', startMillis: 1 } };
   const [slow, dead] = [started(), started()];
   slow.child.emit('message', { waiting: 'no network' });

@@ -48,11 +48,11 @@ test.each<[unknown, string]>([
     new CommandError('ip link ended with exit code 2: RTNETLINK answers: Operation not permitted'),
     'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all capabilities of root, including CAP_NET_ADMIN (see capabilities(7))',
   ],
-])('%s', (error, text) => {
+])('%s becomes the message "%s"', (error, text) => {
   expect(failureText(error)).toBe(text);
 });
 
-test('what nobody foresaw is told with its place', () => {
+test('the message of an unexpected error contains its stack trace', () => {
   expect(failureText(new TypeError('x is not a function'))).toMatch(
     /^TypeError: x is not a function\n +at .*failures\.test/,
   );

@@ -20,7 +20,7 @@ const file = (path: string): string => {
 test.each([
   { main: 'src/cli/main.ts', optimizes: false },
   { main: 'dist/cli/main.js', optimizes: true },
-])('WebAssembly is optimized while $main runs: $optimizes', async ({ main, optimizes }) => {
+])('bin/lifepod runs $main with the optimizing WebAssembly compiler: $optimizes', async ({ main, optimizes }) => {
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
   symlinkSync(process.execPath, file('node_modules/node/bin/node'));
   writeFileSync(file('package.json'), '{"type":"module"}');

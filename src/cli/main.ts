@@ -91,7 +91,9 @@ const up = program
     'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
     addRuntimeHandler,
   )
-  .addOption(new Option('--log-level <level>', 'level of the log on standard error').choices(LOG_LEVELS));
+  .addOption(
+    new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
+  );
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 up.action(async (options: UpOptions & { detach?: boolean }) => {
@@ -108,7 +110,7 @@ program
 program
   .command('shutdown-node')
   .description(
-    'for the shutdown of the machine: terminate the Pods, critical ones last, then stop the engine; keeps the Pod objects',
+    'terminate the Pods for a shutdown of the machine, critical ones last, then stop the engine; keep the Pod objects',
   )
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./shutdown-node.ts')).shutDownNode(options.dataDir));
@@ -136,7 +138,7 @@ image
   .action(async (options: { dataDir: string }) => (await import('./image.ts')).printImages(options.dataDir));
 image
   .command('rm')
-  .description('remove images, with all their names, that no Pod uses')
+  .description('remove images that no Pod uses, with all their names')
   .argument('<image...>', 'a name, an ID, or the beginning of an ID')
   .addOption(dataDirOption())
   .action(async (images: string[], options: { dataDir: string }) =>

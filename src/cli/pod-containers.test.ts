@@ -9,7 +9,7 @@ const status = (state: ContainerState, containerID?: string): ContainerStatus =>
   ready: false,
   restartCount: 0,
   state,
-  ...(containerID === undefined ? {} : { containerID }),
+  containerID,
 });
 const pod: Pod = {
   apiVersion: 'v1',
@@ -30,7 +30,7 @@ const pod: Pod = {
   status: { deferContainerStatuses: [status({ waiting: { reason: 'PodRunning' } })] },
 };
 
-test('the containers stand in the order of the life of their Pod, with their statuses', () => {
+test('the containers of a Pod are listed in the order in which they run, with their statuses', () => {
   expect(podContainers(pod).map(({ kind, name }) => `${kind} ${name}`)).toEqual([
     'init init',
     'app app',
@@ -47,21 +47,21 @@ test('the containers stand in the order of the life of their Pod, with their sta
 const ENDING: Pod = { ...pod, status: { termination: { reason: 'Deleted', startedAt: '', deadline: '' } } };
 
 test.each<[string, Pod, boolean, ContainerStatus | undefined]>([
-  ['no status yet', pod, true, undefined],
-  ['before the end of its Pod', pod, true, status({ waiting: { reason: 'PodRunning' } })],
-  ['its image is missing before the end of its Pod', pod, true, status({ waiting: { reason: 'ErrImagePull' } })],
-  ['before its turn', ENDING, true, status({ waiting: { reason: 'PendingDefer' } })],
-  ['skipped', ENDING, true, status({ terminated: { reason: 'Skipped', exitCode: 137 } })],
-  ['its image is missing', ENDING, false, status({ waiting: { reason: 'ErrImagePull' } })],
-  ['runs', ENDING, false, status({ running: {} }, 'containerd://1')],
-  ['waits for its restart', ENDING, false, status({ waiting: { reason: 'CrashLoopBackOff' } }, 'containerd://1')],
-  ['has ended', ENDING, false, status({ terminated: { exitCode: 0 } }, 'containerd://1')],
-])('%s: waits for its turn', (_what, of, waits, found) => {
-  const entry = { kind: 'defer', name: 'bye', ...(found === undefined ? {} : { status: found }) } as const;
+  ['without a status', pod, true, undefined],
+  ['in a running Pod', pod, true, status({ waiting: { reason: 'PodRunning' } })],
+  ['in a running Pod without its image', pod, true, status({ waiting: { reason: 'ErrImagePull' } })],
+  ['in a terminating Pod before its turn', ENDING, true, status({ waiting: { reason: 'PendingDefer' } })],
+  ['that was skipped', ENDING, true, status({ terminated: { reason: 'Skipped', exitCode: 137 } })],
+  ['whose image is missing when it is due', ENDING, false, status({ waiting: { reason: 'ErrImagePull' } })],
+  ['that runs', ENDING, false, status({ running: {} }, 'containerd://1')],
+  ['that waits for its restart', ENDING, false, status({ waiting: { reason: 'CrashLoopBackOff' } }, 'containerd://1')],
+  ['that has ended', ENDING, false, status({ terminated: { exitCode: 0 } }, 'containerd://1')],
+])('an entry %s waits for its turn: $2', (_what, of, waits, found) => {
+  const entry = { kind: 'defer', name: 'bye', status: found } as const;
   expect(waitsForItsTurn(of, entry)).toBe(waits);
 });
 
-test('the image of a container: the one that it ran, else that of its spec, else that of the container it names', () => {
+test('the image of a container is taken from its status, its spec or the container in imageFrom, in this order', () => {
   const spec = { containers: [{ name: 'app', image: 'db:2' }], deferContainers: [{ name: 'bye', imageFrom: 'app' }] };
   const living: Pod = { ...pod, spec, status: {} };
   expect(imageOf(living, { name: 'app' })).toBe('db:2');
@@ -72,15 +72,15 @@ test('the image of a container: the one that it ran, else that of its spec, else
 });
 
 test.each<[string, boolean, ContainerStatus]>([
-  ['nothing has begun', false, status({ waiting: { reason: 'PendingDefer' } })],
-  ['it was skipped', false, status({ terminated: { reason: 'Skipped', exitCode: 137 } })],
-  ['it was cut off', true, status({ terminated: { reason: 'Skipped', exitCode: 137 } }, 'containerd://1')],
-  ['its second attempt was skipped', true, { ...status({ terminated: { exitCode: 137 } }), restartCount: 1 }],
+  ['that waits for its turn', false, status({ waiting: { reason: 'PendingDefer' } })],
+  ['that was skipped', false, status({ terminated: { reason: 'Skipped', exitCode: 137 } })],
+  ['that was cut off', true, status({ terminated: { reason: 'Skipped', exitCode: 137 } }, 'containerd://1')],
+  ['whose second attempt was skipped', true, { ...status({ terminated: { exitCode: 137 } }), restartCount: 1 }],
   [
-    'it waits between two attempts',
+    'that waits between two attempts',
     true,
     { ...status({ waiting: { reason: 'ErrImagePull' } }), lastState: { terminated: { exitCode: 1 } } },
   ],
-])('a run of a container has begun: %s: %s', (_what, ran, found) => {
+])('an entry %s has run before: %s', (_what, ran, found) => {
   expect(ranBefore(found)).toBe(ran);
 });

@@ -8,34 +8,39 @@ const podWith = (status: Pod['status'], names = ['bye', 'clean']): Pod => ({
   kind: 'Pod',
   metadata: { name: 'db', namespace: 'data' },
   spec: { containers: [], deferContainers: names.map((name) => ({ name, image: 'i' })) },
-  ...(status === undefined ? {} : { status }),
+  status,
 });
 const termination = { reason: 'Deleted', startedAt: '', deadline: '' };
 const entryStatus = (state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  ...{ name: 'bye', image: 'i', imageID: '', ready: false, restartCount: 0, state },
+  name: 'bye',
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  state,
   ...more,
 });
 
 test.each<[string, ContainerStatus | undefined, string]>([
-  ['before its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'is given up: it will not run'],
+  ['that waits for its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'is given up: it will not run'],
   [
-    'while it may be starting',
+    'that may be starting',
     entryStatus({ waiting: { reason: 'ContainerCreating' } }),
     'is given up: it is stopped if it starts',
   ],
   ['without a status', undefined, 'is given up: it will not run'],
-  ['while it runs', entryStatus({ running: {} }), 'is given up: its stop signal is sent now'],
+  ['that runs', entryStatus({ running: {} }), 'is given up: its stop signal is sent now'],
   [
-    'between two attempts',
+    'that waits between two attempts',
     entryStatus({ waiting: { reason: 'CrashLoopBackOff' } }, { lastState: { terminated: { exitCode: 1 } } }),
     'is given up: it will not run again',
   ],
   [
-    'when it has ended',
+    'that has ended',
     entryStatus({ terminated: { exitCode: 0, reason: 'Completed' } }),
     'had already ended (Completed): nothing changes',
   ],
-])('an entry is skipped %s', (_, status, said) => {
+])('lifepod skip reports the outcome for an entry %s', (_, status, said) => {
   const pod = podWith({ termination, deferContainerStatuses: status === undefined ? [] : [status] });
   expect(outcome(pod, 'bye')).toBe(`defer container bye of Pod db ${said}`);
 });
@@ -57,7 +62,7 @@ const mirror: Pod = {
 
 test.each<[string, ApiError, Pod, string, string]>([
   [
-    'a Pod that lives on',
+    'a Pod that is not terminating',
     CONFLICT,
     podWith({}),
     'bye',
@@ -70,26 +75,26 @@ test.each<[string, ApiError, Pod, string, string]>([
     'bye',
     'Pod db was deleted, but its node has not begun to terminate it: try again in a moment',
   ],
-  ['the mirror of a static Pod', CONFLICT, mirror, 'bye', CONFLICT.message],
+  ['a mirror Pod', CONFLICT, mirror, 'bye', CONFLICT.message],
   ['an unknown entry', INVALID, podWith({ termination }), 'by', 'Pod db has no defer container by: it has bye, clean'],
-  ['a Pod without entries', INVALID, podWith({}, []), 'bye', 'Pod db has no defer container bye: it has none'],
+  ['a Pod without defer containers', INVALID, podWith({}, []), 'bye', 'Pod db has no defer container bye: it has none'],
   [
-    'a server of another kind',
+    'an API server without defer containers',
     pathNotFound(),
     podWith({}),
     'bye',
     'this API server does not support defer containers: give the kubeconfig of a lifepod server with --kubeconfig',
   ],
   [
-    'a Pod that has just gone',
+    'a Pod that no longer exists',
     notFound(PODS, 'db'),
     podWith({ termination }),
     'bye',
     `Pod db has ended in the meantime: 'lifepod why db' shows how`,
   ],
-  ['a write at the same time', WRITTEN, podWith({ termination }), 'bye', WRITTEN.message],
-  ['another refusal of a known entry', INVALID, podWith({ termination }), 'bye', INVALID.message],
-  ['a user without the right', FORBIDDEN, podWith({ termination }), 'bye', 'pods is forbidden'],
-])('the refusal is one plain sentence: %s', (_, error, pod, entry, said) => {
+  ['a concurrent write', WRITTEN, podWith({ termination }), 'bye', WRITTEN.message],
+  ['another validation error for a known entry', INVALID, podWith({ termination }), 'bye', INVALID.message],
+  ['a user without permission', FORBIDDEN, podWith({ termination }), 'bye', 'pods is forbidden'],
+])('lifepod skip explains in one sentence the refusal for %s', (_, error, pod, entry, said) => {
   expect(refusal(error, pod, entry).message).toBe(said);
 });

@@ -18,25 +18,25 @@ const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean): string[] =>
   kubeconfigPaths(options, { HOME: join(folder, 'none'), ...env }, () => engine);
 
-test('what is on the command line goes first', () => {
+test('--kubeconfig and --data-dir take precedence over everything else', () => {
   for (const env of [{ KUBECONFIG: 'x' }, { KUBECONFIG: 'x', ...PLUGIN }]) {
     expect(paths({ kubeconfig: 'a', dataDir: folder }, env, true)).toEqual(['a']);
     expect(paths({ dataDir: folder }, env, true)).toEqual([join(folder, 'kubeconfig')]);
   }
 });
 
-test('lifepod asks the engine of the data folder where one runs, else whom kubectl asks', () => {
+test('lifepod uses the engine of the default data folder if one runs, and else the kubeconfig of kubectl', () => {
   expect(paths({}, { KUBECONFIG: 'x' }, true)).toEqual([join(DEFAULT_DATA_DIR, 'kubeconfig')]);
   expect(paths({}, { KUBECONFIG: 'x::y' }, false)).toEqual(['x', 'y']);
 });
 
-test('kubectl lifepod asks whom kubectl asks, whatever runs', () => {
+test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', () => {
   expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, true)).toEqual(['x']);
   const HOME = join(folder, 'home');
   expect(paths({}, { HOME, ...PLUGIN }, true)).toEqual([join(HOME, '.kube', 'config')]);
 });
 
-test('where there is none, it says what to do', () => {
+test('without an engine or kubeconfig the error says how to start or select one', () => {
   expect(() => paths({}, {}, false)).toThrow(
     `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'lifepod up --detach --data-dir ${DEFAULT_DATA_DIR}', ` +
       'or name a --data-dir or --kubeconfig',

@@ -8,13 +8,13 @@ test.each([
   [10, undefined, 'the runtime at unix:///run/c.sock does not report its cgroup driver'],
   [10, 'cgroupfs', undefined],
   [-1, 'systemd', undefined],
-] as const)('a limit of %i processes where groups are made by %s', (podPidsLimit, driver, cause) => {
+] as const)('--pod-pids-limit %i with the cgroup driver %s causes the error: $2', (podPidsLimit, driver, cause) => {
   const check = () => checkPodGroups({ podPidsLimit, containerRuntimeEndpoint }, driver);
   if (cause === undefined) expect(check).not.toThrow();
   else expect(check).toThrow(cause);
 });
 
-test('a resolver configuration that is not there is refused', () => {
+test('--resolv-conf with a missing file is refused', () => {
   expect(() => checkResolvConf({ resolvConf: '/nonexistent/resolv.conf' })).toThrow(
     "--resolv-conf /nonexistent/resolv.conf does not exist: give an existing file, or '' for the machine's configuration",
   );

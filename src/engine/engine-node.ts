@@ -42,17 +42,15 @@ export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): v
 }
 
 /** The settings of the node agent. */
-export const agentSettings = (settings: Settings, runtime: EngineRuntime) =>
+export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages }: EngineRuntime) =>
   ({
     nodeName: settings.nodeName,
     dataDir: settings.dataDir,
     maxGracePeriodExtensionSeconds: settings.maxGracePeriodExtension,
     terminatingPhase: hasTerminatingPhase(settings),
     maxParallelImagePulls: settings.maxParallelImagePulls,
-    imageGarbage: { policy: garbagePolicyOf(settings), keep: runtime.sandboxImages },
-    ...(runtime.cgroupDriver === undefined
-      ? {}
-      : { podCgroups: { podPidsLimit: settings.podPidsLimit, driver: runtime.cgroupDriver } }),
+    imageGarbage: { policy: garbagePolicyOf(settings), keep: sandboxImages },
+    podCgroups: cgroupDriver === undefined ? undefined : { podPidsLimit: settings.podPidsLimit, driver: cgroupDriver },
     allowedUnsafeSysctls: allowedSysctls(settings),
     resolvConf: settings.resolvConf,
   }) satisfies Partial<NodeAgentOptions>;

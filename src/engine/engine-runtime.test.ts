@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { nodePlatform } from '../platform/node.ts';
 import { connectOwnRuntime } from './engine-runtime.ts';
 
-test('a containerd whose CRI plugin is off is named as such, with what to change', async () => {
+test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-no-cri-'));
   const endpoint = `unix://${join(folder, 'c.sock')}`;
   const server = new Server();

@@ -64,7 +64,9 @@ export async function startRuntime(
   const check = { runtime: { ...runtime }, image, cgroupDriver, timers: platform.timers, signal, changed };
   if (containerd === undefined) runtime.notReady = notReadyWithoutSandboxImage(check);
   return {
-    ...{ runtime, name, cgroupDriver },
+    runtime,
+    name,
+    cgroupDriver,
     sandboxImages: image === undefined ? [] : [image],
     onChange(listener) {
       listeners.push(listener);

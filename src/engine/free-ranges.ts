@@ -1,12 +1,12 @@
 /** Address ranges: checks those given on the command line, and chooses free ones. */
 import { randomInt } from 'node:crypto';
-import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4 } from '../network/cidr.ts';
+import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4, tryParseCidr } from '../machinery/cidr.ts';
 import { UserError } from '../platform/files.ts';
 import { runCommandOk } from '../platform/processes.ts';
 
 /** Checks an option such as --pod-cidr: a network between /8 and `longestPrefix`. */
 export function requireCidr(option: string, text: string, longestPrefix: number): Cidr {
-  const cidr = tryParse(text);
+  const cidr = tryParseCidr(text);
   if (cidr === undefined || formatCidr(cidr) !== text) {
     throw new UserError(`${option} ${text} is not an IPv4 network: give one such as 10.222.0.0/16`);
   }
@@ -14,14 +14,6 @@ export function requireCidr(option: string, text: string, longestPrefix: number)
     throw new UserError(`${option} ${text} has an unusable size: give a network between /8 and /${longestPrefix}`);
   }
   return cidr;
-}
-
-function tryParse(text: string): Cidr | undefined {
-  try {
-    return parseCidr(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The address at the offset: 1 is the first after the network's own. */
@@ -32,7 +24,7 @@ async function usedRanges(): Promise<Cidr[]> {
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
     dst: string;
   }[];
-  return routes.flatMap(({ dst }) => tryParse(parseIpv4(dst) === undefined ? dst : `${dst}/32`) ?? []);
+  return routes.flatMap(({ dst }) => tryParseCidr(parseIpv4(dst) === undefined ? dst : `${dst}/32`) ?? []);
 }
 
 /** A Pod range and a Service range, both /24, that nothing on this machine uses. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_IMAGE_SETTINGS, garbagePolicyOf, type ImageOptions, resolveImageSettings } from './image-settings.ts';
 
-test('what is given goes before what is remembered, and that before the defaults', () => {
+test('given image options override the recorded ones, which override the defaults', () => {
   const settings = resolveImageSettings(
     { maxParallelImagePulls: 2 },
     { maxParallelImagePulls: 3, minimumImageTtlDuration: '1h30m' },
@@ -24,6 +24,6 @@ test.each<[ImageOptions, RegExp]>([
   [{ imageMaximumGcAge: '7d' }, /^--image-maximum-gc-age "7d" is not a valid duration: /],
   [{ imageMaximumGcAge: '2m' }, /^--image-maximum-gc-age 2m is not longer than --minimum-image-ttl-duration 2m: /],
   [{ minimumImageTtlDuration: '' }, /is not a valid duration/],
-])('%j is refused', (options, why) => {
+])('the image options %j are refused', (options, why) => {
   expect(() => resolveImageSettings(options)).toThrow(why);
 });

@@ -1,4 +1,5 @@
 /** The options of `lifepod up` for images: parallel pulls and garbage collection. Names are the kubelet's. */
+import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
 import { UserError } from '../platform/files.ts';
@@ -60,8 +61,6 @@ export function resolveImageSettings(options: ImageOptions, record: ImageOptions
   return settings;
 }
 
-const UNIT_MILLIS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000 };
-
 export const garbagePolicyOf = (settings: ImageSettings): GarbagePolicy => ({
   highThreshold: settings.imageGcHighThreshold,
   lowThreshold: settings.imageGcLowThreshold,
@@ -70,8 +69,8 @@ export const garbagePolicyOf = (settings: ImageSettings): GarbagePolicy => ({
 });
 
 function parseMillis(option: string, text: string): number {
-  const parts = /^(?:\d+[hms])+$/.test(text) ? [...text.matchAll(/(\d+)([hms])/g)] : [];
-  if (parts.length === 0)
+  const millis = parseDuration(text);
+  if (millis === undefined || millis < 0)
     throw new UserError(`${option} ${JSON.stringify(text)} is not a valid duration: give one such as 2m, 90s or 1h30m`);
-  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MILLIS[unit] ?? 0), 0);
+  return millis;
 }

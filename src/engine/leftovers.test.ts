@@ -9,7 +9,7 @@ test.each([
   ['--root=/scratch/d/x', true],
   ['/scratch/d2', false],
   ['/other/scratch', false],
-])('a process with the argument %s names the folder /scratch/d: %s', async (argument, expected) => {
+])('processesNaming(/scratch/d) finds a process with the argument %s: %s', async (argument, expected) => {
   const child = spawn('sh', ['-c', 'echo; exec 1>&-; read line', argument], { stdio: ['pipe', 'pipe', 'ignore'] });
   try {
     await once(child.stdout, 'data');

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { checkPortFree, missingPackages } from './machine-checks.ts';
 
-test('a taken port is refused with what to do; the same port is accepted once it is free', async () => {
+test('a port in use is refused with the options to change, and accepted once it is free', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -15,10 +15,15 @@ test('a taken port is refused with what to do; the same port is accepted once it
   await checkPortFree('127.0.0.1', port);
 });
 
-test("the machine's own runtime needs neither containerd nor what its sandboxes are of, nor its network's plugins", () => {
+test('only the private containerd needs the packages of containerd, runc, catatonit and the CNI plugins', () => {
   const nothing = () => undefined;
   expect(missingPackages(false, nothing)).toEqual(['nftables', 'iproute2']);
   expect(missingPackages(true, nothing)).toEqual([
-    ...['nftables', 'iproute2', 'catatonit', 'containerd', 'runc', 'containernetworking-plugins'],
+    'nftables',
+    'iproute2',
+    'catatonit',
+    'containerd',
+    'runc',
+    'containernetworking-plugins',
   ]);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { openNodeAddress } from './node-address.ts';
 
-it('is looked up when the machine has other addresses, and told to all who hold the list', async () => {
+it('the node address is looked up again when the addresses of the machine change, and its list is updated in place', async () => {
   const machine = { all: ['192.0.2.1'], way: '192.0.2.1' as string | undefined, asked: 0 };
   const address = await openNodeAddress({
     all: () => [...machine.all],

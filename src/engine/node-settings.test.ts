@@ -10,7 +10,7 @@ import {
   shutdownPeriods,
 } from './node-settings.ts';
 
-it('has the defaults of the kubelet for evictions', () => {
+it('the defaults of eviction and shutdown are those of the kubelet', () => {
   const options = resolveNodeOptions({}, undefined);
   expect(options.evictionHard).toBe(
     'memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%',
@@ -22,7 +22,7 @@ it('has the defaults of the kubelet for evictions', () => {
   ]);
 });
 
-it('periods by priority take the place of the two others', () => {
+it('--shutdown-grace-period-by-pod-priority replaces the two other shutdown periods', () => {
   const options = resolveNodeOptions({ shutdownGracePeriodByPodPriority: '7=3,0=1' }, { shutdownGracePeriod: '40s' });
   expect(shutdownPeriods(options)).toEqual([
     { priority: 0, seconds: 1 },
@@ -30,7 +30,7 @@ it('periods by priority take the place of the two others', () => {
   ]);
 });
 
-it('what is given holds before what is remembered, and goes to the engine in the background as it is', () => {
+it('given node options override the recorded ones, and are passed unchanged to a detached engine', () => {
   const remembered = { evictionHard: 'memory.available<1Gi', shutdownGracePeriod: '1m' };
   const options = resolveNodeOptions({ shutdownGracePeriod: '40s' }, remembered);
   expect(options).toMatchObject({ evictionHard: 'memory.available<1Gi', shutdownGracePeriod: '40s' });
@@ -39,7 +39,7 @@ it('what is given holds before what is remembered, and goes to the engine in the
   expect(flags).toEqual([['--shutdown-grace-period', '40s']]);
 });
 
-it('adds up what is reserved for lifepod and for the rest of the machine', () => {
+it('reserved resources are the sum of --kube-reserved and --system-reserved', () => {
   const options = resolveNodeOptions(
     { kubeReserved: 'cpu=100m', systemReserved: 'cpu=1,pid=10', maxPods: '3' },
     undefined,
@@ -62,11 +62,11 @@ test.each([
     { shutdownGracePeriod: '5s' },
     '--shutdown-grace-period-critical-pods must not be longer than --shutdown-grace-period',
   ],
-])('refuses %j', (options, message) => {
+])('the node options %j are refused: %s', (options, message) => {
   expect(() => resolveNodeOptions(options, undefined)).toThrow(message);
 });
 
-test('the phase Terminating can be turned off; nothing but true and false is taken', () => {
+test('the phase Terminating can be turned off, and only true and false are valid values', () => {
   expect(hasTerminatingPhase(resolveNodeOptions({}, undefined))).toBe(true);
   expect(hasTerminatingPhase(resolveNodeOptions({ terminatingPhase: 'false' }, undefined))).toBe(false);
   expect(() => resolveNodeOptions({ terminatingPhase: 'no' }, undefined)).toThrow(

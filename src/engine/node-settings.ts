@@ -114,7 +114,7 @@ const TABLE: readonly NodeOption[] = [
     key: 'shutdownGracePeriodByPodPriority',
     flag: BY_PRIORITY,
     value: '<priority=seconds,...>',
-    description: 'grace periods by minimum Pod priority, used instead of both; lowest priority first',
+    description: 'grace periods by minimum Pod priority, lowest first; replaces the two other shutdown options',
     default: '',
   },
   {
@@ -142,14 +142,15 @@ const TABLE: readonly NodeOption[] = [
     key: 'terminatedPodGcThreshold',
     flag: '--terminated-pod-gc-threshold',
     value: '<number>',
-    description: 'how many ended Pods to keep before the oldest are deleted; 0 keeps all',
+    description: 'maximum number of terminated Pods, beyond which the oldest are deleted; 0 means no limit',
     default: String(DEFAULT_TERMINATED_PODS),
   },
   {
     key: 'terminatingPhase',
     flag: '--terminating-phase',
     value: '<true|false>',
-    description: 'whether a Pod has the phase Terminating while its defer containers run, or keeps its phase (false)',
+    description:
+      'whether a Pod has the phase Terminating while its defer containers run; with false it keeps its phase',
     default: 'true',
   },
 ];

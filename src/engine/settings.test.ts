@@ -25,7 +25,7 @@ const record: EngineRecord = {
   state: 'up',
 };
 
-test('the data folder is the real one, where it is given and where it is not', () => {
+test('symbolic links in the given and in the default data folder are resolved', () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-settings-')));
   try {
     mkdirSync(join(folder, 'disk'));
@@ -45,7 +45,7 @@ test('the data folder is the real one, where it is given and where it is not', (
   }
 });
 
-test('an engine that only ends its Pods listens anywhere, and the data folder remembers its own port', () => {
+test('an engine started only to terminate Pods uses any port, and the recorded port is kept', () => {
   expect(resolveSettings({ dataDir: '/d', anyPort: true }, record)).toMatchObject({ port: 0, recordedPort: 7000 });
   expect(resolveSettings({ dataDir: '/d' }, record)).toMatchObject({ port: 7000 });
   expect(resolveSettings({ dataDir: '/d', port: 0 }, record)).not.toHaveProperty('recordedPort');
@@ -69,7 +69,7 @@ test('a new data folder gets the defaults', () => {
   });
 });
 
-test('what the data folder remembers holds where no option is given; the port may change', () => {
+test('recorded settings apply if no option is given, and only the port may change', () => {
   expect(resolveSettings({ dataDir: '/d' }, record)).toMatchObject({ port: 7000, podCidr: '10.1.0.0/16' });
   expect(resolveSettings({ dataDir: '/d', port: 0 }, record).port).toBe(0);
 });
@@ -78,7 +78,7 @@ test.each([
   [{ podCidr: '10.3.0.0/16' }, 'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit'],
   [{ serviceCidr: '10.3.0.0/16' }, 'the data folder /d was created with --service-cidr 10.2.0.0/16: omit'],
   [{ nodeName: 'other' }, 'the data folder /d was created with --node-name node-1: omit'],
-])('%j is refused for a data folder that was made otherwise', (options, message) => {
+])('%j is refused for a data folder that was created with another value', (options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, record)).toThrow(message);
 });
 
@@ -99,18 +99,18 @@ test.each([
   [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a valid node name: `],
   [{ podCidr: '10.0.0.0/30' }, '--pod-cidr 10.0.0.0/30 has an unusable size'],
   [{ podCidr: '10.96.1.0/24' }, '--pod-cidr 10.96.1.0/24 and --service-cidr 10.96.0.0/16 overlap'],
-])('%j is refused', (options, message) => {
+])('the options %j are refused: %s', (options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, undefined)).toThrow(message);
 });
 
 test.each([
   ['1m', '1Mi', { ageMillis: 60_000, bytes: 2 ** 20 }],
   ['1d2h3m4s', '2Gi', { ageMillis: 93_784_000, bytes: 2 ** 31 }],
-])('records may have the age %s and the size %s', (age, size, limits) => {
+])('--record-age %s and --record-size %s are valid', (age, size, limits) => {
   expect(parseRecordLimits(age, size)).toEqual(limits);
 });
 
-test('runtime handlers are added one by one', () => {
+test('each --runtime-handler adds a handler', () => {
   const first = addRuntimeHandler('crun=/usr/bin/crun');
   expect(addRuntimeHandler('kata=io.containerd.kata.v2', first)).toEqual({
     crun: '/usr/bin/crun',
@@ -118,13 +118,16 @@ test('runtime handlers are added one by one', () => {
   });
 });
 
-test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])('%j is no runtime handler', (text) => {
-  expect(() => addRuntimeHandler(text)).toThrow(
-    `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
-  );
-});
+test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])(
+  '--runtime-handler "%s" is refused',
+  (text) => {
+    expect(() => addRuntimeHandler(text)).toThrow(
+      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
+    );
+  },
+);
 
-test('the record is read as it was written; a damaged one is refused', () => {
+test('the engine record is read as it was written, and a damaged one is refused', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-settings-'));
   try {
     expect(readEngineRecord(dataDir)).toBeUndefined();

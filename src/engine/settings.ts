@@ -6,13 +6,14 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
+import { overlaps } from '../machinery/cidr.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
-import { overlaps } from '../network/cidr.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
 import { requireCidr } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './record-settings.ts';
+import { LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
@@ -116,6 +117,24 @@ export function readEngineRecord(dataDir: string): EngineRecord | undefined {
 export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
+
+/** The record of an engine that listens on `port`. */
+export const recordOf = (settings: Settings, port: number): EngineRecord => ({
+  version: LIFEPOD_VERSION,
+  port: settings.recordedPort ?? port,
+  podCidr: settings.podCidr,
+  serviceCidr: settings.serviceCidr,
+  nodeName: settings.nodeName,
+  containerRuntimeEndpoint: settings.containerRuntimeEndpoint,
+  recordAge: settings.recordAge,
+  recordSize: settings.recordSize,
+  maxGracePeriodExtension: settings.maxGracePeriodExtension,
+  podPidsLimit: settings.podPidsLimit,
+  runtimeHandlers: settings.runtimeHandlers,
+  ...resolveImageSettings(settings),
+  ...resolveNodeOptions(settings, undefined),
+  state: 'up',
+});
 
 /** Predicts the choice of resolveSettings(); true if the record cannot be read, which a later step reports. */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {

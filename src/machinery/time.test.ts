@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatDuration, formatMicroTime, formatTime } from './time.ts';
+import { formatDuration, formatMicroTime, formatTime, parseDuration } from './time.ts';
 
 test.each([
   [0, '0s'],
@@ -10,6 +10,22 @@ test.each([
   [3_600_000, '1h0m0s'],
   [7_321_500, '2h2m1.5s'],
 ])('a duration of %i ms is %s', (millis, text) => expect(formatDuration(millis)).toBe(text));
+
+test.each([
+  ['0', 0],
+  ['90s', 90_000],
+  ['1h30m', 5_400_000],
+  ['1.5h', 5_400_000],
+  ['.5m', 30_000],
+  ['1500ms', 1500],
+  ['2us', 0.002],
+  ['-5s', -5000],
+  ['+5s', 5000],
+])('parseDuration reads %s as %d ms', (text, millis) => expect(parseDuration(text)).toBe(millis));
+
+test.each(['', '5', 's', '-', '1h 30m', '5s and more', '1d', '1.2.3s'])('parseDuration refuses "%s"', (text) =>
+  expect(parseDuration(text)).toBeUndefined(),
+);
 
 test.each([
   [Date.UTC(2026, 0, 31, 9, 30), '2026-01-31T09:30:00'],

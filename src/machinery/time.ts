@@ -41,3 +41,26 @@ export function formatDuration(millis: Millis): string {
   if (minutes === 0) return seconds;
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
+
+const UNIT_MILLIS: Readonly<Record<string, Millis>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1000,
+  ms: 1,
+  us: 1e-3,
+  µs: 1e-3,
+  ns: 1e-6,
+};
+const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/;
+
+/** Parses a Go duration such as 1h30m, 1.5s, -5s or 0; undefined if the text is not one. Source: Go's time.ParseDuration. */
+export function parseDuration(text: string): Millis | undefined {
+  if (text === '0') return 0;
+  const [, sign, parts = ''] = DURATION.exec(text) ?? [];
+  if (parts === '') return undefined;
+  let millis = 0;
+  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) {
+    millis += Number(amount) * (UNIT_MILLIS[unit] ?? 0);
+  }
+  return sign === '-' ? -millis : millis;
+}

@@ -11,9 +11,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { formatCidr, formatIpv4, overlaps, parseCidr } from '../machinery/cidr.ts';
 import { UserError, writeFileAtomic } from '../platform/files.ts';
 import { runCommand, runCommandOk } from '../platform/processes.ts';
-import { formatCidr, formatIpv4, overlaps, parseCidr } from './cidr.ts';
 
 export interface NetworkOptions {
   dataDir: string;

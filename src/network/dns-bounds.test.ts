@@ -1,4 +1,4 @@
-/** What one client asks takes little time and memory, whatever it is. */
+/** Any query of one client takes little time and memory. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -13,7 +13,7 @@ import { createServiceIndex } from './service-index.ts';
 
 const STALL_MILLIS = 1000;
 
-/** A Service of so many ports is there. */
+/** Answers queries for one Service with this number of ports. */
 function responder(ports = 1) {
   const index = createServiceIndex();
   index.put({
@@ -37,7 +37,7 @@ async function timeOf(call: () => Promise<unknown>): Promise<number> {
 }
 
 test.each(['wide.default.svc.cluster.local', '_all._tcp.wide.default.svc.cluster.local'])(
-  'a Service of 60,000 ports does not hold up the answer for %s',
+  'a DNS query for %s is answered quickly for a Service with 60,000 ports',
   async (name) => {
     const answer = responder(60_000);
     const time = await timeOf(async () => {
@@ -48,9 +48,9 @@ test.each(['wide.default.svc.cluster.local', '_all._tcp.wide.default.svc.cluster
   },
 );
 
-test('an answer over TCP has the records that fit into its length', async () => {
+test('a DNS response over TCP contains as many records as fit into 65,535 bytes', async () => {
   const name = 'wide.default.svc.cluster.local';
-  // A record of 80 bytes, beside 12 of the header, 36 of the question and 46 of the address.
+  // A record has 80 bytes; the header has 12, the question 36 and the address record 46.
   const most = Math.floor((65_535 - 94) / 80);
   const whole = decode((await responder(most)(srv(name), 'tcp')) as Buffer);
   expect(whole).toMatchObject({ flag_tc: false, additionals: [{ type: 'A' }] });
@@ -62,7 +62,7 @@ test('an answer over TCP has the records that fit into its length', async () => 
   }
 });
 
-/** Bytes 4 to 11 of the header count the records; each has a name that is a pointer to a long one. */
+/** A message whose header has the given counts in bytes 4 to 11. The name of each record is a pointer to one long name. */
 function compressed(counts: [number, number, number, number], record: Buffer): Buffer {
   const header = Buffer.alloc(12);
   for (const [i, count] of counts.entries()) header.writeUInt16BE(count, 4 + 2 * i);
@@ -72,7 +72,7 @@ function compressed(counts: [number, number, number, number], record: Buffer): B
   return Buffer.concat([first, ...Array.from({ length: others }, () => record)]);
 }
 
-test('a message of thousands of compressed names is refused by its header', async () => {
+test('a DNS message with thousands of compressed names is refused after reading its header', async () => {
   const answer = responder();
   const question = Buffer.from([0xc0, 12, 0, 1, 0, 1]);
   const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 10, 0, 0, 1]);
@@ -95,7 +95,7 @@ test('a message of thousands of compressed names is refused by its header', asyn
 const manyQuestions = (count: number): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => withLength(srv('wide.default.svc.cluster.local'))));
 
-test('a client over TCP that reads no answer is heard no further until it does', async () => {
+test('a DNS client over TCP that reads no responses gets no more of its queries processed until it reads', async () => {
   const count = 1000;
   const answer = Buffer.alloc(60_000);
   let asked = 0;
@@ -130,7 +130,7 @@ test('a client over TCP that reads no answer is heard no further until it does',
   expect(written).toBe(count * (2 + answer.length));
 });
 
-test('a client over TCP that ends its half of the connection has all its answers', async () => {
+test('a DNS client over TCP that has closed its side of the connection gets all its responses', async () => {
   const answer = responder(800);
   const server = createServer({ allowHalfOpen: true }, (socket) => serveConnection(socket, answer, silentLog));
   onTestFinished(() => void server.close());

@@ -7,7 +7,7 @@ import { encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import { createForwarder } from './dns-forward.ts';
 
-test('a question that is forwarded leaves nothing on the signal of the server', async () => {
+test('forwarding a DNS query leaves no listener on the signal of the server', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   const upstream = createSocket('udp4').bind(0, '127.0.0.1');
   onTestFinished(() => {
@@ -23,7 +23,7 @@ test('a question that is forwarded leaves nothing on the signal of the server', 
   const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
   for (let i = 0; i < 3; i++) await forwarder.ask(query, 'udp', signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
-  // Node.js lists the signals that AbortSignal.any() made of this one under a symbol.
+  // Node.js stores the signals that AbortSignal.any() derived from this one under a symbol.
   const lists = Object.getOwnPropertySymbols(signal).map(
     (key) => Reflect.get(signal, key) as { size?: number } | undefined,
   );

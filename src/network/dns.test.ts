@@ -44,7 +44,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   controller = new AbortController();
   backend = await registryBackend();
-  // Nothing but the server itself: every foreign name must fail, and not come back.
+  // The only name server is the server itself: names outside the cluster must fail instead of being forwarded in a loop.
   writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
   ({ port } = await start(controller.signal));
 });
@@ -118,7 +118,7 @@ describe('startDns', () => {
 
     const socket = connect(port, '127.0.0.1');
     const query = question('wide.default.svc.cluster.local', 'SRV');
-    // Length and message in pieces, as TCP may deliver them.
+    // TCP may deliver the length and the message in pieces.
     socket.write(Buffer.from([0]));
     socket.write(Buffer.concat([Buffer.from([query.length]), query.subarray(0, 5)]));
     socket.write(query.subarray(5));
@@ -150,7 +150,7 @@ describe('startDns', () => {
 describe('createForwarder', () => {
   it('queries the next name server if one does not answer, over UDP and TCP', async () => {
     await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
-    // 127.0.0.2 has no listener on that port: refused at once.
+    // 127.0.0.2 has no listener on that port, so the connection is refused at once.
     const file = join(folder, 'two.conf');
     writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');
     const forwarder = createForwarder(file, '10.96.0.10', port);

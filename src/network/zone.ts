@@ -5,7 +5,7 @@
  */
 import type { SrvAnswer, StringAnswer, TxtAnswer } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
-import { formatIpv4, parseIpv4 } from './cidr.ts';
+import { formatIpv4, parseIpv4 } from '../machinery/cidr.ts';
 
 export type ZoneRecord = StringAnswer | SrvAnswer | TxtAnswer;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { dropBallast, keepBallast } from './ballast.ts';
 
-test('room is kept once, and given away', () => {
+test('the ballast file is created once and can be dropped', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-ballast-'));
   try {
     keepBallast(folder);
@@ -22,7 +22,7 @@ test('room is kept once, and given away', () => {
   }
 });
 
-test('where none can be kept, an engine goes without', () => {
+test('a ballast that cannot be created causes no error', () => {
   expect(() => keepBallast('/dev/null/folder')).not.toThrow();
   expect(() => dropBallast('/dev/null/folder')).not.toThrow();
 });

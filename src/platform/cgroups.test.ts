@@ -1,4 +1,4 @@
-/** Both versions on a scratch folder that imitates the kernel's files; real groups: test/integration/cgroups.test.ts. */
+/** Both versions, in a scratch folder that imitates the kernel's files. test/integration/cgroups.test.ts tests real groups. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ const limits = {
   hugepageBytes: { '2MB': 4096, '1GB': 0 },
 };
 
-test('version 1: a group in each hierarchy that limits are set in, with its files', async () => {
+test('cgroup v1: limits are written to a group in the hierarchy of each controller', async () => {
   for (const name of ['cpu', 'memory', 'pids', 'hugetlb', 'freezer']) mkdirSync(join(root, name));
   const cgroups = await openCgroups(root);
   expect(cgroups.version).toBe(1);
@@ -39,7 +39,7 @@ test('version 1: a group in each hierarchy that limits are set in, with its file
   expect(existsSync(join(root, 'freezer/a'))).toBe(false);
 });
 
-test('version 1: a controller that is not mounted is left out, one that is a link is not', async () => {
+test('cgroup v1: a controller that is not mounted is ignored, and a link to a hierarchy is followed', async () => {
   mkdirSync(join(root, 'cpu,cpuacct'));
   symlinkSync('cpu,cpuacct', join(root, 'cpu'));
   const cgroups = await openCgroups(root);
@@ -49,7 +49,7 @@ test('version 1: a controller that is not mounted is left out, one that is a lin
   expect(await cgroups.children('/')).toEqual(['a']);
 });
 
-test('version 2: controllers are enabled from the root down, and limits are in the files of version 2', async () => {
+test('cgroup v2: controllers are enabled from the root down, and limits are written to one group', async () => {
   write('cgroup.controllers', 'cpuset cpu io memory hugetlb pids rdma\n');
   const cgroups = await openCgroups(root);
   expect(cgroups.version).toBe(2);
@@ -64,7 +64,7 @@ test('version 2: controllers are enabled from the root down, and limits are in t
   expect(read('a/b/hugetlb.1GB.max')).toBe('0');
 });
 
-test('version 2: a controller that the machine does not offer is left out', async () => {
+test('cgroup v2: a controller that the machine does not offer is ignored', async () => {
   write('cgroup.controllers', 'memory');
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', limits);
@@ -73,9 +73,9 @@ test('version 2: a controller that the machine does not offer is left out', asyn
   expect(existsSync(join(root, 'a/cpu.max'))).toBe(false);
 });
 
-test('version 2: a controller that the kernel refuses is left out', async () => {
+test('cgroup v2: a controller that the kernel refuses to enable is ignored', async () => {
   write('cgroup.controllers', 'cpu memory');
-  // A file of the kernel's that takes nothing but numbers.
+  // This kernel file accepts only numbers.
   symlinkSync('/proc/self/oom_score_adj', join(root, 'cgroup.subtree_control'));
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', limits);
@@ -83,7 +83,7 @@ test('version 2: a controller that the kernel refuses is left out', async () => 
   expect(existsSync(join(root, 'a/memory.max'))).toBe(false);
 });
 
-test('where no group can be made, who starts it is told', async () => {
+test('a group that cannot be created causes an error that names its path', async () => {
   symlinkSync('/sys/kernel', join(root, 'memory'));
   const cgroups = await openCgroups(root);
   await expect(cgroups.set('/a', limits)).rejects.toThrow(
@@ -94,7 +94,7 @@ test('where no group can be made, who starts it is told', async () => {
 test.each([
   [1, 'memory/memory.memsw.limit_in_bytes'],
   [2, 'system.slice/memory.swap.max'],
-])('version %i tells whether swap can be limited', (version, file) => {
+])('cgroup v%i: limitsSwap reports whether %s exists', (version, file) => {
   write(version === 1 ? 'memory/memory.limit_in_bytes' : 'cgroup.controllers', '');
   expect(limitsSwap(root)).toBe(false);
   write(file, '');
@@ -104,7 +104,7 @@ test.each([
 test.each([
   ['a kernel that counts groups', 'low 0\nmax 7\noom 2\noom_kill 5\noom_group_kill 1\n', 1, 'group'],
   ['an older kernel', 'low 0\nhigh 0\nmax 7\noom 2\noom_kill 5\n', 5, 'process'],
-])('version 2 tells how often memory ran out: %s', async (_, events, count, unit) => {
+])('cgroup v2: OOM kills are counted by %s', async (_, events, count, unit) => {
   write('cgroup.controllers', 'memory');
   const cgroups = await openCgroups(root);
   expect(await cgroups.oomKills('/a')).toBe(undefined);
@@ -115,12 +115,12 @@ test.each([
   expect((await cgroups.oomKills('/b'))?.groupId).not.toBe(kills?.groupId);
 });
 
-test('version 1 does not tell how often memory ran out', async () => {
+test('cgroup v1: OOM kills are not counted', async () => {
   write('memory/a/memory.oom_control', 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n');
   expect(await (await openCgroups(root)).oomKills('/a')).toBe(undefined);
 });
 
-test('limits that are not given are left as they are', async () => {
+test('setting one limit of a group leaves the others unchanged', async () => {
   write('cgroup.controllers', 'cpu memory');
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', { cpuShares: 2, memoryBytes: 5 });
@@ -128,7 +128,7 @@ test('limits that are not given are left as they are', async () => {
   expect([read('a/cpu.weight'), read('a/memory.max')]).toEqual(['10000', '5']);
 });
 
-test('groups are told and removed with those below; a second removal finds nothing', async () => {
+test('a group is removed with its subgroups, and removing it again succeeds', async () => {
   write('cgroup.controllers', '');
   const cgroups = await openCgroups(root);
   await cgroups.set('/a/b/c', {});
@@ -145,6 +145,6 @@ test.each([
   [102, 4],
   [1024, 39],
   [262_144, 10_000],
-])('%i shares weigh %i', (shares, weight) => {
+])('%i CPU shares of cgroup v1 are the weight %i in v2', (shares, weight) => {
   expect(cpuWeight(shares)).toBe(weight);
 });

@@ -3,7 +3,7 @@ import { machineClock, type SteadyClocks, systemTimers } from './node.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-it.each([3_600_000, -3_600_000])('timers keep real time while the machine’s clock is set by %d ms', async (millis) => {
+it.each([3_600_000, -3_600_000])('timers keep real time while the machine clock changes by %d ms', async (millis) => {
   const timers = systemTimers();
   const dateNow = Date.now;
   const before = timers.now();
@@ -15,7 +15,7 @@ it.each([3_600_000, -3_600_000])('timers keep real time while the machine’s cl
   expect(later).toBeLessThan(10_000);
 });
 
-/** Clocks that a test moves. */
+/** Clocks that advance only when the test says so. */
 const clocks = (): SteadyClocks & { run(millis: number): void; suspend(millis: number): void } => {
   let ran = 5_000;
   let booted = 1_000_000;
@@ -32,7 +32,7 @@ const clocks = (): SteadyClocks & { run(millis: number): void; suspend(millis: n
   };
 };
 
-it('the time for which the machine was suspended counts, and what became due meanwhile is called at once', async () => {
+it('suspended time counts, and timers that became due during it fire at once', async () => {
   const machine = clocks();
   const timers = systemTimers(machine);
   const before = timers.now();
@@ -48,7 +48,7 @@ it('the time for which the machine was suspended counts, and what became due mea
   expect(timers.now() - before).toBe(7_272_000);
 });
 
-it.each(['the start', 'a comparison'])('a process that stands still during %s was not suspended', (when) => {
+it.each(['the start', 'a comparison'])('a process that stalls during %s was not suspended', (when) => {
   const machine = clocks();
   let stallMillis = 0;
   const stalling: SteadyClocks = {
@@ -74,7 +74,7 @@ it.each(['the start', 'a comparison'])('a process that stands still during %s wa
   expect(timers.now() - before).toBe(when === 'the start' ? 63_000 : 68_000);
 });
 
-it('clocks that are read inexactly are not apart', () => {
+it('differences between the clocks of less than 2 s are not taken for a suspension', () => {
   const machine = clocks();
   const timers = systemTimers(machine);
   const before = timers.now();
@@ -86,7 +86,7 @@ it('clocks that are read inexactly are not apart', () => {
   expect(timers.now() - before).toBe(4_000);
 });
 
-it('the two clocks of this machine run alike', async () => {
+it('timers agree with the clock of this process while it runs', async () => {
   const timers = systemTimers();
   const before = timers.now();
   const started = performance.now();

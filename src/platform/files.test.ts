@@ -37,7 +37,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
-test('a folder has one path, whatever links lead to it, also before it is made', () => {
+test('realFolder resolves links in the path of a folder, even before the folder exists', () => {
   const real = realpathSync(folder);
   mkdirSync(join(real, 'disk/data'), { recursive: true });
   symlinkSync('disk', join(real, 'link'));
@@ -46,7 +46,7 @@ test('a folder has one path, whatever links lead to it, also before it is made',
   expect(realFolder('/nonexistent/x')).toBe('/nonexistent/x');
 });
 
-test('a folder is made private, an existing one too', () => {
+test('ensurePrivateFolder sets mode 0700 on new and existing folders', () => {
   ensurePrivateFolder(join(folder, 'a/b'));
   expect(modeOf(join(folder, 'a/b'))).toBe(0o700);
   chmodSync(join(folder, 'a'), 0o755);
@@ -54,7 +54,7 @@ test('a folder is made private, an existing one too', () => {
   expect(modeOf(join(folder, 'a'))).toBe(0o700);
 });
 
-test('a data folder that is a file, or lies in one, is refused with one sentence', () => {
+test('a data folder whose path is, or passes through, a file is refused', () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   for (const path of [file, join(file, 'below')]) {
@@ -62,7 +62,7 @@ test('a data folder that is a file, or lies in one, is refused with one sentence
   }
 });
 
-test('an atomic write replaces the content and the mode and leaves no other file', () => {
+test('writeFileAtomic replaces content and mode and leaves no temporary file', () => {
   const path = join(folder, 'x');
   writeFileSync(path, 'old', { mode: 0o644 });
   writeFileAtomic(path, 'new');
@@ -71,7 +71,7 @@ test('an atomic write replaces the content and the mode and leaves no other file
   expect(readdirSync(folder)).toEqual(['x']);
 });
 
-test('an atomic write of what is there takes no room; another mode is another file', () => {
+test('writeFileAtomic keeps a file with the same content and mode, and replaces it if one of them differs', () => {
   const path = join(folder, 'x');
   writeFileAtomic(path, 'same');
   const { ino } = statSync(path);
@@ -83,18 +83,18 @@ test('an atomic write of what is there takes no room; another mode is another fi
   expect(readFileSync(path, 'utf8')).toBe('some');
 });
 
-test('an atomic write that fails leaves the old content and no other file', () => {
+test('a failed writeFileAtomic leaves the old content and no temporary file', () => {
   const path = join(folder, 'x');
   ensurePrivateFolder(path);
   expect(() => writeFileAtomic(path, 'new')).toThrow(expect.objectContaining({ path }));
   expect(readdirSync(folder)).toEqual(['x']);
 });
 
-test('reading a file that is not there gives undefined', () => {
+test('readTextIfPresent returns undefined for a missing file', () => {
   expect(readTextIfPresent(join(folder, 'none'))).toBeUndefined();
 });
 
-test('a locked data folder is refused with one sentence that names the process', () => {
+test('the error for a locked data folder names the process that holds the lock', () => {
   const lock = lockDataDir(folder);
   expect(dataDirOwner(folder)).toBe(process.pid);
   expect(() => lockDataDir(folder)).toThrow(
@@ -106,7 +106,7 @@ test('a locked data folder is refused with one sentence that names the process',
   lockDataDir(folder).release();
 });
 
-test('who clears up a data folder is no engine that a signal could be for', () => {
+test('a lock of lifepod down is not reported as a running engine', () => {
   const lock = lockDataDir(folder, 'down');
   const refusal = `'lifepod down' (PID ${process.pid}) is cleaning up after the engine of ${folder}: wait until it has finished`;
   expect(() => dataDirOwner(folder)).toThrow(refusal);
@@ -115,7 +115,7 @@ test('who clears up a data folder is no engine that a signal could be for', () =
   expect(dataDirOwner(folder)).toBeUndefined();
 });
 
-test('who only looks whether a data folder is held does not keep others from it', async () => {
+test('checking the lock of a data folder does not prevent others from taking it', async () => {
   lockDataDir(folder).release();
   const looking = spawn('flock', ['--shared', join(folder, 'lock'), 'sh', '-c', 'echo looking; sleep 0.3'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -127,7 +127,7 @@ test('who only looks whether a data folder is held does not keep others from it'
   lock.release();
 });
 
-test('kill -9 of the owner frees the data folder, also while a child of the owner lives', async () => {
+test('kill -9 of the owner releases the data folder even if a child of the owner still runs', async () => {
   const script = `
     import { spawn } from 'node:child_process';
     import { lockDataDir } from ${JSON.stringify(join(import.meta.dirname, 'files.ts'))};
@@ -153,7 +153,7 @@ test('kill -9 of the owner frees the data folder, also while a child of the owne
   }
 });
 
-test('waiting for a data folder goes on when a signal ends the command that waits', async () => {
+test('dataDirReleased keeps waiting if a signal kills the command that waits for the lock', async () => {
   const lock = lockDataDir(folder);
   const released = dataDirReleased(folder, AbortSignal.timeout(30_000));
   const waiting = (): number | undefined =>
@@ -168,7 +168,7 @@ test('waiting for a data folder goes on when a signal ends the command that wait
   await released;
 });
 
-test('waiting for a data folder ends when the signal aborts', async () => {
+test('dataDirReleased rejects when its signal aborts', async () => {
   const lock = lockDataDir(folder);
   const abort = new AbortController();
   const released = dataDirReleased(folder, abort.signal);
@@ -177,12 +177,12 @@ test('waiting for a data folder ends when the signal aborts', async () => {
   lock.release();
 });
 
-test('a folder without a data folder has no owner', () => {
+test('dataDirOwner of a missing folder is undefined and does not create the folder', () => {
   expect(dataDirOwner(join(folder, 'none'))).toBeUndefined();
   expect(existsSync(join(folder, 'none'))).toBe(false);
 });
 
-test('the format version is written once and accepted again; a newer one is refused', () => {
+test('the format version of a data folder is written once, and a newer or invalid one is refused', () => {
   checkDataFormat(folder);
   checkDataFormat(folder);
   expect(readFileSync(join(folder, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);

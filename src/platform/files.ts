@@ -166,7 +166,7 @@ interface Owner {
 function readOwner(dataDir: string): Owner {
   const [text = '', role] = readTextIfPresent(lockPath(dataDir))?.split(/\s/) ?? [];
   const pid = Number(text);
-  return { ...(Number.isInteger(pid) && pid > 0 ? { pid } : {}), role: role === 'down' ? 'down' : 'engine' };
+  return { pid: Number.isInteger(pid) && pid > 0 ? pid : undefined, role: role === 'down' ? 'down' : 'engine' };
 }
 
 const inUse = (dataDir: string, { pid, role }: Owner): UserError =>

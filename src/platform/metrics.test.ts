@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics, family, metricsText, single } from './metrics.ts';
 
-test('counters and gauges add up by their labels', async () => {
+test('counters and gauges have one value per combination of labels', async () => {
   const metrics = createMetrics();
   const requests = metrics.counter('requests_total', 'How many.', ['verb', 'code']);
   requests.add(1, 'GET', '200');
@@ -24,7 +24,7 @@ open 1
   );
 });
 
-test('the buckets of a histogram hold all that is below their bound, the bound included', async () => {
+test('a bucket of a histogram counts all values up to and including its bound', async () => {
   const metrics = createMetrics();
   const seconds = metrics.histogram('seconds', 'How long.', ['of'], [0.1, 1]);
   for (const value of [0.05, 0.1, 0.5, 7]) seconds.observe(value, 'a');
@@ -40,7 +40,7 @@ seconds_count{of="a"} 4
   );
 });
 
-test('sources are read when someone reads; families without samples are left out, a counter without labels begins at 0', async () => {
+test('sources are read on each request, families without samples are omitted, and a counter without labels starts at 0', async () => {
   const metrics = createMetrics();
   let reads = 0;
   metrics.source(async () => [family('gauge', 'reads', 'How often.', single(++reads, 1234))]);
@@ -52,7 +52,7 @@ test('sources are read when someone reads; families without samples are left out
   );
 });
 
-test('what has a meaning in the format is escaped', () => {
+test('special characters of the text format are escaped in help texts and labels', () => {
   const samples = [{ labels: { path: 'C:\\a "b"\nc' }, value: Number.POSITIVE_INFINITY }];
   expect(metricsText([family('gauge', 'x', 'a\\b\nc', samples)])).toBe(
     '# HELP x a\\\\b\\nc\n# TYPE x gauge\nx{path="C:\\\\a \\"b\\"\\nc"} +Inf\n',

@@ -10,7 +10,7 @@ export interface MetricSample {
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; absent for now. */
+  /** When the value was measured; absent: when it is read. */
   at?: Millis;
 }
 
@@ -56,7 +56,9 @@ export function createMetrics(): Metrics {
       if (labelNames.length === 0) values.set('', 0);
       sources.push(() => [
         {
-          ...{ name, help, type },
+          name,
+          help,
+          type,
           samples: [...values].map(([key, value]) => ({ labels: labelsOf(labelNames, key), value })),
         },
       ]);
@@ -75,7 +77,9 @@ export function createMetrics(): Metrics {
       const series = new Map<string, Series>();
       sources.push(() => [
         {
-          ...{ name, help, type: 'histogram' as const },
+          name,
+          help,
+          type: 'histogram' as const,
           samples: [...series].flatMap(([key, each]) => seriesSamples(each, bounds, labelsOf(labelNames, key))),
         },
       ]);
@@ -155,6 +159,4 @@ export const family = (
 ): MetricFamily => ({ name, help, type, samples });
 
 /** The single sample of a family without labels. */
-export const single = (value: number, at?: Millis): MetricSample[] => [
-  { labels: {}, value, ...(at === undefined ? {} : { at }) },
-];
+export const single = (value: number, at?: Millis): MetricSample[] => [{ labels: {}, value, at }];

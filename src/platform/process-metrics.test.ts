@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createMetrics } from './metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
-test('figures of this process, of the size that they must have', async () => {
+test('the metrics of this process have plausible values', async () => {
   const metrics = createMetrics();
   const end = new AbortController();
   addProcessMetrics(metrics, end.signal);

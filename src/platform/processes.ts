@@ -1,5 +1,5 @@
 /**
- * Running other programs: arguments as an array (no shell), output captured, cancelled by an AbortSignal.
+ * Running other programs: arguments as an array (no shell), output captured, canceled by an AbortSignal.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
@@ -56,7 +56,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Like runCommand, but rejects with a CommandError where the exit code is not 0; returns standard output. */
+/** Like runCommand, but rejects with a CommandError if the exit code is not 0; resolves with standard output. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const result = await runCommand(command, args, options);
   if (result.code !== 0) {

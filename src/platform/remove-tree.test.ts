@@ -5,10 +5,10 @@ import { expect, it } from 'vitest';
 import { runCommandOk } from './processes.ts';
 import { removeTree } from './remove-tree.ts';
 
-it('removes what is deeper than a path may be long, and names that are no text', async () => {
+it('removeTree removes folders deeper than the maximum path length and names that are not UTF-8', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-tree-'));
   const name = 'd'.repeat(250);
-  // From the inside out, so that no path is too long.
+  // The tree is built from the inside out, so that no path is too long for the shell.
   const deep = `mkdir top; for i in $(seq 40); do mkdir new; mv top new/${name}; mv new top; done`;
   await runCommandOk('sh', ['-ec', `cd '${folder}'; ${deep}; mkdir "$(printf 'n\\377')"`]);
   await removeTree(folder);

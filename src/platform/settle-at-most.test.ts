@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { settleAtMost } from './settle-at-most.ts';
 
-test('no more calls than the limit are under way, and each has its result', async () => {
+test('settleAtMost runs no more calls than the limit at a time and returns all results in order', async () => {
   let underWay = 0;
   let most = 0;
   const results = await settleAtMost(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
@@ -24,7 +24,7 @@ test('no more calls than the limit are under way, and each has its result', asyn
   ]);
 });
 
-test('a call that throws at once is rejected', async () => {
+test('settleAtMost reports a call that throws synchronously as rejected', async () => {
   const results = await settleAtMost(2, [1], () => {
     throw new Error('at once');
   });

@@ -1,4 +1,4 @@
-/** Names and properties of slices, and what is read in their groups. */
+/** Names and properties of slices, and the counts that are read from their groups. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { openCgroups } from './cgroups.ts';
 import { limitProperties, openSlices, sliceName, slicePath } from './slices.ts';
 
-test('a slice is named after those that it is in, and its group is below theirs', () => {
+test('the name of a slice contains the names of its parents, and its group is below theirs', () => {
   expect(sliceName('/lifepod-1a/kubepods/burstable/pod12-34')).toBe('lifepod_1a-kubepods-burstable-pod12_34.slice');
   expect(slicePath('/lifepod-1a/kubepods/pod12-34')).toBe(
     '/lifepod_1a.slice/lifepod_1a-kubepods.slice/lifepod_1a-kubepods-pod12_34.slice',
@@ -34,16 +34,16 @@ test.each([
       ['TasksMax', 't', '9'],
     ],
   ],
-] as const)('the limits are properties of the unit, with control groups of version %d', (version, properties) => {
+] as const)('limits become the properties of a systemd unit for cgroup v%d', (version, properties) => {
   expect(limitProperties(limits, version)).toEqual(properties);
 });
 
-test('a limit that is not given is no property', () => {
+test('an omitted limit sets no property of the systemd unit', () => {
   expect(limitProperties({}, 2)).toEqual([]);
   expect(limitProperties({ hugepageBytes: { '1GB': 0 } }, 2)).toEqual([]);
 });
 
-test('how often memory ran out is read in the group of the slice', async () => {
+test('OOM kills of a slice are read from its control group', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-slices-'));
   try {
     writeFileSync(join(root, 'cgroup.controllers'), 'memory');
@@ -56,11 +56,11 @@ test('how often memory ran out is read in the group of the slice', async () => {
   }
 });
 
-test('a shutdown of the machine does not stop a slice, nor those below it', async () => {
+test('the slice and its children have drop-ins that keep them running during a shutdown of the machine', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-slices-'));
   const path = process.env['PATH'];
   try {
-    // No systemd is asked for a slice.
+    // busctl is not found, so that no request reaches a systemd of this machine.
     process.env['PATH'] = root;
     writeFileSync(join(root, 'cgroup.controllers'), 'memory');
     const units = join(root, 'units');

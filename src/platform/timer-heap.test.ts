@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createTimerHeap, type HeapEntry } from './timer-heap.ts';
 
-test('entries come out by time, equal times in the order of adding', () => {
+test('due timers are taken in the order of their times, and equal times in the order of adding', () => {
   const heap = createTimerHeap();
   const ran: string[] = [];
   for (const [time, name] of [
@@ -18,7 +18,7 @@ test('entries come out by time, equal times in the order of adding', () => {
   expect(heap.nextTime()).toBe(30);
 });
 
-test('a removed entry is neither given out nor the next', () => {
+test('a removed timer is neither taken nor the next one', () => {
   const heap = createTimerHeap();
   const first = heap.add(1, () => undefined);
   heap.add(2, () => undefined);
@@ -28,7 +28,7 @@ test('a removed entry is neither given out nor the next', () => {
   expect(heap.nextTime()).toBeUndefined();
 });
 
-test('removing an entry that was given out changes nothing', () => {
+test('removing a timer that was already taken changes nothing', () => {
   const heap = createTimerHeap();
   const entry = heap.add(1, () => undefined);
   heap.takeDue(1);
@@ -37,8 +37,8 @@ test('removing an entry that was given out changes nothing', () => {
   expect(heap.nextTime()).toBe(2);
 });
 
-/** The same operations on a plain array, sorted anew each time. */
-test('any sequence of adds, removes and takes agrees with a sorted list', () => {
+/** The model is a plain array that is sorted after each change. */
+test('the timer heap behaves like a sorted list for any sequence of adds, removes and takes', () => {
   const operation = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), value: fc.nat(50) }),
     fc.record({ kind: fc.constant('remove' as const), value: fc.nat(200) }),

@@ -6,7 +6,7 @@ function work(): void {
   while (performance.now() < end);
 }
 
-test('others have a turn after a long step, and not after a short one', async () => {
+test('workInTurns yields to other work after a long step, but not after a short one', async () => {
   const between = workInTurns();
   let turns = 0;
   setImmediate(() => turns++);
@@ -17,7 +17,7 @@ test('others have a turn after a long step, and not after a short one', async ()
   expect(turns).toBe(1);
 });
 
-test('a turn is over after long work, and the next one is not', async () => {
+test('turnClock reports a turn as over after long work, and starts again in the next turn', async () => {
   const isOver = turnClock();
   expect(isOver()).toBe(false);
   work();
@@ -26,7 +26,7 @@ test('a turn is over after long work, and the next one is not', async () => {
   expect(isOver()).toBe(false);
 });
 
-test('each waiter has a turn of its own, in the order of the calls', async () => {
+test('nextOwnTurn gives each waiter a turn of its own, in the order of the calls', async () => {
   const order: (string | number)[] = [];
   let isOver = false;
   const count = (): void => {
@@ -44,7 +44,7 @@ test('each waiter has a turn of its own, in the order of the calls', async () =>
   expect(order).toEqual(['turn', 1, 'turn', 2, 'turn', 3]);
 });
 
-test('long work goes on one at a time, also after work that failed', async () => {
+test('long work runs one at a time, even after work that failed', async () => {
   const steps: string[] = [];
   const run = async (name: string, fails = false): Promise<void> => {
     const { betweenSteps, end } = longWork();
@@ -64,7 +64,7 @@ test('long work goes on one at a time, also after work that failed', async () =>
   expect(steps).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
 });
 
-test('short work does not wait for long work', async () => {
+test('short work does not wait for long work that runs', async () => {
   const long = longWork();
   await long.begin();
   const short = longWork();

@@ -5,6 +5,7 @@ import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log } from '../platform/platform.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
@@ -20,8 +21,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () =>
 
 it('a probe runs within 50 ms of its due time on a node with 100 Pods with two probes each', async () => {
   const timers = createVirtualTimers(START);
-  const wait = (millis: number) =>
-    new Promise<void>((resolve) => void timers.at(timers.now() + millis, () => resolve()));
+  const wait = (millis: number) => pause(timers, millis);
   const runtime = createSimulatedRuntime({
     timers,
     script: () => ({ stopMillis: 1 }),

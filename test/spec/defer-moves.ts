@@ -249,7 +249,7 @@ const failureSentences: readonly Sentence[] = [
       [served, 'a status write from an older state does not drop entries that were given up'],
       [reasons, 'an entry that is given up while no agent runs is ended by the next agent'],
       ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
-      ['src/cli/skip.test.ts', 'an entry is skipped %s'],
+      ['src/cli/skip.test.ts', 'lifepod skip reports the outcome for an entry %s'],
       [commands, 'skip stops a running entry, skips one that has not started, and the list goes on'],
     ],
   },

@@ -28,8 +28,8 @@ const states: readonly Sentence[] = [
       [status, 'a failed pull ahead of the turn is shown in the entry'],
       [status, 'an image that is not pulled ahead of the turn'],
       [inLives, 'before termination every entry waits with the reason PodRunning'],
-      [why, 'it runs, but the images of two entries cannot be pulled'],
-      [troubles, 'an image of an entry is missing'],
+      [why, 'a running Pod with two defer containers whose images cannot be pulled'],
+      [troubles, 'a missing image of a defer container'],
       [kept, 'the status of a running Pod, why and status show the image of an entry that cannot be pulled'],
       [
         'test/e2e/defer-commands.test.ts',

@@ -108,7 +108,10 @@ export const resourceSentences: readonly Sentence[] = [
   {
     says: '`lifepod describe pod` shows the effective request and limit.',
     tests: [
-      ['src/cli/describe/describe-defer.test.ts', 'the effective request is the highest of what runs at the same time'],
+      [
+        'src/cli/describe/describe-defer.test.ts',
+        'describe shows the highest effective request of containers that run at the same time',
+      ],
       [
         'test/e2e/clients.test.ts',
         'describe prints the section of defer containers before, during and after the end, and all else as kubectl does',

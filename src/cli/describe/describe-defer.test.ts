@@ -19,18 +19,18 @@ const pod = (
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'shard-0', namespace: 'data' },
-  spec: { containers: [], ...spec, ...(deferContainers === undefined ? {} : { deferContainers }) },
+  spec: { containers: [], ...spec, deferContainers },
   status,
 });
 const text = (described: Pod): string => deferSection(described).join('\n');
 const status = { name: 'bye', image: 'tools:1', imageID: 'sha256:1', ready: false, restartCount: 0 };
 
-test('a Pod without defer containers has no section', () => {
+test('describe shows no section for a Pod without defer containers', () => {
   expect(deferSection(pod(undefined))).toEqual([]);
   expect(deferSection(pod([]))).toEqual([]);
 });
 
-test('before the end of the Pod: what the entry is, when it runs, that it waits', () => {
+test('describe shows the fields of a defer container and that it waits while its Pod runs', () => {
   const container: DeferContainer = { name: 'bye', image: 'tools:1', command: ['sh', '-c', 'one\ntwo'], args: ['x'] };
   const statuses = [{ ...status, state: { waiting: { reason: 'PodRunning' } } }];
   expect(text(pod([container], { deferContainerStatuses: statuses }))).toBe(`\
@@ -90,7 +90,7 @@ const full: DeferContainer = {
   volumeDevices: [{ name: 'disk', devicePath: '/dev/x' }],
 };
 
-test('everything that a container may have, and an attempt after another', () => {
+test('describe shows every field of a defer container and the result of its previous attempt', () => {
   const terminated = {
     exitCode: 3,
     reason: 'Error',
@@ -154,9 +154,13 @@ Effective Limits:        cpu=100m, memory=64Mi
 Post Exit Grace Period:  at most 15s (default)`);
 });
 
-test('an entry with the image of another container, for some reasons and outcomes only', () => {
+test('describe shows imageFrom with the image that it resolves to, onReasons, when and failurePolicy', () => {
   const entry: DeferContainer = {
-    ...{ name: 'bye', imageFrom: 'db', trigger: 'PostExit', when: 'Succeeded', failurePolicy: 'FailPod' },
+    name: 'bye',
+    imageFrom: 'db',
+    trigger: 'PostExit',
+    when: 'Succeeded',
+    failurePolicy: 'FailPod',
     onReasons: ['ScaledDown', 'Completed'],
   };
   const containers = [{ name: 'db', image: 'postgres:15' }];
@@ -177,7 +181,7 @@ test('an entry with the image of another container, for some reasons and outcome
   expect(ran).toContain('    Image:           postgres:14\n');
 });
 
-test('the effective request is the highest of what runs at the same time', () => {
+test('describe shows the highest effective request of containers that run at the same time', () => {
   const cpu = (amount: string) => ({ resources: { requests: { cpu: amount } } });
   const entries: DeferContainer[] = [
     { name: 'before', ...cpu('200m') },
@@ -191,17 +195,17 @@ test.each([
   [{ httpGet: { port: 80, path: '/x', scheme: 'HTTPS' } }, 'http-get https://:80/x'],
   [{ tcpSocket: { port: 'web' } }, 'tcp-socket :web'],
   [{ grpc: { port: 9, service: 's' } }, 'grpc <pod>:9 s'],
-])('a liveness probe %j', (livenessProbe, shown) => {
+])('describe shows a liveness probe as $1', (livenessProbe, shown) => {
   expect(text(pod([{ name: 'bye', livenessProbe }]))).toContain(`    Liveness:        ${shown} delay=0s `);
 });
 
-describe('the end of the Pod', () => {
+describe('describe, for the termination of a Pod', () => {
   const termination = {
     reason: 'Deleted',
     startedAt: '2026-01-31T20:00:00.000000Z',
     deadline: '2026-01-31T20:01:00.000000Z',
   };
-  test('is shown once it has begun', () => {
+  test('shows reason, start and deadline once the termination has begun', () => {
     const described = pod([{ name: 'bye' }], { termination });
     expect(text(described)).toMatch(
       new RegExp(
@@ -216,7 +220,7 @@ describe('the end of the Pod', () => {
     );
   });
 
-  test('is shown with its stages, its moves, the turn and what was given up', () => {
+  test('shows the PreExit deadline, extensions, outages, the current entry and the entries that were given up', () => {
     const moved = {
       ...termination,
       preExitDeadline: '2026-01-31T20:00:40.000000Z',
@@ -237,12 +241,12 @@ Termination:
   Given Up:          hang`);
   });
 
-  test('has its own time for PostExit entries, and may wait with the preStop hooks', () => {
+  test('shows postExitGracePeriodSeconds and preStopPolicy', () => {
     const reserved = pod([{ name: 'bye' }], {}, { postExitGracePeriodSeconds: 20, preStopPolicy: 'AfterPreExit' });
     expect(text(reserved)).toMatch(/\nPre Stop Policy: {9}AfterPreExit\nPost Exit Grace Period: {2}20s$/);
   });
 
-  test('may be extended', () => {
+  test('shows the extension of the grace period by intervals or by a probe', () => {
     const intervals = {
       deferContainerGracePeriodExtensionInterval: 10,
       deferContainerGracePeriodExtensionCount: 3,
@@ -256,7 +260,7 @@ Termination:
   });
 });
 
-test('the section stands after the app containers', () => {
+test('the section of the defer containers is inserted after the app containers', () => {
   const section = ['Defer Containers:', '  bye:'];
   const conditions = 'Init Containers:\n  a:\nContainers:\n  app:\n    Image:  x\nConditions:\n  Type\n';
   expect(insertDeferSection(conditions, section)).toBe(

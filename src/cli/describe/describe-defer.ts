@@ -21,8 +21,8 @@ export function deferSection(pod: Pod): string[] {
   const statuses = pod.status?.deferContainerStatuses ?? [];
   const containers = deferContainers.flatMap((entry) => {
     const status = statuses.find(({ name }) => name === entry.name);
-    const image = entry.imageFrom === undefined ? {} : { image: imageOf(pod, entry) };
-    return containerLines({ ...entry, ...image }, status, whenLines(entry), pod);
+    const image = entry.imageFrom === undefined ? entry.image : imageOf(pod, entry);
+    return containerLines({ ...entry, image }, status, whenLines(entry), pod);
   });
   return [
     ...tabColumns(['Defer Containers:', ...containers]),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tabColumns } from './tab-columns.ts';
 
-test('lines that follow each other share the width of a column; a line without the column ends it', () => {
+test('consecutive lines share the width of a column, until a line without the column', () => {
   expect(tabColumns(['a:\tx', 'long name:\ty', 'no cell', 'b:\tz'])).toEqual([
     'a:          x',
     'long name:  y',
@@ -10,11 +10,11 @@ test('lines that follow each other share the width of a column; a line without t
   ]);
 });
 
-test('what comes after the last tab makes no column wider', () => {
+test('text after the last tab does not widen a column', () => {
   expect(tabColumns(['a\tvery long rest', 'b\tc\td'])).toEqual(['a  very long rest', 'b  c  d']);
 });
 
-test('inner columns are shared only within the outer one', () => {
+test('lines share an inner column only while they share the outer one', () => {
   expect(tabColumns(['n:\tone\tOptional', 'name:\tthree\tOptional', 'x:\trest', 'y:\ta\tb'])).toEqual([
     'n:     one    Optional',
     'name:  three  Optional',
@@ -23,6 +23,6 @@ test('inner columns are shared only within the outer one', () => {
   ]);
 });
 
-test('an empty cell is as wide as the others', () => {
+test('an empty cell is padded to the width of its column', () => {
   expect(tabColumns(['name:\tone', '\ttwo'])).toEqual(['name:  one', '       two']);
 });

@@ -8,7 +8,7 @@
  *  3. There are no timeouts or polls: it waits only for the watch of the Pod and for the logs themselves.
  */
 
-import { hasEnded as podHasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
@@ -26,16 +26,27 @@ export interface FollowPorts {
   waiting(containers: readonly PodContainer[]): void;
 }
 
-interface Followed {
-  /** The last run whose log was or is read. */
+/** The log of a container that was or is being read. */
+interface FollowedLog {
   run: string | undefined;
-  reading: boolean;
+  isOpen: boolean;
+}
+
+/** The state of a command that follows a Pod. */
+interface Following {
+  /** The latest version of the Pod. */
+  pod: Pod;
+  isPodGone: boolean;
+  /** By the name of the container. */
+  logs: Map<string, FollowedLog>;
+  /** The name of the only container to follow; undefined for all. */
+  readonly only: string | undefined;
 }
 
 /**
- * `only`: the name of the one container that is followed, to the end of its present run; a defer container, to the end of
- * its last attempt. Without it all are, until the Pod has ended. Resolves then, or when `signal` aborts; with whether there was
- * a log to read.
+ * `only`: the name of the one container to follow, until its current run has ended, or the last attempt of a defer container.
+ * If undefined, all containers are followed until the Pod has ended. Resolves when there is nothing left to follow, or when `signal`
+ * aborts, with whether there was a log to read.
  */
 export async function followPod(
   pod: Pod,
@@ -43,88 +54,124 @@ export async function followPod(
   ports: FollowPorts,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const following: Following = { pod, isPodGone: false, logs: new Map(), only };
+  const reader = createLogReader(following, ports.print);
   const ended = new AbortController();
-  const stop = AbortSignal.any([signal, ended.signal]);
-  const followed = new Map<string, Followed>();
-  const over = Promise.withResolvers<void>();
-  let latest = pod;
-  let gone = false;
-  /** What has ended before is printed, and the rest may be. */
-  let isOpen = false;
-  /** What runs now ran before. */
-  let first = false;
+  signal.addEventListener('abort', reader.stop, { once: true });
+  try {
+    // The watch starts before any log is read, so that no change of the Pod is missed.
+    await watchPod(following, ports.pods, reader.update, AbortSignal.any([signal, ended.signal]));
+    if (signal.aborted) return false;
+    const containers = followedContainers(following);
+    if (containers.every(({ status }) => runOf(status) === undefined)) ports.waiting(containers);
+    await reader.printEnded(containers);
+    await reader.follow();
+    return following.logs.size > 0;
+  } finally {
+    ended.abort();
+  }
+}
 
-  const wanted = (): PodContainer[] => podContainers(latest).filter(({ name }) => only === undefined || name === only);
-  const read = async (container: PodContainer, wasThere: boolean): Promise<void> => {
-    const state = { run: runOf(container.status), reading: true };
-    followed.set(container.name, state);
-    await ports.print(container, wasThere);
-    state.reading = false;
+/** Keeps the Pod in `following` up to date and calls `changed` after each change. Resolves when the first version has been read. */
+async function watchPod(
+  following: Following,
+  pods: ResourceClient<Pod>,
+  changed: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid, namespace = '', name } = following.pod.metadata;
+  const update = (pod: Pod, isGone: boolean): void => {
+    // Another Pod may have been created with the same name.
+    if (pod.metadata.uid !== uid) return;
+    following.pod = pod;
+    following.isPodGone ||= isGone;
+    changed();
   };
-  const hasEnded = (): boolean => {
-    if (gone || podHasEnded(latest)) return true;
-    if (only === undefined) return false;
-    return wanted().every(({ kind, name, status }) =>
-      kind === 'defer' ? status?.state?.terminated !== undefined : followed.has(name),
-    );
-  };
-  const look = (): void => {
-    for (const container of wanted()) {
-      const run = runOf(container.status);
-      const state = followed.get(container.name);
-      if (run === undefined || state?.reading === true || state?.run === run) continue;
-      // One run of an app container is what was asked for.
-      if (only !== undefined && container.kind !== 'defer' && state !== undefined) continue;
-      read(container, first).then(look, over.reject);
-    }
-    const isReading = [...followed.values()].some(({ reading }) => reading);
-    if (!isReading && hasEnded()) over.resolve();
-  };
-  const heard = (heardOf: Pod): void => {
-    if (heardOf.metadata.uid !== pod.metadata.uid) return;
-    latest = heardOf;
-    if (isOpen) look();
-  };
-
-  signal.addEventListener('abort', () => over.resolve(), { once: true });
-  const { namespace = '', name } = pod.metadata;
   const informer = createInformer(
-    ports.pods,
+    pods,
     {
       namespace,
       fieldSelector: `metadata.name=${name}`,
       log: createLog({ level: 'error' }),
       timers: systemTimers(),
-      signal: stop,
+      signal,
     },
     {
-      added: heard,
-      updated: heard,
-      deleted(last) {
-        if (last.metadata.uid === pod.metadata.uid) gone = true;
-        heard(last);
-      },
+      added: (pod) => update(pod, false),
+      updated: (pod) => update(pod, false),
+      deleted: (pod) => update(pod, true),
     },
   );
-  try {
-    // Watched before it is read: whatever ends meanwhile is heard of.
-    await informer.synced;
-    if (signal.aborted) return false;
-    if (informer.get(namespace, name)?.metadata.uid !== pod.metadata.uid) gone = true;
-    const containers = wanted();
-    if (containers.every(({ status }) => runOf(status) === undefined)) ports.waiting(containers);
-    for (const container of containers) {
-      if (container.status?.state?.terminated !== undefined && runOf(container.status) !== undefined) {
-        await read(container, true);
-      }
+  await informer.synced;
+  if (informer.get(namespace, name)?.metadata.uid !== uid) following.isPodGone = true;
+}
+
+interface LogReader {
+  /** Prints the logs of the containers that have already ended, one after the other. */
+  printEnded(containers: readonly PodContainer[]): Promise<void>;
+  /** Reads the logs of all other runs, present and future. Resolves when there is nothing left to follow, or after stop(). */
+  follow(): Promise<void>;
+  /** To be called after each change of the Pod. */
+  update(): void;
+  stop(): void;
+}
+
+function createLogReader(following: Following, print: FollowPorts['print']): LogReader {
+  const over = Promise.withResolvers<void>();
+  let isStarted = false;
+  const read = async (container: PodContainer, wasThere: boolean): Promise<void> => {
+    const log = { run: runOf(container.status), isOpen: true };
+    following.logs.set(container.name, log);
+    await print(container, wasThere);
+    log.isOpen = false;
+  };
+  const readNext = (wasThere: boolean): void => {
+    for (const container of containersToRead(following)) {
+      read(container, wasThere).then(() => readNext(false), over.reject);
     }
-    first = true;
-    isOpen = true;
-    look();
-    first = false;
-    await over.promise;
-    return followed.size > 0;
-  } finally {
-    ended.abort();
-  }
+    if (isFinished(following)) over.resolve();
+  };
+  return {
+    async printEnded(containers) {
+      for (const container of containers) {
+        const { status } = container;
+        if (status?.state?.terminated !== undefined && runOf(status) !== undefined) await read(container, true);
+      }
+    },
+    follow() {
+      isStarted = true;
+      readNext(true);
+      return over.promise;
+    },
+    update() {
+      if (isStarted) readNext(false);
+    },
+    stop: () => over.resolve(),
+  };
+}
+
+const followedContainers = ({ pod, only }: Following): PodContainer[] =>
+  podContainers(pod).filter(({ name }) => only === undefined || name === only);
+
+/** Containers with a run whose log has not been read and that have no open log. */
+function containersToRead(following: Following): PodContainer[] {
+  const { logs, only } = following;
+  return followedContainers(following).filter(({ kind, name, status }) => {
+    const run = runOf(status);
+    const log = logs.get(name);
+    if (run === undefined || log?.isOpen === true || log?.run === run) return false;
+    // A single container is followed for one run, except a defer container, which is followed through all its attempts.
+    return log === undefined || only === undefined || kind === 'defer';
+  });
+}
+
+/** Whether no log is open and none can follow. */
+function isFinished(following: Following): boolean {
+  const { pod, isPodGone, logs, only } = following;
+  if ([...logs.values()].some(({ isOpen }) => isOpen)) return false;
+  if (isPodGone || hasEnded(pod)) return true;
+  if (only === undefined) return false;
+  return followedContainers(following).every(({ kind, name, status }) =>
+    kind === 'defer' ? status?.state?.terminated !== undefined : logs.has(name),
+  );
 }

@@ -3,7 +3,7 @@ import { type LogCommandOptions, logQuery, logRequest, plainFlags } from './log-
 
 const query = (options: LogCommandOptions): string => logQuery('app', logRequest(options));
 
-test('asks for what the options say, and for nothing else', () => {
+test('the query of a log contains the given options and no others', () => {
   expect(query({})).toBe('?container=app');
   expect(query({ follow: true, previous: true, timestamps: true })).toBe(
     '?container=app&follow=true&previous=true&timestamps=true',
@@ -21,7 +21,7 @@ test.each([
   ['1.5h', 5400],
   ['1500ms', 2],
   ['.5m', 30],
-])('--since %s is %i seconds', (since, seconds) => {
+])('--since %s becomes sinceSeconds=%i', (since, seconds) => {
   expect(query({ since })).toBe(`?container=app&sinceSeconds=${seconds}`);
 });
 
@@ -35,11 +35,11 @@ test.each<[LogCommandOptions, string]>([
   [{ tail: '-2' }, '--tail must be greater than or equal to -1'],
   [{ tail: '2.5' }, '--tail "2.5" is not a whole number'],
   [{ limitBytes: '-1' }, '--limit-bytes must be greater than 0'],
-])('refuses %j', (options, message) => {
+])('lifepod logs refuses the options %j: %s', (options, message) => {
   expect(() => logRequest(options)).toThrow(new Error(message).message);
 });
 
-test('flags with a value, as kubectl takes them', () => {
+test('boolean flags accept the values true and false, as in kubectl', () => {
   expect(plainFlags(['logs', 'app', '--all-containers=true', '-f=true', '--tail=1', '-c=x'])).toEqual([
     'logs',
     'app',

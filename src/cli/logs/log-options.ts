@@ -1,6 +1,6 @@
 /** The options of `lifepod logs`, and the query of the log subresource that they lead to. Pure. Source: kubectl logs of v1.32. */
 import { queryText } from '../../client/paths.ts';
-import { parseTime } from '../../machinery/time.ts';
+import { parseDuration, parseTime } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
 /** The options as given on the command line. */
@@ -81,24 +81,11 @@ function integer(option: string, text: string | undefined): number | undefined {
   return Number(text);
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = {
-  h: 3600,
-  m: 60,
-  s: 1,
-  ms: 1e-3,
-  us: 1e-6,
-  µs: 1e-6,
-  ns: 1e-9,
-};
-
-/** `1h30m` -> 5400, rounded to whole seconds. Source: the format of Go's time.ParseDuration. */
+/** Rounded to whole seconds. */
 function durationSeconds(option: string, text: string): number {
-  if (text === '0') return 0;
-  const [, sign, parts = ''] = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.exec(text) ?? [];
-  if (parts === '') throw new UserError(`--${option} ${JSON.stringify(text)} is not a duration such as 5s, 2m or 3h`);
-  let seconds = 0;
-  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) {
-    seconds += Number(amount) * (UNIT_SECONDS[unit] ?? 0);
+  const millis = parseDuration(text);
+  if (millis === undefined) {
+    throw new UserError(`--${option} ${JSON.stringify(text)} is not a duration such as 5s, 2m or 3h`);
   }
-  return Math.round(seconds) * (sign === '-' ? -1 : 1);
+  return Math.sign(millis) * Math.round(Math.abs(millis) / 1000);
 }

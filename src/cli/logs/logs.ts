@@ -14,7 +14,7 @@ import { containerNames, type PodContainer, podContainers, waitsForItsTurn } fro
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
-import { coloured, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
+import { colored, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -136,13 +136,13 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>
     target.client.open(resourcePath(PODS, namespace, name, 'log') + logQuery(container, asked), signal);
-  const hasColours = process.stdout.isTTY === true && !process.env['NO_COLOR'];
+  const hasColors = process.stdout.isTTY === true && !process.env['NO_COLOR'];
   const order = podContainers(pod).map((container) => container.name);
   const prefixOf = (container: string): string => {
     if (options.prefix === false || (options.prefix !== true && options.allContainers !== true)) return '';
     const text = options.prefix === true ? `[pod/${name}/${container}] ` : `[${container}] `;
     if (!order.includes(container)) order.push(container);
-    return hasColours ? coloured(text, order.indexOf(container)) : text;
+    return hasColors ? colored(text, order.indexOf(container)) : text;
   };
   const timed = new Map<string, ReturnType<typeof createTimedLines>>();
 
@@ -160,7 +160,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
         lines = createTimedLines({ prefix: prefixOf(container.name), timestamps });
         timed.set(container.name, lines);
       }
-      const asked = { ...request, timestamps: true, ...(wasThere ? {} : { part: {} }) };
+      const asked = { ...request, timestamps: true, part: wasThere ? request.part : {} };
       try {
         await copy(await open(container.name, asked), lines.begin(), signal);
       } catch (error) {

@@ -1,7 +1,7 @@
 /** Merges the lines of several logs into one output: lines stay whole and carry a prefix. Pure. */
 
 export interface LineFormat {
-  /** Before each line; already coloured. */
+  /** Before each line; already colored. */
   prefix: string;
   /** Whether to print the timestamp at the start of each line. */
   timestamps: boolean;
@@ -68,8 +68,8 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
 }
 
 /** Colors of the container names in prefixes, legible on dark and light backgrounds. */
-const COLOURS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
+const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
 /** `index`: the position of the container in its Pod. */
-export const coloured = (text: string, index: number): string =>
-  `\u001b[${COLOURS[index % COLOURS.length]}m${text}\u001b[0m`;
+export const colored = (text: string, index: number): string =>
+  `\u001b[${COLORS[index % COLORS.length]}m${text}\u001b[0m`;

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { oomRisk } from './oom-risk.ts';
 
 test.each([
-  ['all are low', { engine: -999, containerd: [-999], shims: [-998, -998] }, undefined],
+  ['all scores are low', { engine: -999, containerd: [-999], shims: [-998, -998] }, undefined],
   ['the supervisor has set -1000', { engine: -1000, containerd: [-1000], shims: [-999] }, undefined],
   ['a process has ended', { engine: -999, containerd: [-999], shims: [undefined] }, undefined],
   ["the runtime is not lifepod's", { engine: 0, containerd: [], shims: [] }, 'engine 0'],
-  ['none could be lowered', { engine: 0, containerd: [0], shims: [1, 300] }, 'engine 0, containerd 0, shims 300'],
-  ['one shim is high', { engine: -999, containerd: [-999], shims: [-998, 1] }, 'shims 1'],
-])('where %s, the risk names the high scores alone', (_, scores, named) => {
+  ['no score could be lowered', { engine: 0, containerd: [0], shims: [1, 300] }, 'engine 0, containerd 0, shims 300'],
+  ['the score of one shim is high', { engine: -999, containerd: [-999], shims: [-998, 1] }, 'shims 1'],
+])('the OOM risk names only the high scores when %s', (_, scores, named) => {
   expect(oomRisk(scores)).toBe(
     named &&
       `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): start it with CAP_SYS_RESOURCE`,

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
+import { humanDuration } from '../../api/table.ts';
 import type { Client } from '../../client/client.ts';
 import { httpClient } from '../../client/http-client.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
@@ -57,12 +58,7 @@ async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
 }
 
 /** How long the process has run; /proc/PID is as old as the process. */
-function ageText(pid: number): string {
-  const seconds = Math.max(0, Math.round((Date.now() - statSync(`/proc/${pid}`).ctimeMs) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  return `${Math.floor(seconds / 3600)} h`;
-}
+const ageText = (pid: number): string => humanDuration(Math.max(0, Date.now() - statSync(`/proc/${pid}`).ctimeMs));
 
 function memoryLines(dataDir: string, pid: number): string[][] {
   const mebibytes = (pids: number[]): string =>

@@ -3,17 +3,18 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { type DrawOptions, drawLife, stepLines } from './draw.ts';
 
 const START = Date.UTC(2026, 0, 31, 12);
-const options: DrawOptions = { width: 80, colour: false, now: START + 10_000, spec: [] };
+const options: DrawOptions = { width: 80, color: false, now: START + 10_000, spec: [] };
 
-/** `at` in milliseconds from the start; `app#0` names a run of an app container, `init:one#0` one of another kind. */
+/** `at`: milliseconds from the start. `where`: `app#0` is a run of an app container, `init:one#0` a run of an init container. */
 function step(at: number, type: string, where = '', more: Partial<Transition> = {}): Transition {
   const [, kind = 'app', container, attempt] = /^(?:(\w+):)?([\w-]+)?(?:#(\d+))?$/.exec(where) ?? [];
   return {
     key: `${type}/${where}/${at}`,
     at: START + at,
     type,
-    ...(container === undefined ? {} : { container, containerKind: kind as 'app' }),
-    ...(attempt === undefined ? {} : { attempt: Number(attempt) }),
+    container,
+    containerKind: container === undefined ? undefined : (kind as 'app'),
+    attempt: attempt === undefined ? undefined : Number(attempt),
     ...more,
   };
 }
@@ -53,10 +54,10 @@ const WHOLE = [
   step(9900, 'Gone'),
 ];
 
-/** At its left a bar, so that blanks can be seen. */
+/** Puts a bar before each line, so that leading blanks are visible. */
 const shown = (lines: readonly string[]): string => lines.map((line) => `|${line}`).join('\n');
 
-test('a whole life, after it is gone', () => {
+test('the timeline shows the whole life of a deleted Pod', () => {
   expect(shown(drawLife(WHOLE, options))).toMatchInlineSnapshot(`
     "|                               ╵0s        ╵2.97s     ╵5.95s        ┃
     |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━━━━ ┃ stopped
@@ -69,12 +70,12 @@ test('a whole life, after it is gone', () => {
     |from 2026-01-31T12:00:00Z, 9.90s, gone
     |Deleted at +7.00s, deadline 3.00s later (before: 5.00s), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
-    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
     |∅ skipped  ┃ deadline"
   `);
 });
 
-test('a life that goes on: bars reach the present, containers that are due wait, the deadline is ahead', () => {
+test('the timeline of a living Pod has bars up to now, waiting containers and the deadline ahead', () => {
   const spec = [
     { name: 'app', kind: 'app' },
     { name: 'side-with-quite-a-long-name', kind: 'app' },
@@ -97,22 +98,22 @@ test('a life that goes on: bars reach the present, containers that are due wait,
     |▼ probe fails"
   `);
   expect(shown(drawLife(before(8200), { ...options, now: START + 8300, spec }))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵3.06s     ╵6.11s       ┃
-    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━      ┃ ready
-    |init  one                       ▒▒▒▒████0                         ┃ exit 0
-    |app   app                       ········█▼███▲██████████◆███      ┃ running
-    |      side-with-quite-a-long-…  ········████3░░░░░░█████████      ┃ running (2.)
-    |defer bye                                               ████      ┃ running
-    |      last                                              ····      ┃ waiting
+    "|                               ╵0s        ╵3.33s     ╵6.67s    ┃
+    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━▽━━━     ┃ ready
+    |init  one                       ▒▒▒·███0                       ┃ exit 0
+    |app   app                       ·······█▼███▲█████████◆███     ┃ running
+    |      side-with-quite-a-long-…  ·······████3░░░░░█████████     ┃ running (run 2)
+    |defer bye                                             ████     ┃ running
+    |      last                                            ····     ┃ waiting
     |
     |from 2026-01-31T12:00:00Z, 8.30s until now
     |Deleted at +7.00s, deadline 3.00s later (before: 5.00s)
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
-    |▼ probe fails  ◆ hook  ▽ the end begins  ┃ deadline"
+    |▼ probe fails  ◆ hook  ▽ termination begins  ┃ deadline"
   `);
 });
 
-test('the time that is reserved for PostExit entries, and every outcome of an entry', () => {
+test('the timeline shows the time reserved for PostExit entries and every outcome of an entry', () => {
   const steps = [
     step(0, 'SandboxReady', '', { attempt: 0 }),
     step(500, 'Started', 'app#0'),
@@ -154,19 +155,19 @@ test('the time that is reserved for PostExit entries, and every outcome of an en
     |
     |from 2026-01-31T12:00:00Z, 6.00s until now
     |ScaledDown at +1.00s, deadline 8.00s later, 4.00s of it for PostExit entries
-    |· waiting  ░ back-off  ━ sandbox  ▓ stopping  █ running  ▽ the end begins
+    |· waiting  ░ back-off  ━ sandbox  ▓ stopping  █ running  ▽ termination begins
     |∅ skipped  ╎ reserved for PostExit from here  ┃ deadline"
   `);
   const late = drawLife(steps, { ...options, now: START + 6000, reservedFrom: START + 9000 });
   expect(late.join('\n')).not.toMatch(/PostExit/);
 });
 
-test('a run whose end was not recorded', () => {
+test('the timeline marks a run whose end was not recorded', () => {
   const [, , app] = drawLife([step(0, 'Started', 'app#0'), step(9000, 'Gone')], options);
   expect(app).toMatch(/^app +app .* end not seen$/);
 });
 
-test('a sandbox that is lost, and pulls that fail', () => {
+test('the timeline shows a lost sandbox and failed pulls', () => {
   const steps = [
     step(0, 'Created'),
     step(1000, 'SandboxReady', '', { attempt: 0 }),
@@ -181,30 +182,30 @@ test('a sandbox that is lost, and pulls that fail', () => {
     step(7500, 'Started', 'app#1'),
   ];
   expect(shown(drawLife(steps, { ...options, now: START + 9000 }))).toMatchInlineSnapshot(`
-    "|              ╵0s        ╵1.87s     ╵3.74s     ╵5.60s
-    |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗     ━━━━━━━━━━━  lost 1×
-    |app   app          ▒▒▒▒▒▒░░░░░░░░░░░░▒▒▒▒▒▒██████137      ████████  running (2.)
+    "|              ╵0s        ╵1.98s     ╵3.96s     ╵5.94s
+    |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗    ━━━━━━━━━━━  lost 1×
+    |app   app          ▒▒▒▒▒▒░░░░░░░░░░░▒▒▒▒▒██████137     ████████  running (run 2)
     |
     |from 2026-01-31T12:00:00Z, 9.00s until now
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ sandbox lost"
   `);
 });
 
-test('a life of which the engine has not seen the end: nothing of it goes on', () => {
+test('the timeline shows nothing as running in a deleted Pod whose end was not observed', () => {
   const steps = [...WHOLE.slice(0, 8), step(9000, 'Gone')];
   const [, sandbox, , app] = drawLife(steps, options);
   expect(sandbox).toMatch(/^ +sandbox .*━ +stopped$/);
   expect(app).not.toContain('running');
 });
 
-test('days in which nothing happened are cut out', () => {
+test('the timeline leaves out days in which nothing happened', () => {
   const day = 24 * 3600 * 1000;
   const steps = [
     ...WHOLE.filter(({ at }) => at < START + 5000),
     ...WHOLE.filter(({ at }) => at >= START + 5000).map((each) => ({
       ...each,
       at: each.at + 3 * day,
-      ...(each.deadline === undefined ? {} : { deadline: each.deadline + 3 * day }),
+      deadline: each.deadline === undefined ? undefined : each.deadline + 3 * day,
     })),
   ];
   expect(shown(drawLife(steps, options))).toMatchInlineSnapshot(`
@@ -219,25 +220,25 @@ test('days in which nothing happened are cut out', () => {
     |from 2026-01-31T12:00:00Z, 3d00h, gone
     |Deleted at +3d00h, deadline 3.00s later (before: 5.00s), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
-    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
     |∅ skipped  ┃ deadline  ≈ time left out"
   `);
 });
 
-test('colours are there on demand, and end on each line', () => {
-  const lines = drawLife(WHOLE, { ...options, colour: true });
+test('colors are optional and are reset at the end of each line', () => {
+  const lines = drawLife(WHOLE, { ...options, color: true });
   const plain = drawLife(WHOLE, options);
   expect(lines.map((line) => line.replaceAll(/\u001b\[[\d;]*m/g, ''))).toEqual(plain);
   for (const line of lines) if (line.includes('\u001b')) expect(line).toContain('\u001b[0m');
   expect(lines.join()).toMatch(/\[0;31m[◇▓]*137/);
 });
 
-test.each([20, 40, 60, 200])('nothing is wider than a terminal of %i columns', (width) => {
+test.each([20, 40, 60, 200])('the timeline fits into a terminal of %i columns', (width) => {
   for (const steps of [WHOLE, WHOLE.slice(0, 1), WHOLE.slice(0, 12)])
     for (const line of drawLife(steps, { ...options, width })) expect(line.length).toBeLessThanOrEqual(width);
 });
 
-test('the list of steps', () => {
+test('the list of steps has a line per step with its time, its run and its details', () => {
   const steps = [...WHOLE.slice(0, 3), ...WHOLE.slice(10, 15)];
   expect(shown(stepLines(steps))).toMatchInlineSnapshot(`
     "|+0.000s                                 Created

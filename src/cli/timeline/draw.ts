@@ -10,7 +10,7 @@ import { type Scale, scaleOf, shortDuration } from './scale.ts';
 export interface DrawOptions {
   /** Columns of the terminal. */
   width: number;
-  colour: boolean;
+  color: boolean;
   now: Millis;
   /** The containers of the Pod, init to defer; empty if the Pod no longer exists. */
   spec: readonly Named[];
@@ -18,8 +18,8 @@ export interface DrawOptions {
   reservedFrom?: Millis | undefined;
 }
 
-type Colour = 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'dim' | 'none';
-const SGR: Readonly<Record<Exclude<Colour, 'none'>, number>> = {
+type Color = 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'dim' | 'none';
+const SGR: Readonly<Record<Exclude<Color, 'none'>, number>> = {
   red: 31,
   green: 32,
   yellow: 33,
@@ -30,43 +30,43 @@ const SGR: Readonly<Record<Exclude<Colour, 'none'>, number>> = {
 
 interface Glyph {
   char: string;
-  colour: Colour;
+  color: Color;
   means: string;
 }
 
 /** Later kinds are drawn over earlier ones. */
 const BARS: Readonly<Record<BarKind, Glyph>> = {
-  waiting: { char: '·', colour: 'dim', means: 'waiting' },
-  backoff: { char: '░', colour: 'yellow', means: 'back-off' },
-  pulling: { char: '▒', colour: 'blue', means: 'pulling' },
-  sandbox: { char: '━', colour: 'cyan', means: 'sandbox' },
-  stopping: { char: '▓', colour: 'yellow', means: 'stopping' },
-  running: { char: '█', colour: 'green', means: 'running' },
-  succeeded: { char: '█', colour: 'green', means: 'running' },
-  failed: { char: '█', colour: 'red', means: 'running' },
+  waiting: { char: '·', color: 'dim', means: 'waiting' },
+  backoff: { char: '░', color: 'yellow', means: 'back-off' },
+  pulling: { char: '▒', color: 'blue', means: 'pulling' },
+  sandbox: { char: '━', color: 'cyan', means: 'sandbox' },
+  stopping: { char: '▓', color: 'yellow', means: 'stopping' },
+  running: { char: '█', color: 'green', means: 'running' },
+  succeeded: { char: '█', color: 'green', means: 'running' },
+  failed: { char: '█', color: 'red', means: 'running' },
 };
 const RANK = Object.keys(BARS);
 const isRun = (kind: BarKind): boolean => RANK.indexOf(kind) >= RANK.indexOf('stopping');
 
 const MARKS: Readonly<Record<MarkKind, Glyph>> = {
-  passing: { char: '▲', colour: 'cyan', means: 'probe passes' },
-  failing: { char: '▼', colour: 'red', means: 'probe fails' },
-  hook: { char: '◆', colour: 'cyan', means: 'hook' },
-  hookFailed: { char: '◇', colour: 'red', means: 'hook failed' },
-  lost: { char: '✗', colour: 'red', means: 'sandbox lost' },
-  ending: { char: '▽', colour: 'yellow', means: 'the end begins' },
-  skipped: { char: '∅', colour: 'yellow', means: 'skipped' },
+  passing: { char: '▲', color: 'cyan', means: 'probe passes' },
+  failing: { char: '▼', color: 'red', means: 'probe fails' },
+  hook: { char: '◆', color: 'cyan', means: 'hook' },
+  hookFailed: { char: '◇', color: 'red', means: 'hook failed' },
+  lost: { char: '✗', color: 'red', means: 'sandbox lost' },
+  ending: { char: '▽', color: 'yellow', means: 'termination begins' },
+  skipped: { char: '∅', color: 'yellow', means: 'skipped' },
 };
-const DEADLINE: Glyph = { char: '┃', colour: 'red', means: 'deadline' };
-const FORMER: Glyph = { char: '┊', colour: 'red', means: 'deadline before' };
-const RESERVED: Glyph = { char: '╎', colour: 'red', means: 'reserved for PostExit from here' };
-const CUT: Glyph = { char: '≈', colour: 'dim', means: 'time left out' };
+const DEADLINE: Glyph = { char: '┃', color: 'red', means: 'deadline' };
+const FORMER: Glyph = { char: '┊', color: 'red', means: 'deadline before' };
+const RESERVED: Glyph = { char: '╎', color: 'red', means: 'reserved for PostExit from here' };
+const CUT: Glyph = { char: '≈', color: 'dim', means: 'time left out' };
 
 const LONGEST_NAME = 24;
 const TICK_COLUMNS = 11;
 const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephemeral: 'ephem' } as const;
 
-type Cell = { char: string; colour: Colour; run?: boolean } | undefined;
+type Cell = { char: string; color: Color; run?: boolean } | undefined;
 
 /** Returns lines of text, none wider than the terminal. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
@@ -78,7 +78,7 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
   const left = 6 + nameWidth + 1;
   const width = Math.max(10, options.width - left - 1 - stateWidth);
   const scale = scaleWithDeadline(picture, timesOf(transitions, picture), width);
-  const paint = (cells: readonly Cell[]): string => painted(cells, options.colour);
+  const paint = (cells: readonly Cell[]): string => painted(cells, options.color);
   const rows = picture.rows.map((row, index) => {
     const kind = picture.rows[index - 1]?.kind === row.kind ? '' : KIND_NAMES[row.kind];
     const label = `${kind.padEnd(5)} ${shortened(row.name, nameWidth).padEnd(nameWidth)} `;
@@ -86,7 +86,7 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
   });
   const axis = `${' '.repeat(left)}${paint(axisCells(picture, scale, used))}`.trimEnd();
   const lines = [axis, ...rows, '', ...summary(picture, transitions), ...legend(used, options)];
-  return lines.map((line) => (options.colour ? line : line.slice(0, options.width)));
+  return lines.map((line) => (options.color ? line : line.slice(0, options.width)));
 }
 
 /** Includes a future deadline in the axis, unless the Pod is over and the deadline would make everything else too small. */
@@ -105,7 +105,7 @@ const timesOf = (transitions: readonly Transition[], { to, deadline }: LifePictu
 function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const put = (column: number, glyph: Glyph, run = false): void => {
-    cells[column] = { char: glyph.char, colour: glyph.colour, run };
+    cells[column] = { char: glyph.char, color: glyph.color, run };
     used.add(glyph);
   };
   for (const bar of [...row.bars].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind))) {
@@ -126,12 +126,12 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
   const fits = (from: number): boolean =>
     from >= 0 && from + text.length <= cells.length && [...text].every((_, i) => cells[from + i]?.run !== true);
-  const colour = failed ? 'red' : 'green';
+  const color = failed ? 'red' : 'green';
   const inside = end - text.length;
   const isBar = inside > 0 && cells.slice(inside - 1, end).every((cell) => cell?.run === true);
   const from = [end, end + 1, end + 2].find(fits) ?? (isBar ? inside : undefined);
   if (from === undefined) return;
-  for (const [index, char] of [...text].entries()) cells[from + index] = { char, colour, run: true };
+  for (const [index, char] of [...text].entries()) cells[from + index] = { char, color, run: true };
 }
 
 const deadlines = (
@@ -152,7 +152,7 @@ function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[]
   const cells: Cell[] = Array.from({ length: scale.width });
   for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {
     const text = column === 0 ? '0s' : shortDuration(scale.timeAt(column) - picture.from);
-    for (const [index, char] of [...`╵${text}`].entries()) cells[column + index] = { char, colour: 'dim' };
+    for (const [index, char] of [...`╵${text}`].entries()) cells[column + index] = { char, color: 'dim' };
   }
   for (const cut of scale.cuts) {
     cells[cut] = CUT;
@@ -165,13 +165,13 @@ function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[]
   return cells;
 }
 
-function painted(cells: readonly Cell[], colour: boolean): string {
+function painted(cells: readonly Cell[], color: boolean): string {
   const plain = cells.map((cell) => cell?.char ?? ' ');
-  if (!colour) return plain.join('');
+  if (!color) return plain.join('');
   let text = '';
-  let current: Colour = 'none';
+  let current: Color = 'none';
   for (const cell of cells) {
-    const next = cell?.colour ?? 'none';
+    const next = cell?.color ?? 'none';
     if (next !== current) text += next === 'none' ? '\u001b[0m' : `\u001b[0;${SGR[next]}m`;
     current = next;
     text += cell?.char ?? ' ';
@@ -201,14 +201,14 @@ function summary(
   return lines;
 }
 
-function legend(used: ReadonlySet<Glyph>, { width, colour }: DrawOptions): string[] {
+function legend(used: ReadonlySet<Glyph>, { width, color }: DrawOptions): string[] {
   const known = [...Object.values(BARS), ...Object.values(MARKS), RESERVED, DEADLINE, FORMER, CUT].filter((glyph) =>
     used.has(glyph),
   );
   const lines: string[] = [];
   let column = width;
   for (const glyph of new Map(known.map((each) => [each.char, each])).values()) {
-    const text = `${painted([glyph], colour)} ${glyph.means}`;
+    const text = `${painted([glyph], color)} ${glyph.means}`;
     const columns = glyph.means.length + 4;
     if (column + columns > width + 2) {
       lines.push(text);

@@ -176,7 +176,7 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
     now = undefined;
     row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
   }
-  colourStopped(row);
+  colorStopped(row);
   const isOver = all.some(({ type }) => type === 'SandboxStopped' || type === 'Removed' || type === 'Gone');
   if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
   row.state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
@@ -189,7 +189,7 @@ function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: 
 }
 
 /** Shows the part of a run before its stop signal as successful. */
-function colourStopped(row: Row): void {
+function colorStopped(row: Row): void {
   for (const [index, bar] of row.bars.entries())
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';
 }
@@ -205,7 +205,7 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
   const times = exits.length > 1 ? ` ${exits.length}×` : '';
   if (now !== undefined && !isOver) {
     if (now.kind === 'backoff') return last === undefined ? 'back-off' : `back-off${times}`;
-    return now.kind === 'running' && exits.length > 0 ? `running (${exits.length + 1}.)` : now.kind;
+    return now.kind === 'running' && exits.length > 0 ? `running (run ${exits.length + 1})` : now.kind;
   }
   if (last === undefined) return ran ? 'end not seen' : isOver ? 'never ran' : 'not due';
   return `${exitText(last)}${times}`;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaleOf, shortDuration } from './scale.ts';
 
-test('time runs from left to right, and a column tells its time back', () => {
+test('later times have the same or a later column, and timeAt is the inverse of column', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 10 ** 9 }),
@@ -21,7 +21,7 @@ test('time runs from left to right, and a column tells its time back', () => {
   );
 });
 
-test('what is quiet for long beside all else is cut, and only that', () => {
+test('only a gap that is long compared with the rest is cut from the scale', () => {
   expect(scaleOf(0, 100, [10, 50], 50).cuts).toEqual([]);
   const scale = scaleOf(0, 1_000_000, [5000, 995_000], 60);
   expect(scale.cuts).toHaveLength(1);
@@ -39,6 +39,6 @@ test.each([
   [7_500_000, '2h05m'],
   [3.5 * 86_400_000, '3d12h'],
   [-1500, '-1.50s'],
-])('%i ms is %s', (millis, text) => {
+])('shortDuration formats %i ms as %s', (millis, text) => {
   expect(shortDuration(millis)).toBe(text);
 });

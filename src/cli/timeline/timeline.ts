@@ -47,7 +47,7 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
   const withSteps = options.steps === true || options.output === 'wide';
   const drawn = drawLife(steps, {
     width: isTTY ? columns : 80,
-    colour: isTTY && !process.env['NO_COLOR'],
+    color: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
     spec: life.pod === undefined ? [] : podContainers(life.pod),
     // -w does not read the Pod again, so the deadline of its stages may have changed.

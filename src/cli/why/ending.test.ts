@@ -14,7 +14,7 @@ import {
 } from './explain-fixtures.ts';
 
 explains({
-  'a defer container runs': {
+  'a defer container that runs': {
     metadata: DELETED,
     spec: { deferContainers: [container('quick'), container('slow')] },
     status: {
@@ -30,7 +30,7 @@ explains({
     advice:
       /lifepod logs p -n n -c slow -f; wait, or cut it short: kubectl delete pod p -n n --now; or give this entry up: lifepod skip p slow -n n$/,
   },
-  'a defer container that cannot run, of a Pod that completed': {
+  'a defer container that cannot run in a completed Pod': {
     spec: { deferContainers: [container('bye')] },
     status: { phase: 'Terminating', deferContainerStatuses: [waiting('bye', 'ImagePullBackOff', 'no such image')] },
     steps: [[8, 'TerminationBegan', { reason: 'Completed', ...until(22) }]],
@@ -44,7 +44,7 @@ explains({
     advice:
       /^lifepod image load FILE .*; wait: its phase then shows how it ended; or give this entry up: lifepod skip p bye -n n$/,
   },
-  'a sidecar that stops, of a Pod that completed and whose list has ended': {
+  'a stopping sidecar of a completed Pod whose defer containers have ended': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
     status: {
       phase: 'Running',
@@ -56,7 +56,7 @@ explains({
     steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
     sentence: /^p has not ended yet: PID 1 of init container side /,
   },
-  'a defer container that is tried again': {
+  'a defer container that is retried': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: {
@@ -74,14 +74,14 @@ explains({
     evidence: ['its termination began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
     advice: /lifepod logs p -n n -c bye; wait/,
   },
-  'a preStop hook': {
+  'a preStop hook that runs': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
     sentence:
       'p is not gone yet: the preStop hook of container app has been running for 7.00s; deadline 12:00:22 UTC (in 22.0s).',
   },
-  'PID 1 ignores SIGTERM': {
+  'a process with PID 1 that ignores SIGTERM': {
     metadata: DELETED,
     spec: { containers: [container('app', { command: ['sh', '-c', 'server; true'] })] },
     status: { containerStatuses: [running('app')] },
@@ -95,27 +95,31 @@ explains({
     ],
     advice: /trap TERM/,
   },
-  'it was told to stop just now': {
+  'a container that was just sent its stop signal': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
     sentence: 'p is not gone yet: container app was just sent its stop signal.',
   },
-  finalizers: {
+  'a finalizer that keeps the object of a Pod': {
     metadata: { ...DELETED, deletionGracePeriodSeconds: 0, finalizers: ['a/b'] },
     status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     sentence: 'p is not gone yet: none of its containers run any more, but the finalizer a/b keeps its object.',
     advice: /kubectl patch pod p -n n/,
   },
-  'a PreExit entry, bounded by the time that is reserved for PostExit entries': {
+  'a PreExit entry bounded by the time reserved for PostExit entries': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye'), { ...container('late'), trigger: 'PostExit' }] },
     status: {
       phase: 'Terminating',
       deferContainerStatuses: [running('bye'), waiting('late', 'PendingDefer', '', { containerID: '' })],
       termination: {
-        ...{ reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-7), deadline: time(-22) },
-        ...{ extendedSeconds: 10, outageSeconds: 46.6 },
+        reason: 'Deleted',
+        startedAt: time(8),
+        preExitDeadline: time(-7),
+        deadline: time(-22),
+        extendedSeconds: 10,
+        outageSeconds: 46.6,
       },
     },
     steps: ENDING,
@@ -128,7 +132,7 @@ explains({
       'the time from 12:00:07 UTC on is reserved for PostExit entries',
     ],
   },
-  'an entry, bounded by its timeoutSeconds, after others that did not run or hung': {
+  'an entry bounded by its timeoutSeconds, after others that did not run or hung': {
     metadata: DELETED,
     spec: {
       deferContainers: [container('undue'), container('hang'), { ...container('bye'), timeoutSeconds: 10 }],
@@ -141,7 +145,10 @@ explains({
         running('bye'),
       ],
       termination: {
-        ...{ reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-22), deadline: time(-22) },
+        reason: 'Deleted',
+        startedAt: time(8),
+        preExitDeadline: time(-22),
+        deadline: time(-22),
         turn: { entry: 'bye', since: time(5) },
       },
     },
@@ -155,7 +162,7 @@ explains({
       'its timeoutSeconds is 10',
     ],
   },
-  'an entry that was given up, and has not stopped yet': {
+  'an entry that was given up and is stopping': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: {
@@ -180,7 +187,7 @@ explains({
       'p is not gone yet: its defer container bye (1 of 1) was given up and is about to be sent its stop signal.',
     evidence: ['Event DeferContainerGivenUp, 1.00s ago: User "ada" gave up defer container "bye"'],
   },
-  'an entry whose time is over': {
+  'an entry whose deadline has passed': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: { phase: 'Terminating', deferContainerStatuses: [running('bye')] },
@@ -192,7 +199,7 @@ explains({
       'p is not gone yet: its defer container bye (1 of 1) was sent its stop signal 1.00s ago; it will be killed at 12:00:01 UTC (in 1.00s).',
     evidence: ['it was stopped: its timeoutSeconds had passed'],
   },
-  'an entry whose image is pulled': {
+  'an entry whose image is being pulled': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
@@ -213,7 +220,7 @@ explains({
     status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
     sentence: /its defer container bye \(1 of 1\) is about to start; deadline /,
   },
-  'a preStop hook of a sidecar, which the grace period bounds': {
+  'a preStop hook of a sidecar, bounded by the grace period': {
     metadata: DELETED,
     spec: { initContainers: [{ ...container('proxy'), restartPolicy: 'Always' }] },
     status: {
@@ -224,7 +231,7 @@ explains({
     sentence:
       /the preStop hook of init container proxy has been running for 7.00s; deadline 12:00:22 UTC \(in 22.0s\)\.$/,
   },
-  'a preStop hook, which the reserve bounds': {
+  'a preStop hook bounded by the time reserved for PostExit entries': {
     metadata: DELETED,
     status: {
       containerStatuses: [running('app')],
@@ -233,7 +240,7 @@ explains({
     steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
     sentence: /the preStop hook of container app has been running for 7.00s; deadline 12:00:07 UTC \(in 7.00s\)\.$/,
   },
-  'the container runtime does not answer': {
+  'a container runtime that does not answer': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
     status: { phase: 'Terminating', deferContainerStatuses: [running('bye')] },
@@ -247,14 +254,14 @@ explains({
     ],
     advice: /^lifepod status/,
   },
-  'its node is not ready for another reason': {
+  'a node that is not ready for another reason': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
     notReady: 'network is not ready',
     sentence: 'p is not gone yet: container app was just sent its stop signal.',
   },
-  'what its node does has no effect': {
+  'a terminating action without effect, from an Event': {
     metadata: DELETED,
     status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     events: [['FailedKillPod', 'error killing pod: removing sandbox 0123 had no effect']],
@@ -267,7 +274,7 @@ explains({
     ],
     advice: /ctr or crictl/,
   },
-  'what its node does has no effect, by the record': {
+  'a terminating action without effect, from the record': {
     metadata: DELETED,
     status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     steps: [...(ENDING ?? []), [2, 'ActionFailed', { message: 'removing sandbox 0123 had no effect' }]],
@@ -275,7 +282,7 @@ explains({
       'p is not gone yet: its node is trying to terminate it, so far without effect: removing sandbox 0123 had no effect.',
     evidence: ['its termination began 8.00s ago: Deleted', 'step ActionFailed, 2.00s ago'],
   },
-  'what its node did had no effect at first': {
+  'a terminating action that had no effect at first': {
     metadata: DELETED,
     status: { containerStatuses: [running('app')] },
     events: [['FailedKillPod', 'error killing pod: stopping container app had no effect']],

@@ -25,7 +25,14 @@ export interface Case {
 
 export const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: 'i', ...more });
 export const status = (name: string, more: Partial<ContainerStatus>): ContainerStatus => ({
-  ...{ name, image: 'i', imageID: 'x', ready: false, restartCount: 0, containerID: 'c://1', state: {}, lastState: {} },
+  name,
+  image: 'i',
+  imageID: 'x',
+  ready: false,
+  restartCount: 0,
+  containerID: 'c://1',
+  state: {},
+  lastState: {},
   ...more,
 });
 export const running = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus =>
@@ -37,10 +44,14 @@ export const waiting = (
   more: Partial<ContainerStatus> = {},
 ): ContainerStatus => status(name, { state: { waiting: { reason, message } }, ...more });
 export const terminated = (exitCode: number, reason: string, message?: string) => ({
-  terminated: { exitCode, reason, finishedAt: time(4), ...(message === undefined ? {} : { message }) },
+  terminated: { exitCode, reason, finishedAt: time(4), message },
 });
 export const condition = (type: string, value: string, reason = '', message = '') => ({
-  ...{ type, status: value, lastTransitionTime: time(30), reason, message },
+  type,
+  status: value,
+  lastTransitionTime: time(30),
+  reason,
+  message,
 });
 export const READY = [condition('Initialized', 'True'), condition('Ready', 'True')];
 export const UNREADY = [
@@ -59,11 +70,15 @@ const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Even
   ({
     metadata: { name: reason },
     involvedObject: name === undefined ? {} : { fieldPath: `spec.containers{${name}}` },
-    ...{ reason, message, lastTimestamp: time(1) },
+    reason,
+    message,
+    lastTimestamp: time(1),
   }) as CoreV1Event;
 
 const unreadyNode = (message: string): Node => ({
-  ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node' } },
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'node' },
   status: {
     conditions: [{ ...condition('Ready', 'False', 'KubeletNotReady', message), lastTransitionTime: time(12) }],
   },
@@ -72,24 +87,24 @@ const unreadyNode = (message: string): Node => ({
 /** A test for each case. */
 export function explains(cases: Record<string, Case>): void {
   test.each(Object.entries(cases))(
-    '%s',
+    'lifepod why explains %s',
     (_, { metadata, spec, status: own, events = [], steps = [], lines = {}, ...given }) => {
       const pod = {
-        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', ...metadata } },
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'p', namespace: 'n', ...metadata },
         spec: { nodeName: 'node', containers: [container('app')], restartPolicy: 'Always', ...spec },
         status: own ?? {},
       } as Pod;
       if (own?.containerStatuses?.some(({ name }) => name === 'b')) pod.spec?.containers.push(container('b'));
       const { sentence, evidence, advice } = explain({
-        ...{
-          name: 'p',
-          namespace: 'n',
-          pod: given.gone ? undefined : pod,
-          events: events.map(eventOf),
-          lastLines: lines,
-          node: given.notReady === undefined ? undefined : unreadyNode(given.notReady),
-          now: NOW,
-        },
+        name: 'p',
+        namespace: 'n',
+        pod: given.gone ? undefined : pod,
+        events: events.map(eventOf),
+        lastLines: lines,
+        node: given.notReady === undefined ? undefined : unreadyNode(given.notReady),
+        now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({
           key: String(i),
           at: NOW - secondsAgo * 1000,

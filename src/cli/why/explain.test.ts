@@ -26,7 +26,7 @@ const tainted = (taint: string, advice: RegExp): Case => ({
 });
 
 explains({
-  'no node fits': {
+  'a Pod that fits on no node': {
     spec: unbound,
     status: {
       conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
@@ -39,8 +39,8 @@ explains({
     ],
     advice: /lower the requests/,
   },
-  'a taint': tainted('a: b', /toleration/),
-  'a node without room on its disk': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard/),
+  'a taint that the Pod does not tolerate': tainted('a: b', /toleration/),
+  'a node with disk pressure': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard/),
   'a cordoned node': tainted('node.kubernetes.io/unschedulable: ', /uncordon/),
   'a node that is not ready': tainted('node.kubernetes.io/not-ready: ', /lifepod status/),
   'scheduling gates': {
@@ -65,32 +65,32 @@ explains({
     evidence: ['ImagePullBackOff: not found', '2 attempts failed, the last one 5.00s ago'],
     advice: /lifepod image load/,
   },
-  'an image that must be pulled each time': {
+  'a failed pull with imagePullPolicy Always': {
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },
     sentence: /cannot be pulled/,
     advice: /loading the image is not enough/,
   },
-  'an image that may not be pulled': {
+  'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
     sentence: /is not on the node and may not be pulled/,
   },
-  'a pull under way': {
+  'a pull in progress': {
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [[3, 'Pulling', { ...of('app'), message: 'reg/i:1' }]],
     sentence: 'p is starting: it has been pulling the image reg/i:1 of container app for 3.00s.',
   },
-  'a ConfigMap that is missing': {
+  'a missing ConfigMap': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'configmap "x" not found')] },
     sentence: 'p waits: container app cannot be started, configmap "x" not found.',
     advice: /create the missing ConfigMap/,
   },
-  'a key that is missing': {
+  'a missing key of a Secret': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', "couldn't find key k in Secret n/s")] },
     sentence: /couldn't find key k/,
     advice: /create the missing ConfigMap, Secret or key/,
   },
-  'an ephemeral container whose target does not run': {
+  'an ephemeral container whose target container does not run': {
     spec: { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] },
     status: {
       containerStatuses: [running('app')],
@@ -101,12 +101,12 @@ explains({
     sentence: 'p waits: ephemeral container debug cannot be started, target container app is not running.',
     advice: /^wait for its target/,
   },
-  'a postStart hook that failed': {
+  'a failed postStart hook': {
     status: { containerStatuses: [waiting('app', 'PostStartHookError', 'HTTP lifecycle hook (/) failed')] },
     sentence: 'p waits: container app cannot be started, HTTP lifecycle hook (/) failed.',
     advice: /^fix its postStart hook/,
   },
-  'a user that may not be root': {
+  'an image that runs as root despite runAsNonRoot': {
     status: {
       containerStatuses: [
         waiting('app', 'CreateContainerConfigError', 'container has runAsNonRoot and image will run as root'),
@@ -115,18 +115,18 @@ explains({
     sentence: /runAsNonRoot/,
     advice: /^give it a runAsUser above 0/,
   },
-  'a subPath that leads out': {
+  'a subPath that leads out of its volume': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'failed to prepare subPath')] },
     sentence: /subPath/,
     advice: /^fix the named problem/,
   },
-  'a volume that is missing': {
+  'a volume that cannot be mounted': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     events: [['FailedMount', 'MountVolume.SetUp failed: secret "s" not found']],
     steps: [[5, 'MountFailed', { message: 'secret "s" not found' }]],
     sentence: 'p waits for its volumes: secret "s" not found.',
   },
-  'a sandbox that cannot be made': {
+  'a sandbox that cannot be created': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     steps: [[5, 'SandboxFailed', { message: 'no address is free' }]],
     sentence: 'p waits: its sandbox cannot be created, no address is free.',
@@ -148,7 +148,7 @@ explains({
     ],
     advice: /lifepod logs p -n n -c app --previous/,
   },
-  'a container that needs too much memory, with a message': {
+  'a container that was killed for its memory limit and left a termination message': {
     status: {
       containerStatuses: [
         waiting('app', 'CrashLoopBackOff', '', { lastState: terminated(137, 'OOMKilled', 'last words') }),
@@ -198,7 +198,7 @@ explains({
     sentence: 'p is not ready: the startup probe of container app has not succeeded yet.',
     evidence: ['the probe: exec check it, every 10 s within 1 s, failing after 3 in a row'],
   },
-  'a readiness gate': {
+  'a readiness gate that is not met': {
     spec: { readinessGates: [{ conditionType: 'example.com/gate' }] },
     status: {
       conditions: [
@@ -210,12 +210,12 @@ explains({
     sentence: 'p is not ready: its readiness gates are not met, gate is closed.',
     advice: /example\.com\/gate/,
   },
-  'all is well': {
+  'a running Pod whose containers are ready': {
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app'), running('b')] },
     sentence: 'p is running: all 2 containers are ready, for 30.0s.',
     evidence: ['container app: never restarted', 'container b: never restarted'],
   },
-  'it runs, but the images of two entries cannot be pulled': {
+  'a running Pod with two defer containers whose images cannot be pulled': {
     spec: { deferContainers: [container('quick'), container('bye', { image: 'tools:9' }), container('last')] },
     status: {
       phase: 'Running',
@@ -238,7 +238,7 @@ explains({
     ],
     advice: /lifepod image load/,
   },
-  'it runs, but the image that an entry takes from another container cannot be pulled': {
+  'a running Pod with a defer container whose imageFrom image cannot be pulled': {
     spec: {
       containers: [container('app', { image: 'db:2' })],
       deferContainers: [{ name: 'bye', imageFrom: 'app' }],
@@ -250,7 +250,7 @@ explains({
     },
     sentence: 'p runs, but the image db:2 of its defer container bye cannot be pulled.',
   },
-  'it runs, but was restarted': {
+  'a running Pod with a container that was restarted': {
     status: {
       conditions: READY,
       containerStatuses: [running('app', { restartCount: 4, lastState: terminated(1, 'Error') })],
@@ -258,12 +258,12 @@ explains({
     sentence:
       'p is running again: container app was restarted 4×, the last time 4.00s ago, when it had ended with code 1 (Error).',
   },
-  'it has completed': {
+  'a completed Pod': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     sentence: 'p has completed: all its app containers ended with code 0.',
     advice: /its object stays until it is deleted: kubectl delete pod p -n n$/,
   },
-  'it has completed, a sidecar was stopped, an entry failed and one was skipped': {
+  'a completed Pod with a stopped sidecar, a failed entry and a skipped one': {
     spec: {
       initContainers: [container('side', { restartPolicy: 'Always' })],
       deferContainers: [container('good'), container('bye'), container('last')],
@@ -288,7 +288,7 @@ explains({
       'defer container last: did not run, the grace period had passed',
     ],
   },
-  'it has failed, and its sidecar and its entry after it': {
+  'a failed Pod whose sidecar and entry failed as well': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
     status: {
       phase: 'Failed',
@@ -299,13 +299,13 @@ explains({
     sentence: 'p has failed: container app ended with code 5; of its defer containers bye failed.',
     advice: /-c app$/,
   },
-  'it has failed': {
+  'a failed Pod': {
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(5, 'Error') })] },
     lines: { app: ['no such host'] },
     sentence: 'p has failed: container app ended with code 5.',
     evidence: ['container app: exit code 5 (Error)', 'its log: no such host'],
   },
-  'it has failed by an entry with failurePolicy FailPod': {
+  'a Pod that failed only because of an entry with failurePolicy FailPod': {
     spec: {
       deferContainers: [
         { ...container('skipped'), failurePolicy: 'FailPod' },
@@ -334,7 +334,7 @@ explains({
     ],
     advice: /lifepod logs p -n n -c upload$/,
   },
-  'it has failed by itself and by an entry with failurePolicy FailPod': {
+  'a Pod that failed because of a container and an entry with failurePolicy FailPod': {
     spec: { deferContainers: [{ ...container('upload'), failurePolicy: 'FailPod' }] },
     status: {
       phase: 'Failed',
@@ -345,7 +345,7 @@ explains({
     sentence:
       'p has failed: DeferContainerFailed; of its defer containers upload failed; the failurePolicy of upload is FailPod; container app ended with code 3.',
   },
-  'it took too long': {
+  'a Pod that exceeded its activeDeadlineSeconds': {
     status: {
       phase: 'Failed',
       reason: 'DeadlineExceeded',
@@ -353,7 +353,7 @@ explains({
     },
     sentence: 'p has failed: DeadlineExceeded, Pod was active on the node longer than the specified deadline.',
   },
-  'gone, within its time': {
+  'a deleted Pod that terminated within its grace period': {
     gone: true,
     steps: [
       [60, 'Started', of('app')],
@@ -372,7 +372,7 @@ explains({
       'defer container last: did not run, the grace period had passed',
     ],
   },
-  'gone, scaled down, with every outcome that an entry can have': {
+  'a Pod of a scaled-down workload with every outcome of an entry': {
     gone: true,
     steps: [
       [20, 'TerminationBegan', { reason: 'ScaledDown', ...until(10) }],
@@ -414,7 +414,7 @@ explains({
       'defer container unless: did not run, the app containers did not fail',
     ],
   },
-  'gone, its object long after all that ran': {
+  'a deleted Pod whose object was removed long after its containers': {
     gone: true,
     steps: [
       [900, 'TerminationBegan', { reason: 'Deleted', ...until(-870) }],
@@ -423,7 +423,7 @@ explains({
     ],
     sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given.',
   },
-  'gone, and no node had it': {
+  'a deleted Pod that was never scheduled': {
     gone: true,
     steps: [
       [60, 'Created'],
@@ -434,12 +434,12 @@ explains({
       'p has been gone since 11:59:44 UTC: it was deleted before any of its containers ran; it was not scheduled, 0/1 nodes are available: 1 Insufficient cpu.',
     evidence: [],
   },
-  'gone, before its node began': {
+  'a deleted Pod that was never started': {
     gone: true,
     steps: [[16, 'Gone']],
     sentence: 'p has been gone since 11:59:44 UTC: it was deleted before any of its containers ran.',
   },
-  'gone, unseen': {
+  'a deleted Pod whose end was not recorded': {
     gone: true,
     steps: [[60, 'Started', of('app')]],
     sentence: 'p is gone, and its record ends before its end was seen, at 11:59:00 UTC.',

@@ -3,7 +3,7 @@
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behavior).
  */
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
-import type { Millis } from '../../machinery/time.ts';
+import { type Millis, parseDuration } from '../../machinery/time.ts';
 
 export const SIGNALS = [
   'memory.available',
@@ -157,16 +157,12 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
   return { count: Number(quantityValue(quantity)) };
 }
 
-const UNIT_SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 };
-const DURATION_PART = /(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)/g;
-
-/** Parses a duration in Go's notation without a sign, as the kubelet's options take: 90s, 1m30s, 1.5h, 500ms, 0. */
+/** Parses a Go duration that is not negative, as the kubelet's options take: 90s, 1m30s, 1.5h, 500ms, 0. */
 export function parseSeconds(option: string, text: string): number {
-  if (text === '0') return 0;
-  const parts = [...text.matchAll(DURATION_PART)];
-  if (text === '' || parts.map(([part]) => part).join('') !== text)
+  const millis = parseDuration(text);
+  if (millis === undefined || millis < 0)
     throw new Error(`${option}: ${JSON.stringify(text)} is not a duration such as 30s, 1m30s or 5m`);
-  return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_SECONDS[unit] ?? 0), 0);
+  return millis / 1000;
 }
 
 export const amountOf = (amount: Amount, capacity: number): number =>

@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { Client, connectivityState, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader';
+import { formatDuration } from '../../machinery/time.ts';
 import { DeadlineExceeded, HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface GrpcTarget {
@@ -65,7 +66,7 @@ export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<vo
 }
 
 function lateText({ host, port, timeoutSeconds }: GrpcTarget, connected: boolean): string {
-  const within = goDuration(timeoutSeconds);
+  const within = formatDuration(timeoutSeconds * 1000);
   return connected
     ? `timeout: health rpc did not complete within ${within}`
     : `timeout: failed to connect service "${joinHostPort(host, port)}" within ${within}: context deadline exceeded`;
@@ -82,9 +83,3 @@ const codeName = (code: number): string =>
   code === status.CANCELLED
     ? 'Canceled'
     : (status[code] ?? 'UNKNOWN').toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
-/** The duration in Go's notation: 1m30s for 90. */
-function goDuration(seconds: number): string {
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  return `${hours > 0 ? `${hours}h` : ''}${seconds >= 60 ? `${minutes}m` : ''}${seconds % 60}s`;
-}

@@ -2,6 +2,7 @@
  * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface StatusPorts {
@@ -34,7 +35,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
         written = '';
         ports.log.warn('cannot write the status of a Pod', { pod: next.pod.metadata.name, error: String(error) });
         wanted ??= next;
-        await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + RETRY_MILLIS, resolve));
+        await pause(ports.timers, RETRY_MILLIS, signal);
       }
     }
   };

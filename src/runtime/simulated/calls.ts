@@ -1,4 +1,5 @@
 /** The calls of a simulated runtime: their latency, their faults, and the times at which the runtime does not respond. */
+import { pause } from '../../platform/pause.ts';
 import type { Millis, Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 
@@ -37,8 +38,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
   const underWay = new Set<(takesEffect: boolean) => void>();
   let outages = 0;
 
-  const wait = (millis: Millis): Promise<void> =>
-    new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
+  const wait = (millis: Millis): Promise<void> => pause(timers, millis);
 
   /** `cut`: called when the connection is cut, with whether the effect still takes place. */
   const race = async <T>(what: string, work: Promise<T>, cut?: (takesEffect: boolean) => void): Promise<T> => {

@@ -1,5 +1,5 @@
 /** The range of cluster IPs: IPv4, given as a CIDR. */
-import { isIPv4 } from 'node:net';
+import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../../machinery/cidr.ts';
 
 export interface ServiceRange {
   /** `10.96.0.0/16` */
@@ -14,39 +14,34 @@ export interface ServiceRange {
   reservedOffsets: ReadonlySet<number>;
 }
 
-const numberOf = (address: string): number => address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
-
 /** Throws unless the text is an IPv4 CIDR from /8 to /28, which has room for 14 Services. */
-export function parseServiceCidr(cidr: string): ServiceRange {
-  const [address = '', bits = ''] = cidr.split('/');
-  const length = /^\d+$/.test(bits) ? Number(bits) : -1;
-  if (!isIPv4(address) || length < 8 || length > 28) {
+export function parseServiceCidr(text: string): ServiceRange {
+  const range = tryParseCidr(text);
+  if (range === undefined || range.prefixLength < 8 || range.prefixLength > 28) {
     throw new Error(
-      `the Service CIDR ${JSON.stringify(cidr)} is not an IPv4 network from /8 to /28, such as 10.96.0.0/16`,
+      `the Service CIDR ${JSON.stringify(text)} is not an IPv4 network from /8 to /28, such as 10.96.0.0/16`,
     );
   }
-  const size = 2 ** (32 - length);
-  const base = Math.floor(numberOf(address) / size) * size;
+  const size = 2 ** (32 - range.prefixLength);
   // Source: calculateRangeOffset of upstream's ipallocator: min(max(16, size/16), 256), 0 for small ranges.
   const lowerSize = size - 2 < 16 ? 0 : Math.min(Math.max(16, Math.floor(size / 16)), 256);
   const fit = Math.min(lowerSize, size - 2);
   return {
-    cidr: `${textOf(base)}/${length}`,
-    base,
+    cidr: formatCidr(range),
+    base: range.base,
     lastOffset: size - 2,
     lowerSize: fit,
     reservedOffsets: new Set([1, 10]),
   };
 }
 
-const textOf = (value: number): string => [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
-
-export const addressAt = (range: ServiceRange, offset: number): string => textOf(range.base + offset);
+export const addressAt = (range: ServiceRange, offset: number): string => formatIpv4(range.base + offset);
 
 /** The offset of an address in the range; undefined if it cannot be assigned. */
 export function offsetOf(range: ServiceRange, address: string): number | undefined {
-  if (!isIPv4(address)) return undefined;
-  const offset = numberOf(address) - range.base;
+  const value = parseIpv4(address);
+  if (value === undefined) return undefined;
+  const offset = value - range.base;
   return offset >= 1 && offset <= range.lastOffset ? offset : undefined;
 }
 

@@ -1,0 +1,80 @@
+/** The engine's API: the store with the registry of objects, and the HTTPS server. */
+import { join } from 'node:path';
+import { kinds } from '../api/kinds.ts';
+import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
+import { createTokenIssuer } from '../apiserver/pki/tokens.ts';
+import { bootstrap } from '../apiserver/registry/bootstrap.ts';
+import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
+import { kubernetesServiceAddress } from '../apiserver/registry/services/service-range.ts';
+import { startApiServer } from '../apiserver/server.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Platform } from '../platform/platform.ts';
+import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
+import { measuredStore } from '../store/measured-store.ts';
+import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
+import type { LateNode } from './late-node.ts';
+import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
+import { together } from './together.ts';
+import { LIFEPOD_VERSION } from './version.ts';
+
+export const HOST = '127.0.0.1';
+export const CLUSTER_DOMAIN = 'cluster.local';
+const TOKEN_ISSUER = `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`;
+
+export interface OpenRegistry {
+  registry: Registry;
+  pki: Pki;
+}
+
+/** `closers` receives the functions that close the registry and the store. */
+export async function openRegistry(
+  settings: Settings,
+  { timers, log }: Platform,
+  closers: AsyncDisposableStack,
+  metrics: Metrics,
+): Promise<OpenRegistry> {
+  const { dataDir, serviceCidr, nodeName } = settings;
+  const [store, pki] = await together([
+    openLmdbStore({ directory: join(dataDir, 'store'), log }),
+    loadOrCreatePki(dataDir, {
+      hostnames: [nodeName],
+      ips: [kubernetesServiceAddress(serviceCidr)],
+      now: timers.now(),
+    }),
+  ]);
+  closers.defer(() => store.close());
+  const { issue } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
+  const measured = measuredStore(store, metrics);
+  const registry = await createRegistry({ store: measured, kinds, timers, log, serviceCidr, issueToken: issue });
+  closers.defer(() => registry.close());
+  return { registry, pki };
+}
+
+/** Starts the API server, writes the kubeconfig and the engine record, and returns the port. */
+export async function serveApi(
+  settings: Settings,
+  { timers, log }: Platform,
+  closers: AsyncDisposableStack,
+  { registry, pki, nodes, metrics }: OpenRegistry & { nodes: LateNode; metrics: EngineMetrics },
+): Promise<number> {
+  const { dataDir, serviceCidr } = settings;
+  addStorageMetrics(metrics.all, registry, dataDir);
+  const api = await startApiServer({
+    backend: registry,
+    kinds,
+    nodes,
+    pki,
+    host: HOST,
+    port: settings.port,
+    version: LIFEPOD_VERSION,
+    timers,
+    log,
+    metrics: metrics.all,
+  });
+  closers.defer(() => api.close());
+  await bootstrap(registry, { serviceCidr, apiServerPort: api.port });
+  writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
+  writeEngineRecord(dataDir, recordOf(settings, api.port));
+  return api.port;
+}

@@ -1,0 +1,117 @@
+/** Starts the node agent and the reporter of the node's status, and connects them to the API server and the runtime. */
+import type { Client } from '../client/client.ts';
+import type { Millis } from '../machinery/time.ts';
+import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
+import type { NodePressure } from '../node/eviction/pressure.ts';
+import type { Capacity } from '../node/status/machine-facts.ts';
+import { type NodeStatusReporter, startNodeStatus } from '../node/status/node-status.ts';
+import { startPodMetrics } from '../node/usage/pod-metrics.ts';
+import { createNodeReports } from '../node/usage/reports.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Platform } from '../platform/platform.ts';
+import { CLUSTER_DOMAIN } from './engine-api.ts';
+import { agentSettings, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
+import type { EngineRuntime } from './engine-runtime.ts';
+import type { lateNode } from './late-node.ts';
+import { machineAddresses, type NodeAddress, openNodeAddress } from './node-address.ts';
+import type { Settings } from './settings.ts';
+import { together } from './together.ts';
+import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
+
+/** What each part that uses the API gets. */
+export interface PartOptions extends Platform {
+  client: Client;
+  /** Stops the part. */
+  signal: AbortSignal;
+}
+
+/** What the node agent and the node's status need to know about the machine. */
+export interface Machine {
+  pressure: NodePressure;
+  capacity: Capacity;
+  address: NodeAddress;
+}
+
+/** `gateway`: the address of the node if the machine has no default route. */
+export async function openMachine(
+  settings: Settings,
+  { runtime, gateway }: { runtime: EngineRuntime['runtime']; gateway: string },
+  { timers }: Platform,
+  signal: AbortSignal,
+): Promise<Machine> {
+  const [pressure, capacity, address] = await together([
+    openPressure(settings, runtime, timers, signal),
+    nodeCapacity(settings),
+    openNodeAddress(machineAddresses(gateway, signal)),
+  ]);
+  return { pressure, capacity, address };
+}
+
+export interface NodeParts {
+  agent: NodeAgent;
+  reporter: NodeStatusReporter;
+}
+
+export async function startNode(
+  settings: Settings,
+  options: PartOptions,
+  parts: {
+    runtime: EngineRuntime;
+    machine: Machine;
+    shutdown: Shutdown;
+    dnsIp: string;
+    lastSignOfLife: Millis | undefined;
+  },
+): Promise<NodeParts> {
+  const { runtime, machine, shutdown, dnsIp, lastSignOfLife } = parts;
+  const { pressure, capacity, address } = machine;
+  const [agent, reporter] = await together([
+    startNodeAgent({
+      ...options,
+      runtime: runtime.runtime,
+      runtimeName: runtime.name,
+      ...agentSettings(settings, runtime),
+      nodeIps: address.ips,
+      capacity,
+      lastSignOfLife,
+      clusterDns: [dnsIp],
+      clusterDomain: CLUSTER_DOMAIN,
+      eviction: { pressure, containerUsage: runtime.runtime.containerUsage },
+    }),
+    startNodeStatus({
+      ...options,
+      runtime: runtime.runtime,
+      nodeName: settings.nodeName,
+      podCidr: settings.podCidr,
+      internalIp: address.read,
+      capacity,
+      version: `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`,
+      pressure,
+      problems: shutdown.problems,
+    }),
+  ]);
+  return { agent, reporter };
+}
+
+/** Lets the API server reach the node, and updates the node's status when the runtime, its images or the pressure change. */
+export function connectNode(
+  { nodeName, dataDir }: Settings,
+  options: PartOptions,
+  { agent, reporter }: NodeParts,
+  to: { node: ReturnType<typeof lateNode>; runtime: EngineRuntime; pressure: NodePressure; metrics: Metrics },
+): void {
+  const { node, runtime, pressure, metrics } = to;
+  startPodMetrics({ ...options, nodeName, metrics });
+  const reports = createNodeReports({
+    ...options,
+    runtime: runtime.runtime,
+    nodeName,
+    pods: agent.pods,
+    metrics,
+    dataDir,
+  });
+  node.connect({ ...agent.connection, ...reports });
+  runtime.onChange(() => void reporter.check());
+  pressure.onChange(() => void reporter.check());
+  agent.onImagesChange(reporter.imagesChanged);
+}

@@ -1,0 +1,10 @@
+/** Like Promise.all, but waits for all promises even if one rejects, so that everything they started can be stopped. */
+export async function together<T extends readonly unknown[]>(
+  parts: readonly [...T],
+): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
+  const results = await Promise.allSettled(parts);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as {
+    -readonly [I in keyof T]: Awaited<T[I]>;
+  };
+}
