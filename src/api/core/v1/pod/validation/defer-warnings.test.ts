@@ -35,7 +35,7 @@ describe('the warnings of defer containers', () => {
       'a timeout longer than the grace period',
       [bounded({ timeoutSeconds: 31 })],
       {},
-      `${timeout}: longer than the grace period of 30 s, which ends the entry before`,
+      `${timeout}: longer than the grace period of 30 s, which ends the entry earlier`,
     ],
     ['a reserve that leaves 10 s', [bounded()], { postExitGracePeriodSeconds: 20 }],
     [

@@ -261,9 +261,13 @@ describe('the extension of the grace period', () => {
     [
       'interval without count',
       { [interval]: 10 },
-      `spec.${count}: Required value: must be set where \`${interval}\` is`,
+      `spec.${count}: Required value: must be set when \`${interval}\` is set`,
     ],
-    ['count without interval', { [count]: 3 }, `spec.${interval}: Required value: must be set where \`${count}\` is`],
+    [
+      'count without interval',
+      { [count]: 3 },
+      `spec.${interval}: Required value: must be set when \`${count}\` is set`,
+    ],
     [
       'interval and count of 0',
       { [interval]: 0, [count]: 0 },
