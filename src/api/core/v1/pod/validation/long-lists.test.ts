@@ -1,4 +1,4 @@
-/** Long lists of a Pod are read in linear time. */
+/** Long lists in a Pod are processed in linear time. */
 import { expect, test } from 'vitest';
 import { firstErrors } from '../../../../../machinery/field-error.ts';
 import type { Pod, PodSpec } from '../../../../generated/types.ts';
@@ -8,12 +8,12 @@ import { validateDeferContainers } from './validate-defers.ts';
 import { validatePodCreate } from './validation.ts';
 import { podWarnings } from './warnings.ts';
 
-/** Going through all pairs takes several times STALL_MILLIS. */
+/** Upper bound of the CPU time. An algorithm that compares all pairs takes several times as long. */
 const STALL_MILLIS = 1000;
 
 const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => item(at));
 
-/** In milliseconds of CPU time. */
+/** The CPU time of the call, in milliseconds. */
 function timeOf(call: () => void): number {
   const began = process.cpuUsage();
   call();
@@ -21,7 +21,7 @@ function timeOf(call: () => void): number {
   return (user + system) / 1000;
 }
 
-test('host ports of defer containers beside those of app containers', () => {
+test('host ports of defer containers are compared with those of app containers in linear time', () => {
   const ports = list(1000, (index) => ({ containerPort: 1, hostPort: index + 1 }));
   const spec: PodSpec = {
     containers: list(10_000, (index) => containerOf(`c${index}`, index === 0 ? { ports } : {})),
@@ -33,7 +33,7 @@ test('host ports of defer containers beside those of app containers', () => {
   expect(timeOf(() => expect(duplicates()).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
 });
 
-test('resources of init containers beside those of a sidecar', () => {
+test('effective resources of many init containers and a sidecar are computed in linear time', () => {
   const limits = Object.fromEntries(list(3000, (index) => [`example.com/r${index}`, '1']));
   const pod: Pod = podOf({
     initContainers: [
@@ -49,7 +49,7 @@ test('resources of init containers beside those of a sidecar', () => {
   expect(time).toBeLessThan(STALL_MILLIS);
 });
 
-test('more errors than an answer lists', () => {
+test('validation stops after 1001 errors', () => {
   const keys = list(100_000, () => '');
   const spread = { maxSkew: 1, topologyKey: 'a', whenUnsatisfiable: 'ScheduleAnyway', labelSelector: {} };
   const finalizers = list(100_000, () => '');
@@ -63,7 +63,7 @@ test('more errors than an answer lists', () => {
   }
 });
 
-test('ports of a sidecar that app containers have as well are no errors', () => {
+test('a sidecar and an app container may have the same host ports', () => {
   const ports = list(2000, (index) => ({ containerPort: 1, hostPort: index + 1 }));
   const pod = podOf({
     containers: [containerOf('a', { ports })],
@@ -73,7 +73,7 @@ test('ports of a sidecar that app containers have as well are no errors', () => 
   expect(firstErrors(() => validatePodCreate(defaulted(pod)))).toEqual([]);
 });
 
-test('a long name of a variable that is defined twice', () => {
+test('a long name of a variable that is defined twice is checked in linear time', () => {
   const half = ')'.repeat(40_000);
   const name = half + half;
   const value = `${`$(${half}!`.repeat(9)}${name}${name}`;

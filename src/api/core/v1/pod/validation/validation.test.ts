@@ -13,7 +13,7 @@ const exec = { exec: { command: ['true'] } };
 
 type Case = [Partial<PodSpec>, ...string[]];
 
-it('a long field path is refused in linear time', () => {
+it('a long field path is rejected in linear time', () => {
   const fieldPath = "['".repeat(300_000);
   const began = process.cpuUsage();
   const [error] = errorsOf(app({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }] }));
@@ -507,14 +507,14 @@ describe('validation of a new Pod', () => {
     ['containers', containers],
     ['init containers', initContainers],
     ['ports', ports],
-    ['environment', environment],
+    ['environment variables', environment],
     ['volumes', volumes],
     ['resources', resources],
     ['probes', probes],
-    ['security', security],
-    ['pod', pod],
+    ['security contexts', security],
+    ['fields of the Pod', pod],
     ['placement', placement],
-  ])('%s', (_name, cases) => {
+  ])('validation of a new Pod finds all errors in %s', (_name, cases) => {
     for (const [spec, ...expected] of cases) expect(errorsOf(spec)).toEqual(expected);
   });
 });
