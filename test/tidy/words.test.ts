@@ -13,7 +13,6 @@ const PHRASE = /\b(?:is told|are told|tells of|told of|as ever)\b/gi;
  */
 const KNOWN: Readonly<Record<string, number>> = {
   'src/api/core/v1/pod/compatibility/app-armor.test.ts': 1,
-  'src/api/schema.test.ts': 1,
   'src/apiserver/streaming/spdy/spdy-relay.test.ts': 1,
   'src/cli/end-pods.test.ts': 1,
   'src/cli/failures.test.ts': 1,
@@ -22,8 +21,6 @@ const KNOWN: Readonly<Record<string, number>> = {
   'src/engine/image-settings.test.ts': 1,
   'src/engine/node-settings.test.ts': 1,
   'src/lifecycle/types.ts': 1,
-  'src/machinery/field-ownership/field-ownership.test.ts': 3,
-  'src/machinery/quantity.test.ts': 1,
   'src/node/container/container-config.ts': 1,
   'src/node/handlers/probe.test.ts': 1,
   'src/node/images/puller.test.ts': 1,
