@@ -82,7 +82,7 @@ export function strategyFor(typeName: string): StrategyLookup {
     const inner = objectType(type[name]?.shape ?? 'any');
     const strategy: FieldStrategy = {
       ...patchStrategies[`${typeName}.${name}`],
-      ...(inner === undefined ? {} : { fields: strategyFor(inner) }),
+      fields: inner === undefined ? undefined : strategyFor(inner),
     };
     fields.set(name, strategy);
     return strategy;

@@ -31,16 +31,16 @@ const causeChars = ({ reason = '', message = '', field = '' }: StatusCause): num
 
 const cutCause = ({ message, field, ...rest }: StatusCause): StatusCause => ({
   ...rest,
-  ...(message === undefined ? {} : { message: cutForError(message) }),
-  ...(field === undefined ? {} : { field: cutForError(field) }),
+  message: message && cutForError(message),
+  field: field && cutForError(field),
 });
 
 function boundedDetails(details: StatusDetails): StatusDetails {
   const { name, causes } = details;
   return {
     ...details,
-    ...(name === undefined ? {} : { name: cutForError(name) }),
-    ...(causes === undefined ? {} : { causes: listed(causes, causeChars).map(cutCause) }),
+    name: name && cutForError(name),
+    causes: causes && listed(causes, causeChars).map(cutCause),
   };
 }
 
@@ -49,7 +49,7 @@ export function boundedStatus(status: Status): Status {
   const { message, details } = status;
   return {
     ...status,
-    ...(message === undefined ? {} : { message: cutForError(message) }),
-    ...(details === undefined ? {} : { details: boundedDetails(details) }),
+    message: message && cutForError(message),
+    details: details && boundedDetails(details),
   };
 }

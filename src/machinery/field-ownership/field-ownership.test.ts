@@ -39,11 +39,12 @@ const thing = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
   metadata: { name: 'a', ...metadata },
   spec,
 });
+const NOW = '2026-01-01T00:00:00Z';
 const writer = (manager: string, more: Partial<FieldWriter> = {}): FieldWriter => ({
   manager,
   apiVersion: 'v1',
   subresource: undefined,
-  time: '2026-01-01T00:00:00Z',
+  time: NOW,
   ...more,
 });
 
@@ -63,10 +64,10 @@ interface Kept {
   entries: ManagedFieldsEntry[];
 }
 const nothing: Kept = { live: undefined, entries: [] };
-const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time?: string): Kept => {
+const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time = NOW): Kept => {
   const result = finish(applyConfig)(live, entries, type, {
     config,
-    writer: writer(by, time === undefined ? {} : { time }),
+    writer: writer(by, { time }),
     force,
     ignored: { 'f:status': {} },
   });

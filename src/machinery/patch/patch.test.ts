@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type JsonObject, type JsonValue, jsonEqual } from '../json-value.ts';
 import { ApiError } from '../status.ts';
+import { frozen } from '../testing.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyPatch } from './patch.ts';
@@ -16,12 +17,6 @@ const failureOf = (run: () => unknown): { code: number; message: string; cause?:
   }
   throw new Error('did not fail');
 };
-
-/** Writing to a frozen object throws, so that a test fails if a patch modifies its input. */
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) frozen(inner);
-  return Object.freeze(value);
-}
 
 describe('merge patch (the examples of RFC 7386)', () => {
   it.each<[JsonObject, JsonObject, JsonObject]>([

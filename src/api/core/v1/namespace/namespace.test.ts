@@ -68,7 +68,7 @@ describe('deletion of a Namespace', () => {
       ['status.Phase: Invalid value: "Active": may only be \'Terminating\' if `deletionTimestamp` is not empty'],
     ],
   ])('%s', (_, deletionTimestamp, phase, expected) => {
-    const old = stored(deletionTimestamp === undefined ? {} : { deletionTimestamp });
+    const old = stored({ deletionTimestamp });
     const errors = namespaceKind.subresources['status']?.validate?.({ ...old, status: { phase } }, old) ?? [];
     expect(errors.map(fieldErrorText)).toEqual(expected);
   });

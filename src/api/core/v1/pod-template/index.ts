@@ -5,7 +5,7 @@
 import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import type { Pod, PodSpec, PodTemplate } from '../../../generated/types.ts';
+import type { Pod, PodTemplate } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
 import { sameValue } from '../pod/compare.ts';
@@ -14,6 +14,7 @@ import { validateAppArmorMatch } from '../pod/compatibility/app-armor.ts';
 import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/compatibility/defer-settings.ts';
 import { dropDisabledFields } from '../pod/compatibility/disabled-fields.ts';
 import { readOlderForms } from '../pod/compatibility/older-forms.ts';
+import { specOf } from '../pod/containers.ts';
 import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
@@ -23,11 +24,12 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
-    ...{ name: 'template', namespace: 'default' },
+    name: 'template',
+    namespace: 'default',
     labels: template?.metadata?.labels ?? {},
     annotations: template?.metadata?.annotations ?? {},
   },
-  spec: template?.spec ?? { containers: [] },
+  spec: specOf(template ?? {}),
 });
 
 /** A Pod with the fields that the template has in annotations. In the template itself they stay in the annotations only. */
@@ -80,8 +82,6 @@ function templateWarnings(object: PodTemplate, old?: PodTemplate): string[] {
         ]),
   ];
 }
-
-const specOf = ({ spec }: Pod): PodSpec => spec ?? { containers: [] };
 
 const containersOf = ({ template }: PodTemplate) => template?.spec?.containers ?? [];
 

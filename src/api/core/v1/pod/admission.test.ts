@@ -84,7 +84,7 @@ describe('priority admission', () => {
     const pod = defaulted(podOf(spec));
     admitPriority(pod, classes);
     const { priorityClassName, priority, preemptionPolicy } = pod.spec ?? {};
-    return { ...(priorityClassName && { priorityClassName }), priority, preemptionPolicy };
+    return { priorityClassName, priority, preemptionPolicy };
   };
   it('the priority and preemption policy of a Pod come only from its class', () => {
     expect(admitted({ priorityClassName: 'system-cluster-critical' })).toEqual({

@@ -16,7 +16,7 @@ const control = (skip?: string): KubeObject =>
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
     metadata: { name: 'web' },
-    ...(skip && { skip }),
+    skip,
   }) as KubeObject;
 
 function ending(status: PodStatus = {}): Pod {

@@ -8,6 +8,7 @@ import type { Binding, Pod, PodCondition } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
 import { mirrorOlderStatuses } from './compatibility/older-forms.ts';
+import { specOf } from './containers.ts';
 import { defaultPod } from './defaults.ts';
 import { deferSubresource } from './defer-control.ts';
 import { keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
@@ -63,7 +64,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   if ((old.spec?.schedulingGates ?? []).length > 0) throw refuse(`pod ${name} has non-empty .spec.schedulingGates`);
 
   const pod = structuredClone(old);
-  pod.spec = { ...(pod.spec ?? { containers: [] }), nodeName: binding.target.name };
+  pod.spec = { ...specOf(pod), nodeName: binding.target.name };
   const now = formatTime(context.now);
   const conditions = withCondition(pod.status?.conditions, { type: 'PodScheduled', status: 'True' }, now);
   pod.status = { ...pod.status, conditions };
@@ -90,7 +91,7 @@ function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Po
 function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
   const asked = structuredClone(body) as Pod;
   const pod = structuredClone(old);
-  pod.spec = { ...(pod.spec ?? { containers: [] }) };
+  pod.spec = { ...specOf(pod) };
   if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
   else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
   defaultPod(pod, old);

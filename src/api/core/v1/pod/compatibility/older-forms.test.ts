@@ -12,7 +12,7 @@ const NOW = { now: 0 };
 
 /** A Pod as a client sends it. */
 const annotated = (annotations: Record<string, string>, initContainers?: Container[]): Pod => {
-  const pod = podOf(initContainers === undefined ? {} : { initContainers });
+  const pod = podOf({ initContainers });
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 };
 /** The Pod after the steps of the API server that precede validation. */

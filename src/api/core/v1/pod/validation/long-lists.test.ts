@@ -1,6 +1,7 @@
 /** Long lists in a Pod are processed in linear time. */
 import { expect, test } from 'vitest';
 import { firstErrors } from '../../../../../machinery/field-error.ts';
+import { cpuMillisOf } from '../../../../../machinery/testing.ts';
 import type { Pod, PodSpec } from '../../../../generated/types.ts';
 import { containerOf, defaulted, deferOf, podOf } from '../pod-fixtures.ts';
 import { effectiveLimits, effectiveRequests, resourceTexts } from '../resources.ts';
@@ -13,14 +14,6 @@ const STALL_MILLIS = 1000;
 
 const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => item(at));
 
-/** The CPU time of the call, in milliseconds. */
-function timeOf(call: () => void): number {
-  const began = process.cpuUsage();
-  call();
-  const { user, system } = process.cpuUsage(began);
-  return (user + system) / 1000;
-}
-
 test('host ports of defer containers are compared with those of app containers in linear time', () => {
   const ports = list(1000, (index) => ({ containerPort: 1, hostPort: index + 1 }));
   const spec: PodSpec = {
@@ -30,7 +23,7 @@ test('host ports of defer containers are compared with those of app containers i
   spec.deferContainers?.push(deferOf('last', { trigger: 'PreExit', ports: ports.slice(-1) }));
   const errors = () => validateDeferContainers({ spec, volumes: new Map(), claimNames: new Set() });
   const duplicates = () => errors().filter(({ body }) => body.startsWith('Duplicate value'));
-  expect(timeOf(() => expect(duplicates()).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(duplicates()).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
 });
 
 test('effective resources of many init containers and a sidecar are computed in linear time', () => {
@@ -42,8 +35,8 @@ test('effective resources of many init containers and a sidecar are computed in 
       ...list(3000, (index) => containerOf(`s${index}`, { restartPolicy: 'Always' })),
     ],
   });
-  expect(timeOf(() => effectiveLimits(pod))).toBeLessThan(STALL_MILLIS);
-  const time = timeOf(() => {
+  expect(cpuMillisOf(() => effectiveLimits(pod))).toBeLessThan(STALL_MILLIS);
+  const time = cpuMillisOf(() => {
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ ...limits, cpu: '2999m' });
   });
   expect(time).toBeLessThan(STALL_MILLIS);
@@ -79,6 +72,6 @@ test('a long name of a variable that is defined twice is checked in linear time'
   const value = `${`$(${half}!`.repeat(9)}${name}${name}`;
   const warningsOf = (ofSecond: string): string[] =>
     podWarnings(podOf({ containers: [containerOf('a', { env: [{ name }, { name, value: ofSecond }] })] }));
-  expect(timeOf(() => expect(warningsOf(value)).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(warningsOf(value)).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
   expect(warningsOf(`${value}$(${name})`)).toEqual([]);
 });

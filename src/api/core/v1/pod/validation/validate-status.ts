@@ -7,7 +7,7 @@ import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from 
 import { validateObjectMetaUpdate } from '../../../../../machinery/object-meta.ts';
 import { repeats } from '../../../../../machinery/repeats.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../../generated/types.ts';
-import { isSidecar } from '../containers.ts';
+import { isSidecar, specOf } from '../containers.ts';
 import { validateTermination } from './validate-termination.ts';
 import { validateFixedAnnotations } from './validate-update.ts';
 import { nameErrors } from './validate-values.ts';
@@ -28,8 +28,8 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
     errors.push(invalid('status.qosClass', status.qosClass, 'field is immutable'));
   }
   errors.push(
-    ...allRevivals(status, oldStatus, old.spec ?? { containers: [] }),
-    ...validateTermination(status, oldStatus, old.spec ?? { containers: [] }),
+    ...allRevivals(status, oldStatus, specOf(old)),
+    ...validateTermination(status, oldStatus, specOf(old)),
     ...validateIps(
       (status.podIPs ?? []).map(({ ip }) => ip),
       'status.podIPs',

@@ -11,6 +11,7 @@ import { differences, sameValue } from '../compare.ts';
 import { validateAppArmorUpdate } from '../compatibility/app-armor.ts';
 import { validateDeferSettingsUpdate } from '../compatibility/defer-settings.ts';
 import { validateOlderFormsUpdate } from '../compatibility/older-forms.ts';
+import { specOf } from '../containers.ts';
 import { currentSpec } from '../defaults.ts';
 import { isMirrorPod, validateMirrorUpdate } from '../mirror.ts';
 import { MAX_INT32 } from './validate-values.ts';
@@ -26,8 +27,6 @@ const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
     '`spec.tolerations` (only additions to existing tolerations)',
     '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
   ].join(',');
-
-const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
 export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const spec = specOf(pod);

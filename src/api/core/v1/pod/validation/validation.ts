@@ -19,6 +19,7 @@ import type { FormFault } from '../compatibility/annotation-json.ts';
 import { validateAppArmorAnnotations, validateAppArmorMatch } from '../compatibility/app-armor.ts';
 import { deferSettingsFaults } from '../compatibility/defer-settings.ts';
 import { type OlderForm, olderFormFaults } from '../compatibility/older-forms.ts';
+import { specOf } from '../containers.ts';
 import { defaultPod } from '../defaults.ts';
 import { validateMirrorCreate } from '../mirror.ts';
 import { validateImageSpaces } from './validate-container-fields.ts';
@@ -68,10 +69,8 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   return sameValue(withoutToken(other), withoutToken(pod));
 }
 
-const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
-
 export function validatePod(pod: Pod): FieldError[] {
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   return [
     ...validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
     ...validateAppArmorAnnotations(pod),

@@ -13,11 +13,11 @@ import type {
 } from '../../../../generated/types.ts';
 import { deferSettingsWarnings } from '../compatibility/defer-settings.ts';
 import { olderFormWarnings } from '../compatibility/older-forms.ts';
-import { containersWithPath } from '../containers.ts';
+import { containersWithPath, specOf } from '../containers.ts';
 import { deferWarnings } from './defer-warnings.ts';
 
 export function podWarnings(pod: Pod): string[] {
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   const nameErrors = dns1123LabelErrors(pod.metadata.name ?? '');
   return [
     ...(nameErrors.length === 0
