@@ -53,7 +53,7 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a predicate that checks whether another Pod has a host port that this Pod wants. Meant to be called for many Pods. */
+/** Returns a predicate: whether another Pod has a host port that this Pod requests. It is meant to be called for many Pods. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
   if (wanted.size === 0) return () => false;

@@ -44,9 +44,9 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
     throw refuse(`no PriorityClass with name ${spec.priorityClassName} was found`);
   const priority = priorityClass?.value ?? known ?? 0;
   const policy = priorityClass?.preemptionPolicy ?? DEFAULT_POLICY;
-  const computed = (what: string, asked: string | number, is: string | number) =>
+  const computed = (what: string, given: string | number, is: string | number) =>
     refuse(
-      `the ${what} (${asked}) must not be provided in pod spec; priority admission controller computed ${is} from the given PriorityClass name`,
+      `the ${what} (${given}) must not be provided in pod spec; priority admission controller computed ${is} from the given PriorityClass name`,
     );
   if (spec.priority !== undefined && spec.priority !== priority)
     throw computed('integer value of priority', spec.priority, priority);

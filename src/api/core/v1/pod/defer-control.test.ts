@@ -5,7 +5,7 @@ import type { Pod, PodStatus } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
 
-const { apply, answer, events } = podKind.subresources['defer'] ?? {};
+const { apply, response, events } = podKind.subresources['defer'] ?? {};
 const termination = {
   reason: 'Deleted',
   startedAt: '2026-01-01T00:00:00.000000Z',
@@ -116,7 +116,7 @@ describe('the subresource defer', () => {
 
   it('giving up an entry returns the request and records an Event that names the user', () => {
     const pod = ending();
-    expect(answer?.(pod, control('second'))).toMatchObject({
+    expect(response?.(pod, control('second'))).toMatchObject({
       apiVersion: 'lifepod.io/v1',
       kind: 'DeferControl',
       metadata: { name: 'web', namespace: 'default', uid: 'u1' },

@@ -51,7 +51,7 @@ export const deferSubresource: SubresourceDefinition<Pod> = {
   verbs: ['update'],
   ends: true,
   apply: giveUp,
-  answer: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
+  response: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
     const { skip } = body as DeferControl;
     const metadata = { name, namespace, uid, resourceVersion };
     return { apiVersion: `${CONTROL.group}/${CONTROL.version}`, kind: CONTROL.kind, metadata, skip } as DeferControl;

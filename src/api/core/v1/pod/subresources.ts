@@ -17,11 +17,11 @@ import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './v
 
 /** Replaces the status, and the labels, annotations and finalizers if the body has them. Keeps the rest. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
-  const asked = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
-  const status = { ...asked.status };
+  const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
+  const status = { ...sent.status };
   if (status.qosClass === undefined && old.status?.qosClass !== undefined) status.qosClass = old.status.qosClass;
   keepTermination(status, old);
-  const { labels, annotations, finalizers } = asked.metadata;
+  const { labels, annotations, finalizers } = sent.metadata;
   const pod: Pod = { ...old, metadata: structuredClone(old.metadata), status };
   if (labels !== undefined) pod.metadata.labels = labels;
   if (annotations !== undefined) pod.metadata.annotations = annotations;
@@ -89,11 +89,11 @@ function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Po
 }
 
 function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
-  const asked = structuredClone(body) as Pod;
+  const sent = structuredClone(body) as Pod;
   const pod = structuredClone(old);
   pod.spec = { ...specOf(pod) };
-  if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
-  else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
+  if (sent.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
+  else pod.spec.ephemeralContainers = sent.spec.ephemeralContainers;
   defaultPod(pod, old);
   readAppArmorAnnotations(pod);
   preparePodForUpdate(pod, old);

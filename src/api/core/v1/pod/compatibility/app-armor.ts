@@ -93,8 +93,8 @@ export function validateAppArmorMatch(pod: Pod): FieldError[] {
     const annotation = pod.metadata.annotations?.[`${KEY_PREFIX}${container.name}`];
     if (profile === undefined || annotation === undefined) return [];
     const at = `${path}.securityContext.appArmorProfile`;
-    const said = annotation.startsWith(LOCALHOST_PREFIX) ? 'Localhost' : profileOf(annotation)?.type;
-    if (PROFILE_TYPES.includes(profile.type) && said !== profile.type)
+    const annotated = annotation.startsWith(LOCALHOST_PREFIX) ? 'Localhost' : profileOf(annotation)?.type;
+    if (PROFILE_TYPES.includes(profile.type) && annotated !== profile.type)
       return [forbidden(`${at}.type`, 'apparmor type in annotation and field must match')];
     return profile.type === 'Localhost' && profile.localhostProfile !== annotation.slice(LOCALHOST_PREFIX.length)
       ? [forbidden(`${at}.localhostProfile`, 'apparmor profile in annotation and field must match')]

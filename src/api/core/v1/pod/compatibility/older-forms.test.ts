@@ -245,11 +245,11 @@ describe('init containers in an annotation of an existing Pod', () => {
 
   it('clients cannot change the annotations with statuses of init containers', () => {
     const old = afterStatus(stored({ [BETA]: json }), statuses);
-    const pod = without(old, BETA_STATUSES, 'lies');
+    const pod = without(old, BETA_STATUSES, 'forged');
     podKind.prepareForUpdate?.(pod, old, NOW);
     expect(pod.metadata.annotations).toEqual(old.metadata.annotations);
-    const lied = afterStatus(without(old, BETA_STATUSES, 'lies'), statuses);
-    expect(lied.metadata.annotations).toEqual(old.metadata.annotations);
+    const written = afterStatus(without(old, BETA_STATUSES, 'forged'), statuses);
+    expect(written.metadata.annotations).toEqual(old.metadata.annotations);
   });
 });
 
@@ -364,7 +364,7 @@ describe('defer containers in an annotation', () => {
       podKind.subresources['status']?.apply?.(of, { ...of, status: { deferContainerStatuses } } as Pod, NOW) as Pod;
     const mirrored = { [KEY]: text, other: 'x', [STATUSES]: JSON.stringify(deferContainerStatuses) };
     expect(write(old).metadata.annotations).toEqual(mirrored);
-    expect(write(reannotated(old, { ...mirrored, [STATUSES]: 'lies' })).metadata.annotations).toEqual(mirrored);
+    expect(write(reannotated(old, { ...mirrored, [STATUSES]: 'forged' })).metadata.annotations).toEqual(mirrored);
     expect(write(stored(withEntries({ other: 'x' }, entries))).metadata.annotations).toEqual({ other: 'x' });
   });
 

@@ -213,7 +213,7 @@ function validateSchedulingGates(gates: readonly PodSchedulingGate[] | undefined
 
 function validateSpread(constraints: readonly TopologySpreadConstraint[] | undefined, path: string): FieldError[] {
   const pairs = (constraints ?? []).map(({ topologyKey, whenUnsatisfiable }) => `${topologyKey} ${whenUnsatisfiable}`);
-  // As upstream, of equal constraints all but the last are reported.
+  // Like upstream, report all equal constraints except the last one.
   const repeated = repeats(pairs.reverse()).reverse();
   return (constraints ?? []).flatMap((constraint, index) => {
     const at = `${path}[${index}]`;

@@ -12,7 +12,7 @@ import { validateTermination } from './validate-termination.ts';
 import { validateFixedAnnotations } from './validate-update.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** An update of the status subresource. */
+/** Validates an update of the status subresource. */
 export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   const status = pod.status ?? {};
   const oldStatus = old.status ?? {};
