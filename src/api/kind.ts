@@ -5,7 +5,6 @@
  * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
-
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';

@@ -13,7 +13,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
 
-/** `podsOnNode`: all Pods bound to the node; ended Pods are ignored. */
+/** `podsOnNode`: all Pods bound to the node; terminated Pods are ignored. */
 export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
   const running = podsOnNode.filter((other) => !hasEnded(other));
   for (const filter of filters) {
@@ -49,7 +49,7 @@ const nodeSelection: Filter = (pod, node) =>
 const hostPorts: Filter = (pod, _node, podsOnNode) =>
   hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
-/** Whether a host port of the Pod is taken by another Pod that has not ended. */
+/** Whether a host port of the Pod is used by another Pod that has not terminated. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 

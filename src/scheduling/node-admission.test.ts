@@ -179,7 +179,7 @@ test('other Pods are evicted for a critical Pod unless it is refused for another
   expect(refusal(astray, side({ others: [small, large] }))).toMatchObject({ reason: 'NodeAffinity' });
 });
 
-test('Pods that are already terminating count as evicted first', () => {
+test('the resources of terminating Pods are counted before other Pods are evicted', () => {
   const isEnding = (pod: Pod): boolean => pod === large;
   const all = { others: [small, large], isEnding };
   expect(refusal(requesting({ cpu: '1' }, { priority }), side(all))).toEqual({ victims: [] });

@@ -99,7 +99,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not ended. */
+/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not terminated. */
 export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
   const namespace = pod.metadata.namespace ?? '';
   const exclusive = exclusiveClaims(pod, facts);

@@ -172,7 +172,7 @@ export const imageSentences: readonly Sentence[] = [
       [kept, 'writes nothing for a removed Pod'],
       [
         'src/api/core/v1/pod/admission.test.ts',
-        'adds the pull secrets of the ServiceAccount to a Pod without pull secrets',
+        'ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any',
       ],
       [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
       [whole, 'deleting a whole application at once leaves its defer containers the objects that they refer to'],

@@ -61,7 +61,7 @@ describe('ServiceAccount admission', () => {
     expect((pod.spec?.volumes ?? []).length).toBe(mounted ? 1 : 0);
   });
 
-  it('adds the pull secrets of the ServiceAccount to a Pod without pull secrets', () => {
+  it('ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any', () => {
     const secrets = [{ name: 'pull' }];
     const pod = defaulted(podOf());
     admitServiceAccount(pod, account({ imagePullSecrets: secrets }), 'abc12');

@@ -1,5 +1,4 @@
 /** The changes that the API server makes to a Pod on each write and delete. Source: pkg/registry/core/pod of v1.33 (behavior). */
-
 import { formatTime } from '../../../../machinery/time.ts';
 import type { DeleteOptions } from '../../../../ports/backend.ts';
 import type { Pod, PodCondition, PodStatus, PodTermination } from '../../../generated/types.ts';

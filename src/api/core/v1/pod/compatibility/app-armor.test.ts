@@ -45,7 +45,7 @@ test('an AppArmor annotation equal to the profile of the Pod changes nothing and
 
 test.each<[string, Pod, ...string[]]>([
   [
-    'of an unknown container',
+    'for an unknown container',
     annotated({ other: 'unconfined' }),
     `${pathOf('other')}: Invalid value: "other": container not found`,
   ],
