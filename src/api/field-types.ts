@@ -45,7 +45,7 @@ export function fieldTypeOf(typeName: string): FieldType {
   const existing = structs.get(typeName);
   if (existing !== undefined) return existing;
   const table = schemaTypes[typeName];
-  if (table === undefined) throw new Error(`no type ${typeName} in the field table`);
+  if (table === undefined) throw new Error(`type ${typeName} is not in the field table`);
   const fields = new Map<string, FieldType>();
   const type: FieldType = {
     kind: 'struct',

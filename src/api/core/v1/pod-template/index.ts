@@ -73,12 +73,12 @@ function templateWarnings(object: PodTemplate, old?: PodTemplate): string[] {
   return [
     ...warnings,
     ...faultsOf(object).map(
-      ({ path, cause }) => `${pathInTemplate(path)}: ${cause}, or no Pod can be created from the template`,
+      ({ path, cause }) => `${pathInTemplate(path)}: ${cause}; otherwise no Pod can be created from the template`,
     ),
     ...(dropped.length === 0
       ? []
       : [
-          `template.spec: ${dropped.join(', ')} removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${deferAnnotations.join(' and ')}`,
+          `template.spec: the update omits and therefore removes ${dropped.join(', ')}; clients whose types lack these fields can set them in the annotations ${deferAnnotations.join(' and ')}`,
         ]),
   ];
 }

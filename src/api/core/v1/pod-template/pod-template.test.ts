@@ -103,13 +103,13 @@ describe('defer containers of a template', () => {
       'entries that differ from the field',
       { [ENTRIES]: '[]' },
       { deferContainers: [entry] },
-      `template.annotations[${ENTRIES}]: Invalid value: "[]": must be equal to spec.deferContainers where both are given`,
+      `template.annotations[${ENTRIES}]: Invalid value: "[]": must be equal to spec.deferContainers if both are set`,
     ],
     [
       'a setting that differs from the field',
       { [SETTINGS]: '{"prePullDeferImages": false}' },
       { prePullDeferImages: true },
-      `template.annotations[${SETTINGS}]: Invalid value: "{\\"prePullDeferImages\\": false}": must be equal to spec.prePullDeferImages where both are given`,
+      `template.annotations[${SETTINGS}]: Invalid value: "{\\"prePullDeferImages\\": false}": must be equal to spec.prePullDeferImages if both are set`,
     ],
   ])(
     'both forms of defer containers are validated when a PodTemplate is created: %s',
@@ -132,7 +132,7 @@ describe('defer containers of a template', () => {
     const now = given({ [ENTRIES]: text }, { deferContainers: [{ ...entry, image: 'busybox:2' }] });
     expect(updated(podTemplateKind, old, now).errors).toEqual([]);
     expect(warningsOf(old, now)).toEqual([
-      `template.annotations[${ENTRIES}]: must be equal to spec.deferContainers where both are given, or no Pod can be created from the template`,
+      `template.annotations[${ENTRIES}]: must be equal to spec.deferContainers if both are set; otherwise no Pod can be created from the template`,
     ]);
   });
 
@@ -142,7 +142,7 @@ describe('defer containers of a template', () => {
     expect(errors).toEqual([]);
     expect(JSON.stringify(object.template?.spec)).not.toMatch(/defer|preStop|postExit/i);
     expect(warningsOf(old, given({}))).toEqual([
-      `template.spec: deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${ENTRIES} and ${SETTINGS}`,
+      `template.spec: the update omits and therefore removes deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages; clients whose types lack these fields can set them in the annotations ${ENTRIES} and ${SETTINGS}`,
     ]);
   });
 

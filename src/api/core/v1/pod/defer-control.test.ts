@@ -79,7 +79,7 @@ describe('the subresource defer', () => {
       expect(refusal(pod, 'second').slice(0, 3)).toEqual([
         409,
         'Conflict',
-        `${conflicts}the pod is not terminating: its node has not recorded in status.termination that it ends`,
+        `${conflicts}the pod is not terminating: its node has not set status.termination`,
       ]);
     }
   });
@@ -88,7 +88,7 @@ describe('the subresource defer', () => {
     expect(refusal(ending({ phase: 'Failed' }), 'second').slice(0, 3)).toEqual([
       409,
       'Conflict',
-      `${conflicts}the pod has ended: none of its defer containers runs any more`,
+      `${conflicts}the pod has terminated: its defer containers can no longer run`,
     ]);
   });
 

@@ -5,7 +5,7 @@
  */
 import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import type { Pod, Volume } from '../../../generated/types.ts';
-import { containersWithPath } from './containers.ts';
+import { containersOf } from './containers.ts';
 import { forbiddenPod } from './forbidden-pod.ts';
 
 /** Its value is the UID of the static Pod. */
@@ -51,7 +51,7 @@ export function apiReferences(pod: Pod): string[] {
   if (spec?.serviceAccountName) found.push('serviceaccounts');
   if ((spec?.imagePullSecrets ?? []).length > 0) found.push('secrets');
   if ((spec?.resourceClaims ?? []).length > 0) found.push('resourceclaims');
-  for (const { container } of containersWithPath(spec ?? { containers: [] })) {
+  for (const container of containersOf(pod)) {
     for (const { configMapRef, secretRef } of container.envFrom ?? []) {
       if (configMapRef) found.push('configmaps');
       if (secretRef) found.push('secrets');

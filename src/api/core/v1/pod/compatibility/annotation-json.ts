@@ -52,7 +52,7 @@ export interface FormFault {
 export const differing = (path: string, text: string, field: string): FormFault => ({
   path,
   text,
-  cause: `must be equal to spec.${field} where both are given`,
+  cause: `must be equal to spec.${field} if both are set`,
   differs: true,
 });
 

@@ -80,7 +80,7 @@ describe('settings of defer containers in an annotation', () => {
     const more = { ...settings, preStopPolicy: 'Concurrent', prePullDeferImages: true };
     expect(errorsOf(annotated(text, more))).toEqual(
       ['preStopPolicy', 'prePullDeferImages'].map(
-        (name) => `${PATH}: Invalid value: ${JSON.stringify(text)}: must be equal to spec.${name} where both are given`,
+        (name) => `${PATH}: Invalid value: ${JSON.stringify(text)}: must be equal to spec.${name} if both are set`,
       ),
     );
   });

@@ -140,7 +140,7 @@ describe('init containers in an annotation on create', () => {
     ['alpha and beta annotations that differ', { [BETA]: json, [ALPHA]: JSON.stringify([first]) }, undefined, ALPHA],
   ])('init containers given twice in different ways are an error: %s', (_, annotations, initContainers, key) => {
     expect(errorsOf(annotated(annotations, initContainers))).toEqual([
-      `metadata.annotations[${key}]: Invalid value: ${JSON.stringify(annotations[key])}: must be equal to spec.initContainers where both are given`,
+      `metadata.annotations[${key}]: Invalid value: ${JSON.stringify(annotations[key])}: must be equal to spec.initContainers if both are set`,
     ]);
   });
 
@@ -318,7 +318,7 @@ describe('defer containers in an annotation', () => {
     ['another trigger', text, entries.map((entry) => ({ ...entry, trigger: 'PostExit' }))],
   ])('entries that differ between annotation and field are a validation error: %s', (_, given, field) => {
     expect(errorsOf(withEntries({ [KEY]: given }, field))).toEqual([
-      `${PATH}: Invalid value: ${JSON.stringify(given)}: must be equal to spec.deferContainers where both are given`,
+      `${PATH}: Invalid value: ${JSON.stringify(given)}: must be equal to spec.deferContainers if both are set`,
     ]);
   });
 

@@ -10,7 +10,7 @@ const bounded = (more: Partial<DeferContainer> = {}) => deferOf('entry', { timeo
 const timeout = 'spec.deferContainers[0].timeoutSeconds';
 const hangs = `${timeout}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`;
 const retried = (policy: string): string =>
-  `${timeout}: not set; with restartPolicy ${policy} a failing entry is retried until its stage is over`;
+  `${timeout}: not set; with restartPolicy ${policy} a failing entry is retried until its stage ends`;
 
 describe('warnings about defer containers', () => {
   it.each<[string, DeferContainer[], Partial<PodSpec>, ...string[]]>([

@@ -35,7 +35,7 @@ function entryWarnings(entry: DeferContainer, graceSeconds: number, path: string
   return [
     ...(restartPolicy === 'Never'
       ? []
-      : [`${at}: not set; with restartPolicy ${restartPolicy} a failing entry is retried until its stage is over`]),
+      : [`${at}: not set; with restartPolicy ${restartPolicy} a failing entry is retried until its stage ends`]),
     ...(runsBeforeExit(entry)
       ? [`${at}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`]
       : []),
