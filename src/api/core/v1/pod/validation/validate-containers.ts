@@ -9,6 +9,7 @@ import {
   required,
 } from '../../../../../machinery/field-error.ts';
 import type { Container, EphemeralContainer, PodSpec, Volume } from '../../../../generated/types.ts';
+import { isEmpty } from '../compare.ts';
 import { isSidecar } from '../containers.ts';
 import {
   type ContainerContext,
@@ -87,9 +88,6 @@ const forbiddenInEphemeral = [
   'restartPolicy',
 ] as const satisfies readonly (keyof EphemeralContainer)[];
 
-const isSet = (value: unknown): boolean =>
-  value != null && value !== '' && (typeof value !== 'object' || Object.keys(value).length > 0);
-
 function validateEphemeralContainers(
   containers: readonly EphemeralContainer[],
   context: ContainerContext,
@@ -109,7 +107,7 @@ function validateEphemeralContainers(
       errors.push(invalid(`${at}.targetContainerName`, target, 'must not be a defer container'));
     } else if (target && !targets.has(target)) errors.push(notFoundField(`${at}.targetContainerName`, target));
     const refuse = (path: string) => errors.push(forbidden(path, 'cannot be set for an Ephemeral Container'));
-    for (const field of forbiddenInEphemeral) if (isSet(container[field])) refuse(`${at}.${field}`);
+    for (const field of forbiddenInEphemeral) if (!isEmpty(container[field])) refuse(`${at}.${field}`);
     (container.volumeMounts ?? []).forEach((mount, mountIndex) => {
       if (mount.subPath) refuse(`${at}.volumeMounts[${mountIndex}].subPath`);
       if (mount.subPathExpr) refuse(`${at}.volumeMounts[${mountIndex}].subPathExpr`);
