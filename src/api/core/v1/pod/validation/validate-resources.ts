@@ -94,7 +94,7 @@ export function validateResourceList(list: Record<string, string> | undefined, p
   ]);
 }
 
-/** To save time, skips a request with the text of its valid limit, as the defaults set it, and validates a name only once. */
+/** For speed, skips a request whose text equals its valid limit, as the defaults set it, and validates each name only once. */
 export function validateResources(
   resources: ResourceRequirements | undefined,
   claimNames: ReadonlySet<string>,
