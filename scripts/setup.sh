@@ -118,6 +118,7 @@ generated_is_current() {
   [ -f src/api/generated/types.ts ] &&
     [ ! scripts/generate-api.ts -nt src/api/generated/types.ts ] &&
     [ ! scripts/own-api.ts -nt src/api/generated/types.ts ] &&
+    [ ! scripts/own-kinds.ts -nt src/api/generated/types.ts ] &&
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
 }
 

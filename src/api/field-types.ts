@@ -1,9 +1,8 @@
 /**
  * How server-side apply merges the fields of the served kinds, derived from the field table, the merge keys of strategic merge
- * patch, and the atomic types listed here. Also the x-kubernetes-list-map-keys of the OpenAPI documents.
+ * patch, and the atomic types listed here. The OpenAPI documents contain the keys of lists as x-kubernetes-list-map-keys.
  * Source: the listMapKey, structType and mapType markers of the types of v1.33.
  */
-
 import type { FieldType } from '../machinery/field-ownership/typed-value.ts';
 import type { JsonObject } from '../machinery/json-value.ts';
 import { strategyFor } from './patch-strategy.ts';
@@ -46,7 +45,7 @@ export function fieldTypeOf(typeName: string): FieldType {
   const existing = structs.get(typeName);
   if (existing !== undefined) return existing;
   const table = schemaTypes[typeName];
-  if (table === undefined) throw new Error(`no type ${typeName} in the field table`);
+  if (table === undefined) throw new Error(`type ${typeName} is not in the field table`);
   const fields = new Map<string, FieldType>();
   const type: FieldType = {
     kind: 'struct',

@@ -5,7 +5,6 @@
  * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
-
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -42,7 +41,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** For subresources whose clients upgrade to a stream: the kind of the options in the query, such as PodExecOptions. */
   connects?: string;
-  /** Whether a write ends the object or brings its end closer. It then succeeds even if the store is full; its growth is bounded. */
+  /** Whether writes delete the object or shorten its termination. They succeed even if the store is full, because they add little. */
   ends?: boolean;
   /** Whether the path after the name of the subresource is passed on. */
   subpaths?: boolean;
@@ -50,7 +49,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
   /** The response to the client; defaults to the object. */
-  answer?(object: T, body: KubeObject): KubeObject;
+  response?(object: T, body: KubeObject): KubeObject;
   /** Events on the object that report the change. `user`: the name of the user who sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
 }

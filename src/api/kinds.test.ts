@@ -3,35 +3,38 @@ import type { KubeObject } from '../machinery/meta.ts';
 import { findKind, kindByName, kinds } from './kinds.ts';
 import { decode, schemaTypes } from './schema.ts';
 
-describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind] as const))('%s', (_, kind) => {
-  it('is found by its resource and by its name', () => {
-    expect(findKind({ group: kind.group, version: kind.version, resource: kind.plural })).toBe(kind);
-    expect(kindByName(kind.group, kind.version, kind.kind)).toBe(kind);
-  });
-  it('has a schema, and so have the bodies of its subresources', () => {
-    expect(schemaTypes).toHaveProperty(kind.schema);
-    for (const { bodyKind } of Object.values(kind.subresources)) {
-      if (bodyKind !== undefined) expect(schemaTypes).toHaveProperty(bodyKind.schema);
-    }
-  });
-  it('takes an object without content: defaults twice are defaults once, a row has a cell a column', () => {
-    const object = decode(kind.schema, { apiVersion: 'v1', kind: kind.kind, metadata: { name: 'a' } })
-      .value as unknown as KubeObject;
-    kind.defaults?.(object);
-    const once = structuredClone(object);
-    kind.defaults?.(object);
-    expect(object).toEqual(once);
-    kind.prepareForCreate?.(object, { now: 0 });
-    kind.validateCreate(object);
-    if (!kind.createOnly) expect(kind.row(object, { now: 0 })).toHaveLength(kind.columns.length);
-  });
-  it('knows its selectable fields without content, and each is a text', () => {
-    const fields = kind.selectableFields?.({ apiVersion: '', kind: kind.kind, metadata: { name: '' } }) ?? {};
-    for (const value of Object.values(fields)) expect(typeof value).toBe('string');
-  });
-});
+describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind] as const))(
+  'kind %s',
+  (_, kind) => {
+    it('the kind is found by its resource and by its name', () => {
+      expect(findKind({ group: kind.group, version: kind.version, resource: kind.plural })).toBe(kind);
+      expect(kindByName(kind.group, kind.version, kind.kind)).toBe(kind);
+    });
+    it('the kind and the bodies of its subresources have a schema', () => {
+      expect(schemaTypes).toHaveProperty(kind.schema);
+      for (const { bodyKind } of Object.values(kind.subresources)) {
+        if (bodyKind !== undefined) expect(schemaTypes).toHaveProperty(bodyKind.schema);
+      }
+    });
+    it('an object without content has idempotent defaults, and a row with one cell per column', () => {
+      const object = decode(kind.schema, { apiVersion: 'v1', kind: kind.kind, metadata: { name: 'a' } })
+        .value as unknown as KubeObject;
+      kind.defaults?.(object);
+      const once = structuredClone(object);
+      kind.defaults?.(object);
+      expect(object).toEqual(once);
+      kind.prepareForCreate?.(object, { now: 0 });
+      kind.validateCreate(object);
+      if (!kind.createOnly) expect(kind.row(object, { now: 0 })).toHaveLength(kind.columns.length);
+    });
+    it('the selectable fields of an object without content are strings', () => {
+      const fields = kind.selectableFields?.({ apiVersion: '', kind: kind.kind, metadata: { name: '' } }) ?? {};
+      for (const value of Object.values(fields)) expect(typeof value).toBe('string');
+    });
+  },
+);
 
-it('no kind is where there is none', () => {
+it('an unknown kind is not found', () => {
   expect(findKind({ group: 'apps', version: 'v1', resource: 'deployments' })).toBeUndefined();
   expect(kindByName('', 'v1', 'pods')).toBeUndefined();
 });

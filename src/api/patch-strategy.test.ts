@@ -3,18 +3,18 @@ import { applyPatch } from '../machinery/patch/patch.ts';
 import { patchStrategies, strategyFor } from './patch-strategy.ts';
 import { schemaTypes } from './schema.ts';
 
-it('every entry is a list field of the schema, with its merge key', () => {
+it('every patch strategy belongs to a list field of the schema that has the merge key', () => {
   for (const [key, { mergeKey }] of Object.entries(patchStrategies)) {
     const [type = '', field = ''] = key.split('.');
     const shape = schemaTypes[type]?.[field]?.shape;
-    if (typeof shape !== 'object' || !('array' in shape)) throw new Error(`${key} is no list`);
+    if (typeof shape !== 'object' || !('array' in shape)) throw new Error(`${key} is not a list`);
     const element = typeof shape.array === 'object' && 'ref' in shape.array ? shape.array.ref : undefined;
     expect(element === undefined, key).toBe(mergeKey === undefined);
     if (element !== undefined) expect(Object.keys(schemaTypes[element] ?? {}), key).toContain(mergeKey);
   }
 });
 
-it('reaches every level of a Pod', () => {
+it('patch strategies apply on every level of a Pod', () => {
   const pod = {
     metadata: { name: 'p', finalizers: ['a'], labels: { x: '1' } },
     spec: {
@@ -50,7 +50,7 @@ it('reaches every level of a Pod', () => {
   });
 });
 
-it('knows no field of a type that has none', () => {
+it('unknown fields and types have no patch strategy', () => {
   expect(strategyFor('Pod')('toString')).toBeUndefined();
   expect(strategyFor('NoSuchType')('spec')).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 /**
  * How strategic merge patch treats the lists of the served kinds: which are merged, and by which key. Lists not listed here are
- * replaced as a whole. So is DeferContainer.onReasons, because a union of two writers' reasons would be intended by neither.
- * Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
+ * replaced as a whole, also DeferContainer.onReasons, because neither of two writers would intend the union of their reasons.
+ * The OpenAPI documents contain this table as x-kubernetes-patch-merge-key and x-kubernetes-patch-strategy.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
 import type { FieldStrategy, StrategyLookup } from '../machinery/patch/strategic-merge-patch.ts';
@@ -82,7 +82,7 @@ export function strategyFor(typeName: string): StrategyLookup {
     const inner = objectType(type[name]?.shape ?? 'any');
     const strategy: FieldStrategy = {
       ...patchStrategies[`${typeName}.${name}`],
-      ...(inner === undefined ? {} : { fields: strategyFor(inner) }),
+      fields: inner === undefined ? undefined : strategyFor(inner),
     };
     fields.set(name, strategy);
     return strategy;

@@ -10,7 +10,7 @@ const pod = (spec: unknown, metadata: unknown = { name: 'p' }): Record<string, u
 });
 
 describe('decode', () => {
-  it('keeps what it knows, drops null and what it does not know, and says what it dropped', () => {
+  it('decode() drops null values and unknown fields, and reports the unknown fields', () => {
     const input = pod({
       foo: 1,
       restartPolicy: null,
@@ -22,7 +22,7 @@ describe('decode', () => {
     expect(typeErrors).toEqual([]);
   });
 
-  it('does not know fields that came after v1.33', () => {
+  it('decode() reports fields that were added after v1.33 as unknown', () => {
     const env = [{ name: 'X', valueFrom: { fileKeyRef: { volumeName: 'v' } } }];
     const container = { name: 'a', restartPolicyRules: [], env };
     const { unknownFields } = decode(
@@ -43,8 +43,8 @@ describe('decode', () => {
       { containers: [], overhead: { cpu: 0.5, memory: '1024Mi' } },
       { containers: [], overhead: { cpu: '500m', memory: '1Gi' } },
     ],
-    ['what Go always writes', { containers: [{}] }, { containers: [{ name: '' }] }],
-    ['a list that Go always writes', {}, { containers: [] }],
+    ['fields that Go always encodes', { containers: [{}] }, { containers: [{ name: '' }] }],
+    ['a list that Go always encodes', {}, { containers: [] }],
     [
       'null in lists',
       { containers: [{ name: 'a', args: ['x', null] }, null] },
@@ -60,14 +60,14 @@ describe('decode', () => {
       { containers: [{ name: 'a', livenessProbe: { httpGet: { port: 'http' }, tcpSocket: { port: 80 } } }] },
       { containers: [{ name: 'a', livenessProbe: { httpGet: { port: 'http' }, tcpSocket: { port: 80 } } }] },
     ],
-  ])('%s', (_, spec, expected) => {
+  ])('decode() converts values as upstream does: %s', (_, spec, expected) => {
     const decoded = decode('Pod', pod(spec));
     expect(decoded.value['spec']).toEqual(expected);
     expect(decoded.typeErrors).toEqual([]);
     expect(decoded.unknownFields).toEqual([]);
   });
 
-  it('times become UTC', () => {
+  it('decode() converts times to UTC', () => {
     const metadata = { creationTimestamp: '2026-01-31T11:30:00.123+02:00', deletionTimestamp: null };
     expect(decode('Pod', { metadata }).value).toEqual({ metadata: { creationTimestamp: '2026-01-31T09:30:00Z' } });
     expect(decode('Lease', { spec: { renewTime: '2026-01-31T09:30:00.1234567Z' } }).value).toEqual({
@@ -77,7 +77,7 @@ describe('decode', () => {
 
   it.each<[string, unknown, string]>([
     [
-      'PodSpec',
+      'integer',
       pod({ activeDeadlineSeconds: 'x' }),
       'json: cannot unmarshal string into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
     ],
@@ -92,7 +92,7 @@ describe('decode', () => {
       'json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32',
     ],
     [
-      'env',
+      'string in a variable',
       pod({ containers: [{ env: [{ value: 1 }] }] }),
       'json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string',
     ],
@@ -117,7 +117,7 @@ describe('decode', () => {
       'json: cannot unmarshal bool into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy',
     ],
     [
-      'label',
+      'value of a label',
       pod({}, { labels: { a: 1 } }),
       'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
     ],
@@ -144,7 +144,7 @@ describe('decode', () => {
       'parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
     ],
     [
-      'time part',
+      'incomplete time',
       pod({}, { creationTimestamp: '2026-01-01 00:00' }),
       'parsing time "2026-01-01 00:00" as "2006-01-02T15:04:05Z07:00": cannot parse " 00:00" as "T"',
     ],
@@ -166,11 +166,11 @@ describe('decode', () => {
     ['time type', pod({}, { creationTimestamp: 1 }), 'json: cannot unmarshal number into Go value of type string'],
     ['root', [], 'json: cannot unmarshal array into Go value of type v1.Pod'],
     [
-      'what stops the decoder comes first',
+      'an error of a quantity is reported first',
       pod({ priority: 'x', overhead: { cpu: '1mi' } }),
       "unable to parse quantity's suffix",
     ],
-  ])('refuses: %s', (_, input, message) => {
+  ])('decode() reports a value of the wrong type: %s', (_, input, message) => {
     expect(decode('Pod', input).typeErrors[0]).toBe(message);
   });
 
@@ -182,20 +182,20 @@ describe('decode', () => {
     ['aGVsbG8', 'illegal base64 data at input byte 4'],
     ['a!k=', 'illegal base64 data at input byte 1'],
     [1, 'json: cannot unmarshal number into Go struct field Secret.data of type []uint8'],
-  ])('bytes %j', (bytes, message) => {
+  ])('decode() accepts base64 only: %j', (bytes, message) => {
     const { value, typeErrors } = decode('Secret', { data: { k: bytes } });
     expect(typeErrors[0]).toBe(message);
     if (message === undefined) expect(value).toEqual({ data: { k: String(bytes).replace('\n', '') } });
   });
 
-  it('does not touch prototypes', () => {
+  it('decode() does not modify prototypes', () => {
     const decoded = decode('Pod', JSON.parse('{"__proto__":{"x":1},"metadata":{"labels":{"__proto__":"1"}}}'));
     expect(decoded.unknownFields).toEqual(['__proto__']);
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 });
 
-it('decodeFailure words it as the API server does', () => {
+it("decodeFailure() returns upstream's message", () => {
   const kind = { version: 'v1', kind: 'Pod' };
   const bad = decode('Pod', { spec: { priority: 'x', foo: 1 } });
   expect(decodeFailure(kind, bad, false)?.message).toBe(
@@ -208,7 +208,7 @@ it('decodeFailure words it as the API server does', () => {
   );
 });
 
-/** Any value of a type, as a client may write it. */
+/** An arbitrary value of the type, as a client may send it. */
 function anyValue(shape: Shape, depth: number): fc.Arbitrary<unknown> {
   if (typeof shape === 'object') {
     if ('array' in shape) return fc.array(anyValue(shape.array, depth), { maxLength: 2 });
@@ -242,7 +242,7 @@ function anyValue(shape: Shape, depth: number): fc.Arbitrary<unknown> {
   }
 }
 
-it('every value of every type decodes without complaint, and decoding twice is decoding once', () => {
+it('values of all types decode without errors, and decoding is idempotent', () => {
   for (const typeName of Object.keys(schemaTypes)) {
     fc.assert(
       fc.property(anyValue({ ref: typeName }, 3), (value) => {
@@ -256,14 +256,14 @@ it('every value of every type decodes without complaint, and decoding twice is d
   }
 });
 
-it('an object of too many values is refused with 413, however small they are', () => {
+it('an object with too many values is rejected, however small they are', () => {
   const containers = Array.from({ length: MAX_VALUES }, () => ({}));
   expect(() => decode('Pod', { spec: { containers } })).toThrow(
     'Request entity too large: the object has more than 300000 values',
   );
 });
 
-it('of many wrong values and unknown fields some are named', () => {
+it('only the first of many wrong values and unknown fields are reported', () => {
   const args = Array.from({ length: 200_000 }, () => 1);
   const { typeErrors } = decode('Pod', { spec: { containers: [{ args }] } });
   expect(typeErrors).toEqual([

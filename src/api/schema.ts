@@ -282,7 +282,7 @@ function structDecoder(typeName: string): Decoder {
   const existing = compiled.get(typeName);
   if (existing !== undefined) return existing;
   const type = schemaTypes[typeName];
-  if (type === undefined) throw new Error(`no type ${typeName} in the field table`);
+  if (type === undefined) throw new Error(`type ${typeName} is not in the field table`);
   const struct = goTypeName(typeName).slice('v1.'.length);
   const fields = new Map<string, Decoder>();
   const required: [string, Shape][] = [];

@@ -29,17 +29,17 @@ describe('humanDuration', () => {
     [2 * y, '2y'],
     [2 * y + 20 * d, '2y20d'],
     [8 * y + 20 * d, '8y'],
-  ])('%d ms is %s', (millis, expected) => {
+  ])('humanDuration() of %d ms is %s', (millis, expected) => {
     expect(humanDuration(millis)).toBe(expected);
   });
 });
 
-it('ageCell', () => {
+it('ageCell() returns the age, or <unknown>', () => {
   expect(ageCell(undefined, 0)).toBe('<unknown>');
   expect(ageCell('1970-01-01T00:00:00Z', 90 * s)).toBe('90s');
 });
 
-it('labelsCell', () => {
+it('labelsCell() returns the labels sorted by key, or <none>', () => {
   expect(labelsCell(undefined)).toBe('<none>');
   expect(labelsCell({ b: '2', a: '1' })).toBe('a=1,b=2');
 });

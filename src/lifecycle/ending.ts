@@ -16,7 +16,7 @@
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
  * the specification of defer containers, "The order of a termination".
  */
-import { toldRuns } from '../api/core/v1/pod/status/statuses.ts';
+import { recordedRuns } from '../api/core/v1/pod/status/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
 import { advance, collectOldRuns, ensureImage, startRun } from './containers.ts';
 import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';
@@ -248,7 +248,7 @@ export function* removeEverything(view: PodView): Rule<boolean> {
 
 /** Frees the disk space of an evicted Pod's containers once the status shows their ends. Source: v1.33's pod_container_deletor.go. */
 export function* removeRecorded({ pod, observed }: PodView): Rule {
-  for (const runs of toldRuns(pod, observed.containers))
+  for (const runs of recordedRuns(pod, observed.containers))
     for (const { id, name, attempt } of runs.length > 1 ? runs.slice(0, -1) : runs)
       yield act({ kind: 'removeContainer', id, container: name, attempt });
 }

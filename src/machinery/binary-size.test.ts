@@ -8,6 +8,6 @@ test.each([
   [1.5 * 1024 ** 3, '1.5 GiB'],
   [120 * 1024 ** 2, '120 MiB'],
   [5000 * 1024 ** 4, '5000 TiB'],
-])('%d bytes are %s', (bytes, expected) => {
+])('binarySize() of %d bytes is %s', (bytes, expected) => {
   expect(binarySize(bytes)).toBe(expected);
 });

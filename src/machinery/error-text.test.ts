@@ -9,7 +9,7 @@ const cut = `${'x'.repeat(MAX_ERROR_CHARS)}...`;
 const causesOf = (causes: StatusCause[]) =>
   new ApiError({ ...badRequest('a').status, details: { causes } }).status.details?.causes;
 
-test('a status as it is usual stays as it is', () => {
+test('a status of usual length is not changed', () => {
   const { status } = invalidObject({ group: '', kind: 'Pod' }, 'a', [invalid('spec.a', 'x', 'must be less')]);
   expect(status).toEqual({
     kind: 'Status',
@@ -27,13 +27,13 @@ test('a status as it is usual stays as it is', () => {
   });
 });
 
-test('the message and the name of any error are cut at their limit', () => {
+test('the message and the name in a status are truncated', () => {
   const error = new ApiError({ ...badRequest(long).status, details: { name: long } });
   expect(error.message).toBe(cut);
   expect(error.status).toMatchObject({ message: cut, details: { name: cut } });
 });
 
-test('causes are listed as far as they fit together, and the first one is cut', () => {
+test('causes in a status are listed up to a total length, and the first one is truncated', () => {
   const quarters = Array.from({ length: 6 }, () => ({ message: 'x'.repeat(MAX_ERROR_CHARS / 4) }));
   expect(causesOf(quarters)).toEqual(quarters.slice(0, 4));
   expect(causesOf([{ reason: 'a', message: long, field: long }, ...quarters])).toEqual([

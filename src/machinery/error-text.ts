@@ -4,6 +4,7 @@
  * Messages and causes quote what a client sent, and the path of a field repeats all keys above it. Their text can be a thousand
  * times as long as the request, and longer than the longest possible JavaScript string.
  */
+import { defined } from './defined.ts';
 import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
@@ -29,27 +30,26 @@ export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T
 const causeChars = ({ reason = '', message = '', field = '' }: StatusCause): number =>
   reason.length + message.length + field.length;
 
-const cutCause = ({ message, field, ...rest }: StatusCause): StatusCause => ({
-  ...rest,
-  ...(message === undefined ? {} : { message: cutForError(message) }),
-  ...(field === undefined ? {} : { field: cutForError(field) }),
-});
+const cutCause = (cause: StatusCause): StatusCause => {
+  const { message, field } = cause;
+  return defined({ ...cause, message: message && cutForError(message), field: field && cutForError(field) });
+};
 
 function boundedDetails(details: StatusDetails): StatusDetails {
   const { name, causes } = details;
-  return {
+  return defined({
     ...details,
-    ...(name === undefined ? {} : { name: cutForError(name) }),
-    ...(causes === undefined ? {} : { causes: listed(causes, causeChars).map(cutCause) }),
-  };
+    name: name && cutForError(name),
+    causes: causes && listed(causes, causeChars).map(cutCause),
+  });
 }
 
 /** Returns the status with its texts truncated to fit into a response. */
 export function boundedStatus(status: Status): Status {
   const { message, details } = status;
-  return {
+  return defined({
     ...status,
-    ...(message === undefined ? {} : { message: cutForError(message) }),
-    ...(details === undefined ? {} : { details: boundedDetails(details) }),
-  };
+    message: message && cutForError(message),
+    details: details && boundedDetails(details),
+  });
 }

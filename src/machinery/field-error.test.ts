@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { duplicate, fieldErrorText, firstErrors, forbidden, invalid, listErrors, required } from './field-error.ts';
 
-describe('an error', () => {
-  it('shows a value of 4096 characters, and the begin of a longer one', () => {
+describe('field errors', () => {
+  it('a field error contains a value of 4096 characters, and truncates a longer one', () => {
     const text = 'x'.repeat(4096);
     expect(invalid('a', text, 'must not').body).toBe(`Invalid value: "${text}": must not`);
     expect(invalid('a', `${text}x`, 'must not').body).toBe(`Invalid value: "${text}…": must not`);
     expect(duplicate('a', [text]).body).toBe(`Duplicate value: ["${'x'.repeat(4094)}…`);
   });
 
-  it('has the begin of a long path and of a long text', () => {
+  it('a field error truncates a long path and a long text', () => {
     const { field, body } = forbidden('x'.repeat(5000), 'y'.repeat(100_000));
     expect(field).toBe(`${'x'.repeat(4096)}…`);
     expect(body).toHaveLength(64 * 1024 + 1);
@@ -17,20 +17,20 @@ describe('an error', () => {
 });
 
 describe('firstErrors', () => {
-  it('stops validation at the first error that an answer does not list', () => {
-    let judged = 0;
+  it('firstErrors() stops validation at the first error beyond the limit of a response', () => {
+    let validated = 0;
     const errors = firstErrors(() =>
       Array.from({ length: 100_000 }, (_, index) => index).flatMap((index) => {
-        judged++;
+        validated++;
         return index % 2 === 0 ? [] : [required(`list[${index}]`)];
       }),
     );
-    expect(judged).toBe(2002);
+    expect(validated).toBe(2002);
     expect(errors).toHaveLength(1001);
     expect(errors[1000]?.field).toBe('list[2001]');
   });
 
-  it('returns what validation returns where it finds less, also beside others and after an exception', () => {
+  it('firstErrors() returns all errors below the limit, and can be nested', () => {
     const many = () => Array.from({ length: 600 }, () => required('a'));
     expect(
       firstErrors(() => [...firstErrors(many), required('b')])
@@ -47,12 +47,12 @@ describe('firstErrors', () => {
 });
 
 describe('listErrors', () => {
-  it('lists all errors of an ordinary object, as upstream does', () => {
+  it('listErrors() formats all errors as upstream does', () => {
     expect(listErrors([required('a')]).text).toBe('a: Required value');
     expect(listErrors([required('a'), required('b')]).text).toBe('[a: Required value, b: Required value]');
   });
 
-  it('lists a thousand errors, and at most 1 MiB of text', () => {
+  it('listErrors() lists at most 1000 errors and 1 MiB of text', () => {
     const short = Array.from({ length: 1001 }, () => required('a'));
     expect(listErrors(short).errors).toEqual(short.slice(0, 1000));
     expect(listErrors(short).text).toMatch(/, a: Required value, and more\]$/);

@@ -26,7 +26,7 @@ describe('parseFieldSelector', () => {
       'involvedObject.fieldPath=spec.containers{app}',
       [{ field: 'involvedObject.fieldPath', op: '=', value: 'spec.containers{app}' }],
     ],
-  ])('%j', (text, expected) => {
+  ])('parseFieldSelector() parses %j', (text, expected) => {
     expect(parseFieldSelector(text)).toEqual(expected);
   });
   it.each([
@@ -35,7 +35,7 @@ describe('parseFieldSelector', () => {
     ['a=\\x', 'invalid field selector: invalid escape sequence: \\x'],
     ['a=\\', 'invalid field selector: invalid escape sequence: \\'],
     ['a=b=c', 'invalid field selector: unescaped character in value: 61'],
-  ])('%j is refused', (text, message) => {
+  ])('parseFieldSelector() rejects %j', (text, message) => {
     try {
       parseFieldSelector(text);
       expect.unreachable();
@@ -44,7 +44,7 @@ describe('parseFieldSelector', () => {
       expect((error as Error).message).toBe(message);
     }
   });
-  it('any value can be escaped', () => {
+  it('parseFieldSelector() decodes any escaped value', () => {
     fc.assert(
       fc.property(fc.string(), (value) => {
         const escaped = value.replaceAll(/[\\,=]/g, (character) => `\\${character}`);
@@ -54,7 +54,7 @@ describe('parseFieldSelector', () => {
   });
 });
 
-it('matches fields, an absent one being empty', () => {
+it('matchesFields() treats an absent field as empty', () => {
   const fields = { a: 'x', b: '' };
   for (const [text, expected] of [
     ['a=x', true],
@@ -68,7 +68,7 @@ it('matches fields, an absent one being empty', () => {
   }
 });
 
-it('refuses fields that a kind cannot be selected by', () => {
+it('checkFieldLabels() rejects fields that are not selectable', () => {
   checkFieldLabels(parseFieldSelector('a=1'), ['a']);
   expect(() => checkFieldLabels(parseFieldSelector('a=1,b=2'), ['a'])).toThrow('field label not supported: b');
 });

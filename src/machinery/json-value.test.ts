@@ -10,11 +10,11 @@ test.each<[JsonValue, string]>([
   [{}, 'map[]'],
   [['a', null, [true]], '[a <nil> [true]]'],
   [{ b: { c: 1 }, a: [2, 'x'] }, 'map[a:[2 x] b:map[c:1]]'],
-])('%j as Go prints it', (value, text) => {
+])('goText() of %j is formatted as by Go', (value, text) => {
   expect(goText(value)).toBe(text);
 });
 
-test('a text that is too long for an error is cut, at any level', () => {
+test('goText() truncates a long text on any level', () => {
   let value: JsonValue = { z: 'x'.repeat(MAX_ERROR_CHARS), zz: 'never read' };
   for (let level = 0; level < 900; level++) value = { a: 'b', c: value };
   const text = goText(value);
@@ -23,12 +23,12 @@ test('a text that is too long for an error is cut, at any level', () => {
   expect(text.endsWith('xxx...')).toBe(true);
 });
 
-test('values behind the end of the text are not read', () => {
+test('goText() does not read values after the truncation', () => {
   const value = { a: 'x'.repeat(MAX_ERROR_CHARS + 1) } as { a: string; b?: string };
   Object.defineProperty(value, 'b', {
     enumerable: true,
     get: () => {
-      throw new Error('it is read');
+      throw new Error('the value was read');
     },
   });
   expect(goText(value as JsonValue)).toHaveLength(MAX_ERROR_CHARS + 3);

@@ -38,11 +38,11 @@ describe('parseLabelSelector', () => {
     ['app>1', false],
     ['toString', false],
     ['tier,app in (web),!none', true],
-  ])('%j matches: %j', (text, expected) => {
+  ])('the selector %j, matching: %j', (text, expected) => {
     expect(parseLabelSelector(text)(labels)).toBe(expected);
   });
 
-  it('asks equal requirements once', () => {
+  it('parseLabelRequirements() removes duplicates', () => {
     const requirements = parseLabelRequirements(`${'!a,'.repeat(5000)}b in (x,y),b in (y,x),b=x,!a`);
     expect(requirements).toEqual([
       { key: 'a', operator: '!', values: [] },
@@ -51,7 +51,7 @@ describe('parseLabelSelector', () => {
     ]);
   });
 
-  it('has 1000 requirements at most', () => {
+  it('parseLabelRequirements() accepts at most 1000 requirements', () => {
     const texts = Array.from({ length: 1001 }, (_, index) => `!a${index}`);
     expect(parseLabelRequirements(texts.slice(1).join())).toHaveLength(1000);
     expect(() => parseLabelRequirements(texts.join())).toThrow(
@@ -59,7 +59,7 @@ describe('parseLabelSelector', () => {
     );
   });
 
-  it('does not compare a label with each of many values', () => {
+  it('a requirement with many values is matched without comparing all of them', () => {
     const values = Array.from({ length: 5000 }, (_, index) => `v${index}`);
     const selectors = [parseLabelSelector(`a in (${values})`), parseLabelSelector(`a notin (${values})`)];
     const includes = vi.spyOn(Array.prototype, 'includes');
@@ -94,7 +94,7 @@ describe('parseLabelSelector', () => {
       'a=b@',
       "unable to parse requirement: values[0][a]: Invalid value: \"b@\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
     ],
-  ])('%j is refused', (text, message) => {
+  ])('parseLabelSelector() rejects %j', (text, message) => {
     try {
       parseLabelSelector(text);
       expect.unreachable();
@@ -104,19 +104,19 @@ describe('parseLabelSelector', () => {
     }
   });
 
-  it('matches no labels at all like an empty set', () => {
+  it('absent labels match like empty labels', () => {
     expect(parseLabelSelector('!a,b!=c')(undefined)).toBe(true);
     expect(parseLabelSelector('a')(undefined)).toBe(false);
   });
 
-  it('orders requirements by key', () => {
+  it('parseLabelRequirements() sorts requirements by key and values', () => {
     expect(parseLabelRequirements('b,a in (y,x)')).toEqual([
       { key: 'a', operator: 'in', values: ['x', 'y'] },
       { key: 'b', operator: 'exists', values: [] },
     ]);
   });
 
-  it('either answers or refuses any text', () => {
+  it('parseLabelSelector() parses any text or rejects it with BadRequest', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'ab=!(), <>innot') }), (text) => {
         try {
@@ -128,7 +128,7 @@ describe('parseLabelSelector', () => {
     );
   });
 
-  it('in and notin, exists and ! are opposites', () => {
+  it('in and notin, and exists and !, are opposites', () => {
     const key = fc.constantFrom('a', 'b');
     const values = fc.uniqueArray(fc.constantFrom('x', 'y', ''), { minLength: 1 });
     fc.assert(
@@ -152,11 +152,11 @@ describe('LabelSelector objects', () => {
     [{ matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true],
     [{ matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false],
     [{ matchExpressions: [{ key: 'app', operator: 'Like' }] }, false],
-  ])('%j matches: %j', (selector, expected) => {
+  ])('the LabelSelector %j, matching: %j', (selector, expected) => {
     expect(labelSelectorMatcher(selector)(labels)).toBe(expected);
   });
 
-  it('are judged', () => {
+  it('labelSelectorErrors() reports all errors of a LabelSelector', () => {
     expect(
       labelSelectorErrors(
         {

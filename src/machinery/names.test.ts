@@ -117,13 +117,13 @@ const tables: Record<string, [names.NameErrors, [string, string[]][]]> = {
 
 for (const [name, [errors, cases]] of Object.entries(tables)) {
   describe(name, () => {
-    it.each(cases)('%j', (value, expected) => {
+    it.each(cases)(`${name}(%j) returns the messages of upstream`, (value, expected) => {
       expect(errors(value)).toEqual(expected);
     });
   });
 }
 
-it('a prefix of a generated name may end with a dash', () => {
+it('prefixErrors() allows a dash at the end', () => {
   expect(names.prefixErrors(names.dns1123LabelErrors, 'web-')).toEqual([]);
   expect(names.prefixErrors(names.dns1123LabelErrors, 'Web-')).toEqual([label]);
   expect(names.prefixErrors(names.dns1123LabelErrors, '-')).toEqual([label]);

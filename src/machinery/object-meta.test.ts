@@ -10,33 +10,56 @@ const texts = (meta: Partial<ObjectMeta>, namespaced = true): string[] =>
 const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' };
 
 describe('validateObjectMeta', () => {
-  it('takes a good one', () => {
+  it('validateObjectMeta() accepts valid metadata', () => {
     expect(
       texts({ labels: { a: 'b' }, annotations: { 'Upper.io/X': 'any text\n' }, ownerReferences: [owner] }),
     ).toEqual([]);
   });
-  it.each<[Partial<ObjectMeta>, RegExp[]]>([
-    [{ name: '' }, [/^metadata.name: Required value: name or generateName is required$/]],
-    [{ name: 'A' }, [/^metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of/]],
-    [{ generateName: 'AB-' }, [/^metadata.generateName: Invalid value: "AB-": a lowercase RFC 1123 subdomain/]],
-    [{ namespace: '' }, [/^metadata.namespace: Required value$/]],
-    [{ namespace: 'a.b' }, [/^metadata.namespace: Invalid value: "a.b": must not contain dots$/]],
+  it.each<[string, Partial<ObjectMeta>, RegExp[]]>([
+    ['no name', { name: '' }, [/^metadata.name: Required value: name or generateName is required$/]],
     [
+      'an invalid name',
+      { name: 'A' },
+      [/^metadata.name: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of/],
+    ],
+    [
+      'an invalid generateName',
+      { generateName: 'AB-' },
+      [/^metadata.generateName: Invalid value: "AB-": a lowercase RFC 1123 subdomain/],
+    ],
+    ['no namespace', { namespace: '' }, [/^metadata.namespace: Required value$/]],
+    [
+      'an invalid namespace',
+      { namespace: 'a.b' },
+      [/^metadata.namespace: Invalid value: "a.b": must not contain dots$/],
+    ],
+    [
+      'an invalid label',
       { labels: { '-': '-' } },
       [
         /^metadata.labels: Invalid value: "-": name part must/,
         /^metadata.labels: Invalid value: "-": a valid label must/,
       ],
     ],
-    [{ annotations: { '-': '' } }, [/^metadata.annotations: Invalid value: "-": name part must/]],
     [
+      'an invalid annotation',
+      { annotations: { '-': '' } },
+      [/^metadata.annotations: Invalid value: "-": name part must/],
+    ],
+    [
+      'annotations of more than 256 KiB',
       { annotations: { a: 'x'.repeat(256 * 1024) } },
       [/^metadata.annotations: Too long: may not be more than 262144 bytes$/],
     ],
-    [{ generation: -1 }, [/^metadata.generation: Invalid value: -1: must be greater than or equal to 0$/]],
-    [{ finalizers: ['a b'] }, [/^metadata.finalizers: Invalid value: "a b": name part must/]],
-    [{ finalizers: ['orphan', 'foregroundDeletion'] }, [/cannot be both set$/]],
     [
+      'a negative generation',
+      { generation: -1 },
+      [/^metadata.generation: Invalid value: -1: must be greater than or equal to 0$/],
+    ],
+    ['an invalid finalizer', { finalizers: ['a b'] }, [/^metadata.finalizers: Invalid value: "a b": name part must/]],
+    ['contradictory finalizers', { finalizers: ['orphan', 'foregroundDeletion'] }, [/cannot be both set$/]],
+    [
+      'an empty owner reference',
       { ownerReferences: [{ ...owner, apiVersion: '', kind: '', name: '', uid: '' }] },
       [
         /apiVersion: Invalid value: "": version must/,
@@ -46,6 +69,7 @@ describe('validateObjectMeta', () => {
       ],
     ],
     [
+      'two controllers',
       {
         ownerReferences: [
           { ...owner, controller: true },
@@ -54,15 +78,19 @@ describe('validateObjectMeta', () => {
       },
       [/Only one reference can have Controller set to true. Found "true" in references for Pod\/p and Pod\/p$/],
     ],
-    [{ ownerReferences: [{ ...owner, kind: 'Event' }] }, [/\/v1, Kind=Event is disallowed from being an owner$/]],
-  ])('%j', (meta, expected) => {
+    [
+      'an Event as owner',
+      { ownerReferences: [{ ...owner, kind: 'Event' }] },
+      [/\/v1, Kind=Event is disallowed from being an owner$/],
+    ],
+  ])('validateObjectMeta() reports %s', (_, meta, expected) => {
     const actual = texts(meta);
     expect(actual).toHaveLength(expected.length);
     expected.forEach((pattern, index) => {
       expect(actual[index]).toMatch(pattern);
     });
   });
-  it('refuses a namespace where the kind has none', () => {
+  it('validateObjectMeta() rejects a namespace of a cluster-scoped kind', () => {
     expect(texts({}, false)).toEqual(['metadata.namespace: Forbidden: not allowed on this type']);
   });
 });
@@ -90,7 +118,7 @@ describe('validateObjectMetaUpdate', () => {
       ],
     ],
     [{ deletionTimestamp: 't' }, { finalizers: ['x/a'], deletionTimestamp: 't' }, []],
-  ])('%j over %j', (meta, old, expected) => {
+  ])('an update to %j of metadata with %j is validated', (meta, old, expected) => {
     expect(update(meta, old)).toEqual(expected);
   });
 });

@@ -16,7 +16,7 @@ import {
 
 const quantity = (text: string): Quantity => {
   const parsed = parseQuantity(text);
-  if (parsed === undefined) throw new Error(`no quantity: ${text}`);
+  if (parsed === undefined) throw new Error(`not a quantity: ${text}`);
   return parsed;
 };
 
@@ -58,7 +58,7 @@ describe('canonicalQuantity', () => {
     [2, '2'],
     [1e21, '1e21'],
     [-3, '-3'],
-  ])('%j is %j', (input, expected) => {
+  ])('canonicalQuantity(%j) is %j', (input, expected) => {
     expect(canonicalQuantity(input)).toBe(expected);
   });
 
@@ -79,16 +79,16 @@ describe('canonicalQuantity', () => {
     '--1',
     'NaN',
     '1e1000000000',
-  ])('%j is none', (input) => {
+  ])('canonicalQuantity() rejects %j', (input) => {
     expect(canonicalQuantity(input)).toBeUndefined();
   });
-  it('NaN and Infinity are none', () => {
+  it('canonicalQuantity() rejects NaN and Infinity', () => {
     expect(canonicalQuantity(Number.NaN)).toBeUndefined();
     expect(canonicalQuantity(Number.POSITIVE_INFINITY)).toBeUndefined();
   });
 });
 
-describe('arithmetic', () => {
+describe('arithmetic of quantities', () => {
   it.each([
     ['100m', 100n, 1n],
     ['1n', 1n, 1n],
@@ -106,7 +106,7 @@ describe('arithmetic', () => {
   ])('%s + %s = %s', (a, b, sum) => {
     expect(formatQuantity(addQuantities(quantity(a), quantity(b)))).toBe(sum);
   });
-  it('multiplies and takes the larger', () => {
+  it('multiplyQuantity() and maxQuantity() are exact', () => {
     expect(formatQuantity(multiplyQuantity(quantity('1.5Gi'), 3))).toBe('4608Mi');
     expect(maxQuantity(quantity('1G'), quantity('1Gi'))).toEqual(quantity('1Gi'));
   });
@@ -123,8 +123,8 @@ const text = fc
   .map(([sign, whole, fraction, suffix]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${suffix}`);
 const any = text.map(quantity);
 
-describe('properties', () => {
-  it('the canonical text means the same amount, and is its own canonical text', () => {
+describe('properties of quantities', () => {
+  it('the canonical text is the same amount and is canonical itself', () => {
     fc.assert(
       fc.property(any, (value) => {
         const canonical = formatQuantity(value);
@@ -135,7 +135,7 @@ describe('properties', () => {
       }),
     );
   });
-  it('what is plainly canonical is so by the rules as well', () => {
+  it('canonicalQuantity() agrees with formatQuantity() for integers with a suffix', () => {
     const plain = fc.tuple(fc.integer({ min: 1, max: 999 }), fc.constantFrom(...suffixes.slice(0, 16)));
     fc.assert(
       fc.property(plain, ([digits, suffix]) => {
@@ -154,7 +154,7 @@ describe('properties', () => {
       }),
     );
   });
-  it('rounds up, by less than one', () => {
+  it('quantityValue() and quantityMilli() round up by less than one', () => {
     fc.assert(
       fc.property(any, (value) => {
         const lost = quantityValue(value) * 1_000_000_000n - value.nano;
@@ -164,7 +164,7 @@ describe('properties', () => {
       }),
     );
   });
-  it('never throws on any text', () => {
+  it('parseQuantity() never throws', () => {
     fc.assert(
       fc.property(fc.string(), (input) => {
         const parsed = parseQuantity(input);

@@ -82,6 +82,9 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
+/** The quantity; zero if the text is absent or malformed. */
+export const quantityOrZero = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
+
 /** Divides the amount by `base` as long as there is no remainder, at most `most` times. */
 function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
   let times = 0;

@@ -34,7 +34,7 @@ function failure(code: number, reason: string, message: string, details?: Status
     status: 'Failure',
     message,
     reason,
-    ...(details === undefined ? {} : { details }),
+    details,
     code,
   });
 }
@@ -50,8 +50,8 @@ export const groupResourceText = (ref: GroupResource): string =>
   ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
 
 const about = (ref: GroupResource, name: string): StatusDetails => ({
-  ...(name === '' ? {} : { name }),
-  ...(ref.group === '' ? {} : { group: ref.group }),
+  name: name || undefined,
+  group: ref.group || undefined,
   kind: ref.resource,
 });
 
@@ -80,8 +80,8 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
   const { errors, text } = listErrors(all);
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
   return failure(422, 'Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {
-    ...(name === '' ? {} : { name }),
-    ...(kind.group === '' ? {} : { group: kind.group }),
+    name: name || undefined,
+    group: kind.group || undefined,
     kind: kind.kind,
     causes: errors.map(fieldErrorCause),
   });

@@ -9,7 +9,7 @@ test.each([
   [60_000, '1m0s'],
   [3_600_000, '1h0m0s'],
   [7_321_500, '2h2m1.5s'],
-])('a duration of %i ms is %s', (millis, text) => expect(formatDuration(millis)).toBe(text));
+])('formatDuration() of %i ms is %s', (millis, text) => expect(formatDuration(millis)).toBe(text));
 
 test.each([
   ['0', 0],
@@ -34,7 +34,7 @@ test.each([
   [9e18, '9999-12-31T23:59:59'],
   [Number.POSITIVE_INFINITY, '9999-12-31T23:59:59'],
   [-1e14, '0000-01-01T00:00:00'],
-])('%d ms is written as %s, within years of four digits', (millis, text) => {
+])('formatTime() of %d ms is %s, with a year of four digits', (millis, text) => {
   expect(formatTime(millis)).toBe(`${text}Z`);
   expect(formatMicroTime(millis)).toBe(`${text}.000000Z`);
 });

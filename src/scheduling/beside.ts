@@ -12,10 +12,10 @@ import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
-/** Adds another Pod if the Pod still fits beside it; otherwise returns false. */
+/** Adds another Pod and returns true if the Pod still fits on the node with it; otherwise returns false. */
 export type AddBeside = (other: Pod) => boolean;
 
-/** undefined: the Pod does not fit beside `staying`. Neither these Pods nor the added ones may have ended. */
+/** Returns undefined if the Pod does not fit on the node together with `staying`. None of the other Pods may have terminated. */
 export function fitBeside(
   pod: Pod,
   node: Node,

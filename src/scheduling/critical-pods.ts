@@ -2,7 +2,6 @@
  * Makes room for a critical Pod on a full node: chooses the Pods to evict. Pure.
  * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims; behavior and wording).
  */
-
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { qosClass } from '../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../api/generated/types.ts';
@@ -10,7 +9,7 @@ import type { Pod } from '../api/generated/types.ts';
 /** Source: priority of system-cluster-critical. */
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
-/** Whether the Pod is a static Pod or has a system priority. Annotations do not count, because anyone can write them. */
+/** Whether the Pod is a static Pod or has a system priority. Annotations do not count, because any client can write them. */
 export const isCritical = ({ spec }: Pod, isStatic: boolean): boolean =>
   isStatic || (spec?.priority ?? 0) >= CRITICAL_PRIORITY;
 
@@ -19,25 +18,25 @@ export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** The amount of a resource that is freed when the Pod ends. */
-const given = (pod: Pod, resource: string): bigint =>
+/** The amount of a resource that is freed when the Pod terminates. */
+const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
-/** The remaining shortage once these Pods have ended. */
-export function shortageAfter(shortage: Shortage, ended: readonly Pod[]): Shortage {
+/** The remaining shortage once these Pods have terminated. */
+export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): Shortage {
   const left = new Map<string, bigint>();
   for (const [resource, missing] of shortage) {
-    const rest = ended.reduce((sum, pod) => sum - given(pod, resource), missing);
+    const rest = terminated.reduce((sum, pod) => sum - amountOf(pod, resource), missing);
     if (rest > 0n) left.set(resource, rest);
   }
   return left;
 }
 
-/** The sum of the squared fractions that would still be missing; the smaller, the more the end of this Pod helps. */
+/** The sum of the squared fractions that are still missing without this Pod. The smaller it is, the more evicting the Pod helps. */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
   for (const [resource, missing] of shortage) {
-    const rest = missing - given(pod, resource);
+    const rest = missing - amountOf(pod, resource);
     if (rest > 0n) sum += (Number(rest) / Number(missing)) ** 2;
   }
   return sum;
@@ -45,14 +44,14 @@ const distance = (pod: Pod, shortage: Shortage): number => {
 
 const isSmaller = (a: Pod, b: Pod): boolean => {
   for (const resource of ['memory', 'cpu']) {
-    const [ofA, ofB] = [given(a, resource), given(b, resource)];
+    const [ofA, ofB] = [amountOf(a, resource), amountOf(b, resource)];
     if (ofA !== ofB) return ofA < ofB;
   }
   return false;
 };
 
 /** Chooses a small subset of the Pods that covers the shortage. Prefers smaller Pods among those that help equally. */
-function fewOf(pods: readonly Pod[], shortage: Shortage): Pod[] {
+function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();
   for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, [...chosen])) {
     const [first, ...others] = pods.filter((pod) => !chosen.has(pod));
@@ -75,8 +74,8 @@ export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[
   if (shortageAfter(shortage, candidates).size > 0) return undefined;
   const of = (name: string): Pod[] => candidates.filter((pod) => qosClass(pod) === name);
   const [bestEffort, burstable] = [of('BestEffort'), of('Burstable')];
-  const guaranteed = fewOf(of('Guaranteed'), shortageAfter(shortage, [...bestEffort, ...burstable]));
-  const fromBurstable = fewOf(burstable, shortageAfter(shortage, [...bestEffort, ...guaranteed]));
-  const fromBestEffort = fewOf(bestEffort, shortageAfter(shortage, [...fromBurstable, ...guaranteed]));
+  const guaranteed = smallSubset(of('Guaranteed'), shortageAfter(shortage, [...bestEffort, ...burstable]));
+  const fromBurstable = smallSubset(burstable, shortageAfter(shortage, [...bestEffort, ...guaranteed]));
+  const fromBestEffort = smallSubset(bestEffort, shortageAfter(shortage, [...fromBurstable, ...guaranteed]));
   return [...fromBestEffort, ...fromBurstable, ...guaranteed];
 }

@@ -13,7 +13,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
 
-/** `podsOnNode`: all Pods bound to the node; ended Pods are ignored. */
+/** `podsOnNode`: all Pods bound to the node; terminated Pods are ignored. */
 export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
   const running = podsOnNode.filter((other) => !hasEnded(other));
   for (const filter of filters) {
@@ -49,11 +49,11 @@ const nodeSelection: Filter = (pod, node) =>
 const hostPorts: Filter = (pod, _node, podsOnNode) =>
   hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
-/** Whether a host port of the Pod is taken by another Pod that has not ended. */
+/** Whether a host port of the Pod is used by another Pod that has not terminated. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a predicate that checks whether another Pod has a host port that this Pod wants. Meant to be called for many Pods. */
+/** Returns a predicate: whether another Pod has a host port that this Pod requests. It is meant to be called for many Pods. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
   if (wanted.size === 0) return () => false;

@@ -1,4 +1,4 @@
-/** Long lists of an object, and many objects, are compared in linear time. */
+/** Long lists in objects, and many objects, are processed in linear time. */
 import { expect, test } from 'vitest';
 import { nodeOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type {
@@ -9,6 +9,7 @@ import type {
   Taint,
   Toleration,
 } from '../api/generated/types.ts';
+import { cpuMillisOf } from '../machinery/testing.ts';
 import { hostPortsTaken } from './filters.ts';
 import { type Refusal, refusal } from './node-admission.ts';
 import { staysForSeconds } from './node-taints.ts';
@@ -18,7 +19,7 @@ import { schedule } from './schedule.ts';
 import { NO_PROVISIONER, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 import { volumeIndex } from './volume-search.ts';
 
-/** Comparing all pairs takes several times STALL_MILLIS. */
+/** With this many elements, an algorithm that compares all pairs takes several times STALL_MILLIS. */
 const COUNT = 20_000;
 const STALL_MILLIS = 1000;
 
@@ -26,29 +27,22 @@ const list = <T>(item: (index: number) => T): T[] => Array.from({ length: COUNT 
 const pod = (spec: object): Pod =>
   ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [], ...spec } }) as Pod;
 
-/** In milliseconds of CPU time. */
-function timeOf(call: () => void): number {
-  const began = process.cpuUsage();
-  call();
-  const { user, system } = process.cpuUsage(began);
-  return (user + system) / 1000;
-}
-
-test('host ports of two Pods', () => {
+test('host ports of two Pods are compared in linear time', () => {
   const ports = (first: number) => list((index) => ({ containerPort: 1, hostPort: first + index }));
   const [one, other] = [1, COUNT + 1].map((first) => pod({ containers: [{ name: 'a', ports: ports(first) }] })) as [
     Pod,
     Pod,
   ];
-  expect(timeOf(() => expect(hostPortsTaken(one, [other])).toBe(false))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(hostPortsTaken(one, [other])).toBe(false))).toBeLessThan(STALL_MILLIS);
   expect(hostPortsTaken(one, [one])).toBe(true);
 });
 
-test('host ports of one number at many addresses', () => {
+test('host ports with one number and many addresses are compared in linear time', () => {
   let reads = 0;
   const ports = (network: number) =>
     list((index) => ({
-      ...{ containerPort: 1, hostPort: 80 },
+      containerPort: 1,
+      hostPort: 80,
       get hostIP() {
         reads++;
         return `10.${network}.${index >> 8}.${index & 255}`;
@@ -63,17 +57,17 @@ test('host ports of one number at many addresses', () => {
   expect(hostPortsTaken(one, [other, one])).toBe(true);
 });
 
-/** `asked`: is called each time that the requests are read. */
-const requesting = (name: string, count: number, asked: () => void): Pod => {
+/** A Pod with `count` requests. `onRead` is called whenever they are read. */
+const requesting = (name: string, count: number, onRead: () => void): Pod => {
   const requests = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x.y/r${index}`, '1']));
   const ownKeys = (target: object) => {
-    asked();
+    onRead();
     return Reflect.ownKeys(target);
   };
   return named(name, { containers: [{ name: 'a', resources: { requests: new Proxy(requests, { ownKeys }) } }] });
 };
 
-test('requests are read once for all nodes and decisions', () => {
+test('the requests of a Pod are read once for all nodes and decisions', () => {
   let reads = 0;
   const nodes = ['a', 'b', 'c'].map((name) => nodeOf(name));
   const bound = ['p', 'q'].map((name) => {
@@ -89,7 +83,7 @@ test('requests are read once for all nodes and decisions', () => {
   expect(reads).toBe(3);
 });
 
-test('a Pod that lacks many resources says a hundred of them', () => {
+test('the message about a Pod that lacks many resources names 100 of them', () => {
   const placement = schedule(
     requesting('w', COUNT, () => undefined),
     [nodeOf('n')],
@@ -98,7 +92,7 @@ test('a Pod that lacks many resources says a hundred of them', () => {
   expect('message' in placement && placement.message.match(/Insufficient x\.y\/r\d+/g)).toHaveLength(100);
 });
 
-test('for a critical Pod that lacks many resources none makes way, and a hundred are said', () => {
+test('the refusal of a critical Pod that lacks many resources names 100 of them', () => {
   const requests = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`hugepages-${index + 1}`, '1']));
   const critical = named('critical', { containers: [{ name: 'a', resources: { requests } }] });
   const side = { node: nodeOf('n'), others: [named('other')], isStatic: (pod: Pod) => pod === critical };
@@ -107,17 +101,17 @@ test('for a critical Pod that lacks many resources none makes way, and a hundred
   expect((refused as Refusal).message.match(/\(res: hugepages-/g)).toHaveLength(100);
 });
 
-test('taints and tolerations', () => {
+test('taints and tolerations are compared in linear time', () => {
   const taints: Taint[] = list((index) => ({ key: `k${index}`, value: 'v', effect: 'NoSchedule' }));
   const tolerations: Toleration[] = list((index) => ({ key: `k${COUNT - 1 - index}`, operator: 'Exists' }));
   const tolerant = pod({ tolerations });
-  expect(timeOf(() => expect(untoleratedTaint(tolerant, taints)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(untoleratedTaint(tolerant, taints)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
   expect(untoleratedTaint(pod({ tolerations: tolerations.slice(1) }), taints)).toEqual(taints.at(-1));
   expect(untoleratedTaint(pod({ tolerations: [{ operator: 'Exists' }] }), taints)).toBeUndefined();
   const ofOtherEffect = pod({ tolerations: list(() => ({ operator: 'Exists', effect: 'NoExecute' })) });
-  expect(timeOf(() => untoleratedTaint(ofOtherEffect, taints))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => untoleratedTaint(ofOtherEffect, taints))).toBeLessThan(STALL_MILLIS);
   const evicting: Taint[] = list((index) => ({ key: `k${index}`, effect: 'NoExecute' }));
-  expect(timeOf(() => expect(staysForSeconds(tolerant, evicting)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(staysForSeconds(tolerant, evicting)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
 });
 
 const named = (name: string, rest: object = {}): Pod => {
@@ -147,28 +141,28 @@ const volumesOfSizes = (): PersistentVolume[] =>
     status: { phase: 'Available' },
   }));
 
-test('claims of two Pods', () => {
+test('claims of two Pods are compared in linear time', () => {
   const [one, other] = ['a', 'b'].map((prefix) => named(prefix, { volumes: claimsNamed(prefix) })) as [Pod, Pod];
   const found = facts(volumesOfSizes());
-  expect(timeOf(() => expect(volumeReasons(one, node, [other], found)).toEqual([]))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(volumeReasons(one, node, [other], found)).toEqual([]))).toBeLessThan(STALL_MILLIS);
   expect(volumeReasons(one, node, [one], found)).toHaveLength(1);
 });
 
-test('claims and volumes', () => {
+test('volumes for many claims are found in linear time', () => {
   const sizes = volumesOfSizes();
   const request = (namespace: string, name: string) => claimOf(namespace, name, Number(name.slice(1)) + 1);
   const wanting = named('a', { volumes: claimsNamed('c') });
   const reasons = (volumes: PersistentVolume[]) => volumeReasons(wanting, node, [], facts(volumes, request));
-  expect(timeOf(() => expect(reasons(sizes)).toEqual([]))).toBeLessThan(STALL_MILLIS);
+  expect(cpuMillisOf(() => expect(reasons(sizes)).toEqual([]))).toBeLessThan(STALL_MILLIS);
   expect(reasons(sizes.slice(1))).toEqual(["node(s) didn't find available persistent volumes to bind"]);
 });
 
-test('Pods that may make way', () => {
+test('preemption victims among many Pods are found in linear time', () => {
   const resources = { requests: { cpu: '1' } };
   const spec = { containers: [{ name: 'a', image: 'b', resources }], nodeName: 'n' };
   const lower = list((index) => named(`p${index}`, spec)).slice(0, COUNT / 4);
   const important = named('important', { containers: [{ name: 'a', image: 'b', resources }], priority: 1 });
   const full = nodeOf('n', { allocatable: { cpu: String(COUNT / 4), pods: '1000000' } });
-  const time = timeOf(() => expect(roomFor(important, [full], lower)?.victims).toEqual([lower.at(-1)]));
+  const time = cpuMillisOf(() => expect(roomFor(important, [full], lower)?.victims).toEqual([lower.at(-1)]));
   expect(time).toBeLessThan(STALL_MILLIS);
 });

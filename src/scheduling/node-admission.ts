@@ -3,7 +3,6 @@
  * message that the Pod fails with. Critical Pods may preempt others.
  * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
-
 import { containersOf } from '../api/core/v1/pod/containers.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -29,11 +28,11 @@ export interface Refusal {
 
 export interface NodeSide {
   node: Node;
-  /** The other Pods of this node; ended Pods are ignored. */
+  /** The other Pods of this node; terminated Pods are ignored. */
   others: readonly Pod[];
   /** Whether a Pod (this one or another) is a static Pod. */
   isStatic(pod: Pod): boolean;
-  /** Whether one of the others is already ending, so that its resources will be free. */
+  /** Whether one of the others is already terminating, so that its resources will be free. */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
@@ -42,7 +41,7 @@ export interface NodeSide {
   allowedUnsafeSysctls?: readonly string[];
 }
 
-/** The Pod is admitted once there is room. If the Pods that are already ending do not free enough, the victims must end too. */
+/** The Pod is admitted once there is room. If the Pods that are already terminating do not free enough, the victims must be evicted. */
 export interface Preemption {
   victims: readonly Pod[];
 }
@@ -117,17 +116,17 @@ function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Short
 }
 
 /** The unit in which the kubelet reports the resource: millicores for cpu, whole units otherwise. */
-const counted = (name: string, quantity: Quantity): string =>
+const inKubeletUnit = (name: string, quantity: Quantity): string =>
   String((name === 'cpu' ? quantityMilli : quantityValue)(quantity));
 
 const resources: Check = (pod, side) => {
   const { value } = shortfalls(pod, side).next();
   if (!value) return undefined;
   const { name, requested, used, capacity } = value;
-  const [needs, has, of] = [requested, used, capacity].map((quantity) => counted(name, quantity));
+  const amounts = [requested, used, capacity].map((quantity) => inKubeletUnit(name, quantity));
   return {
     reason: `OutOf${name}`,
-    message: `Node didn't have enough resource: ${name}, requested: ${needs}, used: ${has}, capacity: ${of}`,
+    message: `Node didn't have enough resource: ${name}, requested: ${amounts[0]}, used: ${amounts[1]}, capacity: ${amounts[2]}`,
   };
 };
 
@@ -149,7 +148,7 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const victims = missing.size < MAX_MISSING ? victimsFor(shortageAfter(missing, ending), candidates) : undefined;
   if (victims !== undefined) return { victims };
   const lacks = [...shortageAfter(missing, [...ending, ...candidates])].map(
-    ([name, nano]) => `(res: ${name}, q: ${counted(name, { nano, format: 'DecimalSI' })}), `,
+    ([name, nano]) => `(res: ${name}, q: ${inKubeletUnit(name, { nano, format: 'DecimalSI' })}), `,
   );
   return {
     reason: 'UnexpectedAdmissionError',
@@ -157,7 +156,7 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   };
 }
 
-/** Whether the resource is not one of Kubernetes. Nodes ignore requests for such resources if they do not know them. */
+/** Whether the resource is not defined by Kubernetes. A node ignores requests for such a resource if it does not have it. */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];

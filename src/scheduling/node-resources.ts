@@ -1,5 +1,4 @@
 /** The requests of Pods and the resources of a node. Amounts are exact, in billionths of the unit. Source: v1.33. */
-
 import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';

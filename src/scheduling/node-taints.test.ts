@@ -5,33 +5,35 @@ import { staysForSeconds } from './node-taints.ts';
 
 const taint = (key: string, effect = 'NoExecute'): Taint => ({ key, effect });
 const during = (key: string, tolerationSeconds?: number): Toleration => ({
-  ...{ key, operator: 'Exists', effect: 'NoExecute' },
-  ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+  key,
+  operator: 'Exists',
+  effect: 'NoExecute',
+  tolerationSeconds,
 });
 
 test.each<[string, Taint[], Toleration[], number | undefined]>([
-  ['no taint', [], [], undefined],
-  ['a taint for the scheduler alone', [taint('a', 'NoSchedule')], [], undefined],
-  ['a taint that it does not tolerate', [taint('a')], [during('b')], 0],
-  ['one that it tolerates', [taint('a')], [during('a')], undefined],
-  ['one that it tolerates for a time', [taint('a')], [during('a', 5)], 5],
-  ['the first toleration that fits counts', [taint('a')], [during('a', 5), during('a', 1)], 5],
-  ['the shortest time of two taints', [taint('a'), taint('b')], [during('a', 5), during('b', 3)], 3],
-  ['a time for one, the other for good', [taint('a'), taint('b')], [during('a', 5), during('b')], 5],
-  ['one of two that it does not tolerate', [taint('a'), taint('b')], [during('a', 5)], 0],
-  ['less than no time', [taint('a')], [during('a', -1)], 0],
-])('%s', (_, taints, tolerations, seconds) => {
+  ['without a taint the Pod stays', [], [], undefined],
+  ['a NoSchedule taint is ignored', [taint('a', 'NoSchedule')], [], undefined],
+  ['the Pod leaves at once if it does not tolerate a taint', [taint('a')], [during('b')], 0],
+  ['the Pod stays if it tolerates the taint', [taint('a')], [during('a')], undefined],
+  ['the Pod stays for the time of the toleration', [taint('a')], [during('a', 5)], 5],
+  ['the first matching toleration is used', [taint('a')], [during('a', 5), during('a', 1)], 5],
+  ['the shortest time for two taints is used', [taint('a'), taint('b')], [during('a', 5), during('b', 3)], 3],
+  ['a toleration without a time does not limit another', [taint('a'), taint('b')], [during('a', 5), during('b')], 5],
+  ['the Pod leaves at once if it does not tolerate one of two taints', [taint('a'), taint('b')], [during('a', 5)], 0],
+  ['a negative time counts as 0', [taint('a')], [during('a', -1)], 0],
+])('staysForSeconds(): %s', (_, taints, tolerations, seconds) => {
   expect(staysForSeconds(podOf({ tolerations }), taints)).toBe(seconds);
 });
 
-test('tolerations are not looked at where there is no taint that drives away', () => {
+test('tolerations are not read if the node has no NoExecute taint', () => {
   const pod = podOf();
   Object.defineProperty(pod.spec, 'tolerations', {
     get: () => {
-      throw new Error('looked at');
+      throw new Error('read');
     },
   });
   expect(staysForSeconds(pod, [])).toBeUndefined();
   expect(staysForSeconds(pod, [taint('a', 'NoSchedule')])).toBeUndefined();
-  expect(() => staysForSeconds(pod, [taint('a')])).toThrow('looked at');
+  expect(() => staysForSeconds(pod, [taint('a')])).toThrow('read');
 });

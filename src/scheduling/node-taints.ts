@@ -9,11 +9,11 @@ const NOT_READY = 'node.kubernetes.io/not-ready';
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
 export const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
 
-/** The message of the Ready condition while the node ends its Pods before a shutdown. Source: pkg/kubelet/nodeshutdown of v1.33. */
+/** The message of the Ready condition while the node terminates its Pods before a shutdown. Source: pkg/kubelet/nodeshutdown of v1.33. */
 export const SHUTTING_DOWN = 'node is shutting down';
 
 /** [condition, status of the condition, key of the taint] */
-const OF_CONDITIONS: readonly (readonly [type: string, status: string, key: string])[] = [
+const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: string])[] = [
   ['Ready', 'False', NOT_READY],
   ['Ready', 'Unknown', UNREACHABLE],
   ['MemoryPressure', 'True', 'node.kubernetes.io/memory-pressure'],
@@ -22,14 +22,14 @@ const OF_CONDITIONS: readonly (readonly [type: string, status: string, key: stri
 ];
 
 /** Keys of the NoSchedule taints that only lifepod sets. */
-export const STATE_KEYS: readonly string[] = [...OF_CONDITIONS.map(([, , key]) => key), UNSCHEDULABLE];
+export const STATE_KEYS: readonly string[] = [...CONDITION_TAINTS.map(([, , key]) => key), UNSCHEDULABLE];
 
 /** The subset of STATE_KEYS that are also set with the effect NoExecute if the state persists. */
 export const EVICTING_KEYS: readonly string[] = [NOT_READY, UNREACHABLE];
 
 /** The subset of STATE_KEYS that applies to the node. */
 export const stateKeys = ({ spec, status }: Node): string[] => [
-  ...OF_CONDITIONS.filter(([type, state]) =>
+  ...CONDITION_TAINTS.filter(([type, state]) =>
     status?.conditions?.some((each) => each.type === type && each.status === state),
   ).map(([, , key]) => key),
   ...(spec?.unschedulable === true ? [UNSCHEDULABLE] : []),

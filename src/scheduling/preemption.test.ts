@@ -8,7 +8,9 @@ import { volumeIndex } from './volume-search.ts';
 let created = 0;
 const podWith = (name: string, cpu: string, priority: number, spec: Partial<PodSpec> = {}): Pod => {
   const pod = podOf({
-    ...{ containers: [containerOf('app', { resources: { requests: { cpu } } })], nodeName: 'n', priority },
+    containers: [containerOf('app', { resources: { requests: { cpu } } })],
+    nodeName: 'n',
+    priority,
     ...spec,
   });
   const creationTimestamp = `2026-01-01T00:00:${String(created++).padStart(2, '0')}Z`;
@@ -28,35 +30,50 @@ const high = (cpu: string, spec: Partial<PodSpec> = {}): Pod => {
   return pod;
 };
 
-/** On nodes of two CPUs. */
+/** The nodes have two CPUs. */
 test.each<[string, Pod, Pod[], string | undefined]>([
-  ['one of lower priority goes', high('1'), [podWith('a', '2', 0)], 'n: a'],
-  ['one of equal priority stays', high('1'), [podWith('a', '2', 10)], undefined],
+  ['a Pod of lower priority is preempted', high('1'), [podWith('a', '2', 0)], 'n: a'],
+  ['a Pod of equal priority is not preempted', high('1'), [podWith('a', '2', 10)], undefined],
   [
-    'what fits beside it stays, the more important first',
+    'a Pod that still fits is not preempted, and the more important one is kept',
     high('1'),
     [podWith('a', '1', 0), podWith('b', '1', 5)],
     'n: a',
   ],
-  ['of equal ones the older stays', high('1'), [podWith('a', '1', 0), podWith('b', '1', 0)], 'n: b'],
-  ['a small one that fits beside it stays', high('1500m'), [podWith('a', '1', 5), podWith('b', '500m', 0)], 'n: a'],
-  ['nobody goes for nothing', high('3'), [podWith('a', '2', 0)], undefined],
+  ['the older of two Pods of equal priority is kept', high('1'), [podWith('a', '1', 0), podWith('b', '1', 0)], 'n: b'],
   [
-    'nobody goes for a Pod that preempts nobody',
+    'a small Pod that still fits is not preempted',
+    high('1500m'),
+    [podWith('a', '1', 5), podWith('b', '500m', 0)],
+    'n: a',
+  ],
+  ['no Pod is preempted if all are not sufficient', high('3'), [podWith('a', '2', 0)], undefined],
+  [
+    'no Pod is preempted for a Pod with preemptionPolicy Never',
     high('1', { preemptionPolicy: 'Never' }),
     [podWith('a', '2', 0)],
     undefined,
   ],
   [
-    'nobody goes where the node is none for it',
+    'no Pod is preempted on a node that the Pod does not select',
     high('1', { nodeSelector: { disk: 'ssd' } }),
     [podWith('a', '2', 0)],
     undefined,
   ],
-  ['who ends already makes room first', high('1'), [podWith('a', '1', 0), ending(podWith('b', '1', 5))], 'n: '],
-  ['what has ended counts not', high('2'), [{ ...podWith('a', '2', 0), status: { phase: 'Failed' } }], 'n: '],
   [
-    'one with the same port of the node goes, others stay',
+    'no Pod is preempted if a terminating one leaves enough room',
+    high('1'),
+    [podWith('a', '1', 0), ending(podWith('b', '1', 5))],
+    'n: ',
+  ],
+  [
+    'a terminated Pod does not use resources',
+    high('2'),
+    [{ ...podWith('a', '2', 0), status: { phase: 'Failed' } }],
+    'n: ',
+  ],
+  [
+    'only the Pod with the same host port is preempted',
     high('500m', { containers: [containerOf('app', { ports: [{ containerPort: 1, hostPort: 80 }] })] }),
     [80, 81].map((hostPort) =>
       podWith(`port-${hostPort}`, '0', 0, {
@@ -65,13 +82,13 @@ test.each<[string, Pod, Pod[], string | undefined]>([
     ),
     'n: port-80',
   ],
-  ['a mirror stays', high('1'), [mirror(podWith('a', '2', 0))], undefined],
-])('%s', (_, pod, pods, expected) => {
+  ['a mirror Pod is not preempted', high('1'), [mirror(podWith('a', '2', 0))], undefined],
+])('preemption: %s', (_, pod, pods, expected) => {
   const room = roomFor(pod, [nodeOf('n')], pods);
   expect(room && `${room.node}: ${room.victims.map(({ metadata }) => metadata.name)}`).toBe(expected);
 });
 
-test('of two nodes the one whose victims are less important, then fewer', () => {
+test('preemption selects the node with the less important victims, then with fewer victims', () => {
   const nodes = [nodeOf('m'), nodeOf('n')];
   const on = (nodeName: string) => ({ nodeName });
   const room = (...pods: Pod[]) => roomFor(high('2'), nodes, pods)?.node;
@@ -79,7 +96,7 @@ test('of two nodes the one whose victims are less important, then fewer', () => 
   expect(room(podWith('a', '1', 0, on('m')), podWith('b', '1', 0, on('m')), podWith('c', '2', 0, on('n')))).toBe('n');
 });
 
-test('the Pod with the claim that one Pod only may use goes, others stay', () => {
+test('preemption: only the Pod that uses the same ReadWriteOncePod claim is preempted', () => {
   const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }];
   const claim = (namespace: string, name: string): PersistentVolumeClaim => ({
     apiVersion: 'v1',

@@ -10,7 +10,7 @@ import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 export interface Room {
   node: string;
-  /** The Pods to delete; empty if the Pods that are already ending free enough. */
+  /** The Pods to delete; empty if the Pods that are already terminating free enough. */
   victims: Pod[];
 }
 
@@ -51,13 +51,13 @@ function victimsOn(
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
 ): Pod[] | undefined {
-  // A mirror Pod cannot be preempted: the file of its static Pod would recreate it.
-  const mayGo = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
-  const lower = podsOnNode.filter(mayGo).sort(importantFirst);
+  // A mirror Pod is not preempted, because the node would recreate its static Pod from the file.
+  const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
+  const lower = podsOnNode.filter(isPreemptible).sort(importantFirst);
   const add = fitBeside(
     pod,
     node,
-    podsOnNode.filter((other) => !mayGo(other)),
+    podsOnNode.filter((other) => !isPreemptible(other)),
     volumes,
   );
   if (add === undefined) return undefined;

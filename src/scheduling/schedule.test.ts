@@ -29,7 +29,7 @@ const labelled = (labels: Record<string, string>): Node => {
   return node;
 };
 const tainted = (effect: string, value?: string): Node =>
-  nodeOf('n', { spec: { taints: [{ key: 'a', effect, ...(value === undefined ? {} : { value }) }] } });
+  nodeOf('n', { spec: { taints: [{ key: 'a', effect, value }] } });
 
 const deferring = (trigger: string, more: Parameters<typeof deferOf>[1]): Pod =>
   defaulted(
@@ -41,12 +41,12 @@ const deferring = (trigger: string, more: Parameters<typeof deferOf>[1]): Pod =>
 
 const noSelection = "node(s) didn't match Pod's node affinity/selector";
 
-describe('whether a Pod fits a node', () => {
+describe('filters', () => {
   it.each<[string, Pod, Node, Pod[], ...string[]]>([
-    ['by its requests', requesting({ cpu: '2', memory: '4Gi' }), nodeOf('n'), []],
-    ['not with more cpu', requesting({ cpu: '2001m' }), nodeOf('n'), [], 'Insufficient cpu'],
+    ['fits with its requests', requesting({ cpu: '2', memory: '4Gi' }), nodeOf('n'), []],
+    ['does not fit with too much cpu', requesting({ cpu: '2001m' }), nodeOf('n'), [], 'Insufficient cpu'],
     [
-      'not with more of two',
+      'does not fit with too much of two resources',
       requesting({ cpu: '3', memory: '5Gi' }),
       nodeOf('n'),
       [],
@@ -54,112 +54,141 @@ describe('whether a Pod fits a node', () => {
       'Insufficient memory',
     ],
     [
-      'not with what the node has not',
+      'does not fit with a resource that the node does not have',
       requesting({ 'example.com/gpu': '1' }),
       nodeOf('n'),
       [],
       'Insufficient example.com/gpu',
     ],
     [
-      'with a PreExit entry beside the apps',
+      'fits with a PreExit entry in addition to the apps',
       deferring('PreExit', { resources: { requests: { cpu: '1' } } }),
       nodeOf('n'),
       [],
     ],
     [
-      'not with a PreExit entry that is too much beside the apps',
+      'does not fit with a PreExit entry that is too large in addition to the apps',
       deferring('PreExit', { resources: { requests: { cpu: '1001m' } } }),
       nodeOf('n'),
       [],
       'Insufficient cpu',
     ],
     [
-      'with a PostExit entry that is alone then',
+      'fits with a PostExit entry that is as large as the node',
       deferring('PostExit', { resources: { requests: { cpu: '2' } } }),
       nodeOf('n'),
       [],
     ],
     [
-      'not with a PostExit entry that is too much by itself',
+      'does not fit with a PostExit entry that is larger than the node',
       deferring('PostExit', { resources: { requests: { cpu: '2001m' } } }),
       nodeOf('n'),
       [],
       'Insufficient cpu',
     ],
     ...['PreExit', 'PostExit'].map((trigger): [string, Pod, Node, Pod[], ...string[]] => [
-      `not beside another that has the port of its ${trigger} entry`,
+      `does not fit if another has the host port of its ${trigger} entry`,
       deferring(trigger, { ports: [{ containerPort: 80, hostPort: 8080 }] }),
       nodeOf('n'),
       [onPort(8080)],
       "node(s) didn't have free ports for the requested pod ports",
     ]),
-    ['not beside others', requesting({ cpu: '1' }), nodeOf('n'), [requesting({ cpu: '1500m' })], 'Insufficient cpu'],
     [
-      'beside others that have ended',
+      'does not fit if other Pods use too much',
+      requesting({ cpu: '1' }),
+      nodeOf('n'),
+      [requesting({ cpu: '1500m' })],
+      'Insufficient cpu',
+    ],
+    [
+      'fits if the other Pods have terminated',
       requesting({ cpu: '1' }),
       nodeOf('n'),
       [{ ...requesting({ cpu: '2' }), status: { phase: 'Succeeded' } }],
     ],
     [
-      'not with an init container that needs more',
+      'does not fit with a larger init container',
       requesting({ cpu: '1' }, { initContainers: [containerOf('i', { resources: { requests: { cpu: '3' } } })] }),
       nodeOf('n'),
       [],
       'Insufficient cpu',
     ],
     [
-      'not with a Pod too many',
+      'does not fit if the node has too many Pods',
       requesting({}),
       nodeOf('n', { allocatable: { cpu: '1', memory: '1Gi', pods: '1' } }),
       [requesting({})],
       'Too many pods',
     ],
     [
-      'not on a closed node',
+      'does not fit on an unschedulable node',
       requesting({}),
       nodeOf('n', { spec: { unschedulable: true } }),
       [],
       'node(s) were unschedulable',
     ],
     [
-      'on a closed node that it tolerates',
+      'fits on an unschedulable node that it tolerates',
       requesting({}, { tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' }] }),
       nodeOf('n', { spec: { unschedulable: true } }),
       [],
     ],
     [
-      'not elsewhere',
+      'does not fit on a node other than its nodeName',
       requesting({}, { nodeName: 'm' }),
       nodeOf('n'),
       [],
       "node(s) didn't match the requested node name",
     ],
-    ['not with a taint', requesting({}), tainted('NoSchedule', 'v'), [], 'node(s) had untolerated taint {a: v}'],
-    ['not with a taint without value', requesting({}), tainted('NoExecute'), [], 'node(s) had untolerated taint {a: }'],
-    ['with a taint that prefers', requesting({}), tainted('PreferNoSchedule'), []],
     [
-      'with a taint that it tolerates',
+      'does not fit with an untolerated taint',
+      requesting({}),
+      tainted('NoSchedule', 'v'),
+      [],
+      'node(s) had untolerated taint {a: v}',
+    ],
+    [
+      'does not fit with an untolerated taint without a value',
+      requesting({}),
+      tainted('NoExecute'),
+      [],
+      'node(s) had untolerated taint {a: }',
+    ],
+    ['fits with a PreferNoSchedule taint', requesting({}), tainted('PreferNoSchedule'), []],
+    [
+      'fits with a taint that it tolerates',
       requesting({}, { tolerations: [{ key: 'a', value: 'v', effect: 'NoSchedule' }] }),
       tainted('NoSchedule', 'v'),
       [],
     ],
     [
-      'not with another value of the taint',
+      'does not fit if it tolerates another value of the taint',
       requesting({}, { tolerations: [{ key: 'a', value: 'w' }] }),
       tainted('NoSchedule', 'v'),
       [],
       'node(s) had untolerated taint {a: v}',
     ],
-    ['not without its label', requesting({}, { nodeSelector: { disk: 'ssd' } }), nodeOf('n'), [], noSelection],
-    ['with its label', requesting({}, { nodeSelector: { disk: 'ssd' } }), labelled({ disk: 'ssd' }), []],
     [
-      'by any term',
+      'does not fit without the label that it selects',
+      requesting({}, { nodeSelector: { disk: 'ssd' } }),
+      nodeOf('n'),
+      [],
+      noSelection,
+    ],
+    [
+      'fits with the label that it selects',
+      requesting({}, { nodeSelector: { disk: 'ssd' } }),
+      labelled({ disk: 'ssd' }),
+      [],
+    ],
+    [
+      'fits if one node selector term matches',
       affinity([{ key: 'x', operator: 'Exists' }], [{ key: 'c', operator: 'Gt', values: ['3'] }]),
       labelled({ c: '4' }),
       [],
     ],
     [
-      'not by part of a term',
+      'does not fit if only part of a term matches',
       affinity([
         { key: 'c', operator: 'Exists' },
         { key: 'c', operator: 'Lt', values: ['3'] },
@@ -168,35 +197,40 @@ describe('whether a Pod fits a node', () => {
       [],
       noSelection,
     ],
-    ['not by an empty term', affinity([]), nodeOf('n'), [], noSelection],
+    ['does not fit with an empty term', affinity([]), nodeOf('n'), [], noSelection],
     [
-      'not on a port that is taken',
+      'does not fit if its host port is in use',
       onPort(80),
       nodeOf('n'),
       [onPort(80, '10.0.0.1')],
       "node(s) didn't have free ports for the requested pod ports",
     ],
-    ['on a port of another address', onPort(80, '10.0.0.2'), nodeOf('n'), [onPort(80, '10.0.0.1')]],
     [
-      'for the first reason found',
+      'fits if its host port is in use at another address',
+      onPort(80, '10.0.0.2'),
+      nodeOf('n'),
+      [onPort(80, '10.0.0.1')],
+    ],
+    [
+      'does not fit for the first of several reasons',
       requesting({ cpu: '9' }, { nodeSelector: { disk: 'ssd' } }),
       nodeOf('n', { spec: { unschedulable: true } }),
       [],
       'node(s) were unschedulable',
     ],
-  ])('%s', (_name, pod, node, others, ...reasons) => {
+  ])('filter: a Pod %s', (_name, pod, node, others, ...reasons) => {
     expect(feasible(pod, node, others)).toEqual(reasons.length === 0 ? { fits: true } : { fits: false, reasons });
   });
 });
 
-describe('the node of a Pod', () => {
-  it('is the emptiest, then the first by name', () => {
+describe('schedule()', () => {
+  it('schedule() selects the emptiest node, then the first by name', () => {
     const pod = requesting({ cpu: '100m' });
     expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [])).toEqual({ node: 'a' });
     expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [bound(requesting({ cpu: '1' }), 'a')])).toEqual({ node: 'b' });
   });
 
-  it('takes Pods that request nothing to use something', () => {
+  it('schedule() assumes that Pods without requests use something', () => {
     const pod = requesting({});
     expect(schedule(pod, [nodeOf('a'), nodeOf('b')], [bound(requesting({}), 'a')])).toEqual({ node: 'b' });
   });
@@ -209,11 +243,11 @@ describe('the node of a Pod', () => {
       [nodeOf('a'), nodeOf('b'), nodeOf('c', { spec: { unschedulable: true } }), tainted('NoSchedule', 'v')],
       '0/4 nodes are available: 1 node(s) had untolerated taint {a: v}, 1 node(s) were unschedulable, 2 Insufficient cpu.',
     ],
-  ])('is none, and why: %s', (_name, nodes, message) => {
+  ])('schedule() reports why no node fits: %s', (_name, nodes, message) => {
     expect(schedule(requesting({ cpu: '5' }), nodes, [])).toEqual({ message });
   });
 
-  it('always has room for the Pod, and does not depend on the order of the nodes', () => {
+  it('schedule() selects a node that fits, independent of the order of the nodes', () => {
     const nodes = fc.uniqueArray(
       fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), cpu: fc.nat(8), memory: fc.nat(16) }),
       { selector: ({ name }) => name, maxLength: 4 },

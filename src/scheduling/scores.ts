@@ -1,5 +1,4 @@
 /** Scores a feasible node for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
-
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';

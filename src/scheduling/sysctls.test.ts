@@ -7,7 +7,7 @@ test.each<[string, string[]]>([
   ['', []],
   ['kernel.msgmax, net/core/somaxconn', ['kernel.msgmax', 'net.core.somaxconn']],
   ['net.*,kernel.shm*,kernel.sem', ['net.*', 'kernel.shm*', 'kernel.sem']],
-])('%j allows %j', (text, patterns) => {
+])('parseAllowedSysctls(%j) returns %j', (text, patterns) => {
   expect(parseAllowedSysctls(text)).toEqual(patterns);
 });
 
@@ -16,7 +16,7 @@ test.each([
   ['*', '"*" is not namespaced'],
   ['net.*.x', '"net.*.x" is not a valid sysctl'],
   ['Net.core', '"Net.core" is not a valid sysctl'],
-])('%j cannot be allowed', (text, message) => {
+])('parseAllowedSysctls() rejects %j', (text, message) => {
   expect(() => parseAllowedSysctls(text)).toThrow(message);
 });
 
@@ -38,6 +38,6 @@ test.each<[string, readonly string[], { network: boolean; ipc: boolean }, string
     '"net.core.somaxconn" not allowed with host net enabled',
   ],
   ['net.core.somaxconn', ['net.*'], { network: false, ipc: true }],
-])('of a Pod %s, where %j are allowed beside %j', (name, allowed, host, refused) => {
+])('sysctlRefusal() of %s with %j allowed and host namespaces %j', (name, allowed, host, refused) => {
   expect(sysctlRefusal(name, allowed, host)).toBe(refused);
 });

@@ -32,30 +32,35 @@ const on = (value: string): PersistentVolume['spec'] => ({
   },
 });
 
-describe('the best volume for a claim', () => {
+describe('search for the volume of a claim', () => {
   it.each<[string, PersistentVolumeClaim, PersistentVolume[], string | undefined]>([
     [
-      'is the smallest that holds it',
+      'is the smallest that is large enough',
       claimOf(),
       [volumeOf('l', '3Gi'), volumeOf('m', '2Gi'), volumeOf('s', '1Mi')],
       'm',
     ],
-    ['has all its access modes', claimOf({ accessModes: ['ReadWriteMany'] }), [volumeOf('a', '1Gi')], undefined],
-    ['is of its class', claimOf({ storageClassName: 'x' }), [volumeOf('a', '1Gi')], undefined],
     [
-      'matches its selector',
+      'must have all access modes of the claim',
+      claimOf({ accessModes: ['ReadWriteMany'] }),
+      [volumeOf('a', '1Gi')],
+      undefined,
+    ],
+    ['must have the class of the claim', claimOf({ storageClassName: 'x' }), [volumeOf('a', '1Gi')], undefined],
+    [
+      'must match the selector of the claim',
       claimOf({ selector: { matchLabels: { name: 'b' } } }),
       [volumeOf('a', '1Gi'), volumeOf('b', '2Gi')],
       'b',
     ],
     [
-      'is the one that is kept for it, whatever its size',
+      'is the one that is reserved for it, whatever its size',
       claimOf(),
       [volumeOf('a', '1Gi'), volumeOf('kept', '1Mi', { claimRef: { namespace: 'default', name: 'c' } })],
       'kept',
     ],
     [
-      'is not kept for another, nor for an earlier one of the name',
+      'must not be reserved for another claim, or for an earlier one of the same name',
       claimOf(),
       [
         volumeOf('a', '1Gi', { claimRef: { namespace: 'default', name: 'other' } }),
@@ -63,18 +68,18 @@ describe('the best volume for a claim', () => {
       ],
       undefined,
     ],
-    ['is not released', claimOf(), [{ ...volumeOf('a', '1Gi'), status: { phase: 'Released' } }], undefined],
-  ])('%s', (_what, claim, volumes, expected) => {
+    ['must not be released', claimOf(), [{ ...volumeOf('a', '1Gi'), status: { phase: 'Released' } }], undefined],
+  ])('the volume for a claim %s', (_what, claim, volumes, expected) => {
     expect(volumeIndex(volumes).on(undefined)(claim)?.metadata.name).toBe(expected);
   });
-  it('is on the node', () => {
+  it('the volume for a claim must be accessible on the node', () => {
     const volumes = [volumeOf('a', '1Gi', on('elsewhere')), volumeOf('b', '2Gi', on('n'))];
     expect(volumeIndex(volumes).on(nodeOf('n'))(claimOf())?.metadata.name).toBe('b');
   });
 });
 
-describe('the index of volumes', () => {
-  it('finds a volume as it is after it was changed or removed', () => {
+describe('index of volumes', () => {
+  it('the index of volumes follows changes and removals', () => {
     const index = volumeIndex([volumeOf('a', '3Gi'), volumeOf('b', '2Gi')]);
     const best = () => index.on(undefined)(claimOf())?.metadata.name;
     expect(best()).toBe('b');
@@ -89,7 +94,7 @@ describe('the index of volumes', () => {
     index.remove(volumeOf('a', '3Gi'));
     expect(best()).toBeUndefined();
   });
-  it('knows which of them are on a node after changes', () => {
+  it('the index of volumes follows changes of the volumes on a node', () => {
     const index = volumeIndex([volumeOf('a', '3Gi', on('n')), volumeOf('b', '1Gi', on('other'))]);
     const [n, other] = [nodeOf('n'), nodeOf('other')];
     const best = (node = n) => index.on(node)(claimOf())?.metadata.name;
@@ -121,42 +126,42 @@ const facts = (
 const unavailable = (why: string) => ({ message: `0/1 nodes are available: ${why}.` });
 const waiting = { volumeBindingMode: 'WaitForFirstConsumer', provisioner: 'lifepod.io/local-path' };
 
-describe('a Pod with a claim', () => {
+describe('scheduling of a Pod with a claim', () => {
   it.each<[string, VolumeFacts, object]>([
-    ['that is missing', facts(undefined), unavailable('persistentvolumeclaim "c" not found')],
+    ['that does not exist', facts(undefined), unavailable('persistentvolumeclaim "c" not found')],
     [
       'that is being deleted',
       facts(claimOf({}, { metadata: { name: 'c', namespace: 'default', deletionTimestamp: '2026-01-31T00:00:00Z' } })),
       unavailable('persistentvolumeclaim "c" is being deleted'),
     ],
     [
-      'that lost its volume',
+      'that has lost its volume',
       facts(claimOf({ volumeName: 'v' }, { status: { phase: 'Lost' } })),
       unavailable('persistentvolumeclaim "c" bound to non-existent persistentvolume "v"'),
     ],
     ['that is not bound', facts(claimOf()), unavailable('pod has unbound immediate PersistentVolumeClaims')],
-    ['that waits for it', facts(claimOf(), [], waiting), { node: 'n' }],
+    ['that waits for the first consumer', facts(claimOf(), [], waiting), { node: 'n' }],
     [
-      'that waits for it, with nothing to make its volume',
+      'that waits for the first consumer, without a provisioner',
       facts(claimOf(), [], { ...waiting, provisioner: 'kubernetes.io/no-provisioner' }),
       unavailable("1 node(s) didn't find available persistent volumes to bind"),
     ],
     ['that is bound', facts(boundTo('v'), [volumeOf('v', '1Gi', on('n'))]), { node: 'n' }],
     [
-      'that is bound to what is elsewhere',
+      'that is bound to a volume on another node',
       facts(boundTo('v'), [volumeOf('v', '1Gi', on('m'))]),
       unavailable('1 node(s) had volume node affinity conflict'),
     ],
     [
-      'that is bound to what is no more',
+      'that is bound to a deleted volume',
       facts(boundTo('v')),
       unavailable('1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
     ],
-  ])('%s', (_what, volumes, expected) => {
+  ])('scheduling of a Pod with a claim %s', (_what, volumes, expected) => {
     expect(schedule(pod(), [nodeOf('n')], [], volumes)).toEqual(expected);
   });
 
-  it('for one Pod only waits for the other', () => {
+  it('a Pod with a ReadWriteOncePod claim waits for the other Pod that uses it', () => {
     const volumes = facts(boundTo('v', { accessModes: ['ReadWriteOncePod'] }), [volumeOf('v', '1Gi')]);
     const other = { ...pod(), spec: { ...pod().spec, nodeName: 'n' } } as Pod;
     expect(schedule(pod(), [nodeOf('n')], [other], volumes)).toEqual(
@@ -166,7 +171,7 @@ describe('a Pod with a claim', () => {
     expect(schedule(pod(), [nodeOf('n')], [over], volumes)).toEqual({ node: 'n' });
   });
 
-  it('is bound to its node once that can mount the claim: its phase is written last', () => {
+  it('a claim counts as bound only once its phase is Bound', () => {
     const claim = boundTo('v');
     expect(unboundClaims(pod(), facts(claimOf()))).toHaveLength(1);
     expect(unboundClaims(pod(), facts({ ...claim, status: { phase: 'Pending' } }))).toHaveLength(1);

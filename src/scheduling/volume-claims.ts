@@ -11,7 +11,7 @@ import type {
   StorageClass,
   Volume,
 } from '../api/generated/types.ts';
-import { compareQuantities, parseQuantity, zeroQuantity } from '../machinery/quantity.ts';
+import { compareQuantities, quantityOrZero } from '../machinery/quantity.ts';
 import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
 /** Annotation on a claim that waits for its first consumer: the node that the scheduler has chosen for it. */
@@ -47,8 +47,8 @@ export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,
   { spec: wanted = {} }: PersistentVolumeClaim,
 ): string | undefined {
-  const capacity = parseQuantity(spec.capacity?.['storage'] ?? '0') ?? zeroQuantity;
-  const request = parseQuantity(wanted.resources?.requests?.['storage'] ?? '0') ?? zeroQuantity;
+  const capacity = quantityOrZero(spec.capacity?.['storage']);
+  const request = quantityOrZero(wanted.resources?.requests?.['storage']);
   if (metadata.deletionTimestamp !== undefined)
     return `the volume is marked for deletion ${JSON.stringify(metadata.name)}`;
   if (compareQuantities(capacity, request) < 0) return 'requested PV is too small';
@@ -99,7 +99,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not ended. */
+/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not terminated. */
 export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
   const namespace = pod.metadata.namespace ?? '';
   const exclusive = exclusiveClaims(pod, facts);

@@ -4,7 +4,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from '../api/generated/types.ts';
 import { labelSelectorMatcher } from '../machinery/labels.ts';
-import { compareQuantities, parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
+import { compareQuantities, type Quantity, quantityOrZero } from '../machinery/quantity.ts';
 import { matchesNodeSelector } from './requirements.ts';
 
 /** Whether the volume can be used on the node. */
@@ -39,10 +39,9 @@ interface Shelf {
   reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 
-const quantityOf = (text = '0'): Quantity => parseQuantity(text) ?? zeroQuantity;
 const sized = (volume: PersistentVolume): Sized => ({
   volume,
-  size: quantityOf(volume.spec?.capacity?.['storage']),
+  size: quantityOrZero(volume.spec?.capacity?.['storage']),
 });
 const placeOf = ({ namespace, name }: { namespace?: string; name?: string }): string =>
   `${namespace ?? ''}/${name ?? ''}`;
@@ -142,7 +141,7 @@ function smallest(
   volumesOf: (shelf: Shelf) => readonly Sized[],
   { spec }: PersistentVolumeClaim,
 ): PersistentVolume | undefined {
-  const request = quantityOf(spec?.resources?.requests?.['storage']);
+  const request = quantityOrZero(spec?.resources?.requests?.['storage']);
   const matches = spec?.selector === undefined ? undefined : labelSelectorMatcher(spec.selector);
   let best: Sized | undefined;
   for (const shelf of shelves) {

@@ -2,6 +2,7 @@
 import { type Action, actionKey, type Journal } from '../lifecycle/types.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
 import type { WorkerPorts } from '../node/pod/worker/ports.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
@@ -23,9 +24,6 @@ export interface AgentOptions {
   execute: WorkerPorts['execute'];
   result: LifeResult;
 }
-
-export const wait = (timers: Timers, millis: number): Promise<void> =>
-  new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
 
 export const uidOf = ({ pod }: Life): string => pod.metadata.uid ?? '';
 
@@ -50,7 +48,7 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
     observe: async (_pod, signal) => runtimeView(stamps.read(uid, await runtime.observe(uid, signal)), new Map()),
     execute: mortalExecutor(options, mortal),
     writeStatus: async (_pod, status) => {
-      if (statusMillis !== undefined) await wait(timers, statusMillis);
+      if (statusMillis !== undefined) await pause(timers, statusMillis);
       if (!isAlive() || api.removed) return;
       result.statuses.push({ at: timers.now(), status });
       api.writeStatus(status);

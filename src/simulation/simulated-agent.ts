@@ -11,7 +11,8 @@ import { notFound } from '../machinery/status.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
-import { type AgentOptions, never, silent, uidOf, wait, workerPorts } from './agent-ports.ts';
+import { pause } from '../platform/pause.ts';
+import { type AgentOptions, never, silent, uidOf, workerPorts } from './agent-ports.ts';
 import type { LifeResult } from './life.ts';
 import type { SimulatedApi } from './simulated-api.ts';
 
@@ -104,7 +105,7 @@ async function adoptRemoved(
   for (;;) {
     const found = await runtime.observe(uidOf(life), never).catch(() => undefined);
     if (!isAlive()) return;
-    if (found === undefined) await wait(timers, 1000);
+    if (found === undefined) await pause(timers, 1000);
     else if (found.sandboxes.length + found.containers.length > 0) return begin();
     else break;
   }

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { PODS } from '../../src/api/resources.ts';
 import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts';
 import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
@@ -14,7 +15,6 @@ import { httpClient } from '../../src/client/http-client.ts';
 import { notFound } from '../../src/machinery/status.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 
-const pods = { group: '', version: 'v1', resource: 'pods' };
 const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' } });
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
@@ -58,12 +58,12 @@ beforeEach(() => {
   client = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials });
 });
 
-/** Gives every request the same response; returns the list to which the requests are added. */
-function answer(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
-  const asked: { line: string; type: string | undefined; body: unknown }[] = [];
+/** Sends the same response to every request. Returns the list to which the requests are added. */
+function respond(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
+  const requests: { line: string; type: string | undefined; body: unknown }[] = [];
   handler = async (request, response) => {
     const sent = await text(request);
-    asked.push({
+    requests.push({
       line: `${request.method} ${request.url}`,
       type: request.headers['content-type'],
       body: sent && JSON.parse(sent),
@@ -71,21 +71,21 @@ function answer(code: number, body: unknown, headers: Record<string, string | st
     response.writeHead(code, { 'content-type': 'application/json', ...headers });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   };
-  return asked;
+  return requests;
 }
 
 test('each verb sends the method, path, query and body that the API expects', async () => {
   const { backend } = client;
-  const asked = answer(200, pod('x'));
-  await backend.get(pods, 'a', 'x');
-  await backend.list(pods, { labelSelector: 'a in (b,c)', limit: 5, continue: 'next' });
-  await backend.create(pods, 'a', pod('x'), { fieldManager: 'me', fieldValidation: 'Strict', dryRun: true });
-  await backend.create(pods, 'a', pod('x'), { name: 'x', subresource: 'binding' });
-  await backend.update(pods, pod('x'), { subresource: 'status' });
-  await backend.patch(pods, 'a', 'x', 'application/merge-patch+json', { a: 1 });
-  await backend.delete(pods, 'a', 'x', { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
-  await backend.deleteCollection(pods, { namespace: 'a', labelSelector: 'a=b' });
-  expect(asked.map((each) => each.line)).toEqual([
+  const requests = respond(200, pod('x'));
+  await backend.get(PODS, 'a', 'x');
+  await backend.list(PODS, { labelSelector: 'a in (b,c)', limit: 5, continue: 'next' });
+  await backend.create(PODS, 'a', pod('x'), { fieldManager: 'me', fieldValidation: 'Strict', dryRun: true });
+  await backend.create(PODS, 'a', pod('x'), { name: 'x', subresource: 'binding' });
+  await backend.update(PODS, pod('x'), { subresource: 'status' });
+  await backend.patch(PODS, 'a', 'x', 'application/merge-patch+json', { a: 1 });
+  await backend.delete(PODS, 'a', 'x', { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
+  await backend.deleteCollection(PODS, { namespace: 'a', labelSelector: 'a=b' });
+  expect(requests.map((each) => each.line)).toEqual([
     'GET /api/v1/namespaces/a/pods/x',
     'GET /api/v1/pods?labelSelector=a+in+%28b%2Cc%29&limit=5&continue=next',
     'POST /api/v1/namespaces/a/pods?dryRun=All&fieldManager=me&fieldValidation=Strict',
@@ -95,8 +95,8 @@ test('each verb sends the method, path, query and body that the API expects', as
     'DELETE /api/v1/namespaces/a/pods/x',
     'DELETE /api/v1/namespaces/a/pods?labelSelector=a%3Db',
   ]);
-  expect(asked[5]).toMatchObject({ type: 'application/merge-patch+json', body: { a: 1 } });
-  expect(asked[6]?.body).toEqual({
+  expect(requests[5]).toMatchObject({ type: 'application/merge-patch+json', body: { a: 1 } });
+  expect(requests[6]?.body).toEqual({
     kind: 'DeleteOptions',
     apiVersion: 'v1',
     gracePeriodSeconds: 0,
@@ -105,19 +105,19 @@ test('each verb sends the method, path, query and body that the API expects', as
 });
 
 test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', async () => {
-  const asked = answer(200, { ...pod('x'), spec: { containers: [] } });
+  const requests = respond(200, { ...pod('x'), spec: { containers: [] } });
   expect(await skipEntry(client, 'a', 'x', 'bye')).toBe('defer container bye of Pod x is given up: it will not run');
-  expect(asked.map((each) => each.line)).toEqual([
+  expect(requests.map((each) => each.line)).toEqual([
     'GET /api/v1/namespaces/a/pods/x',
     'PUT /api/v1/namespaces/a/pods/x/defer',
   ]);
-  expect(asked[1]?.body).toEqual({
+  expect(requests[1]?.body).toEqual({
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
     metadata: { name: 'x', namespace: 'a' },
     skip: 'bye',
   });
-  answer(404, notFound(pods, 'x').status);
+  respond(404, notFound(PODS, 'x').status);
   await expect(skipEntry(client, 'a', 'x', 'bye')).rejects.toMatchObject({
     name: 'UserError',
     message: `no Pod x in namespace a: 'kubectl get pods -A' lists all Pods`,
@@ -125,56 +125,56 @@ test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', asy
 });
 
 test('the HTTP client reuses one connection for many calls', async () => {
-  answer(200, pod('x'));
+  respond(200, pod('x'));
   const before = connections.size;
-  for (let i = 0; i < 5; i++) await client.backend.get(pods, 'a', 'x');
+  for (let i = 0; i < 5; i++) await client.backend.get(PODS, 'a', 'x');
   expect(connections.size).toBe(before + 1);
 });
 
 test('a Status in a response is thrown as an ApiError', async () => {
-  const { status } = notFound(pods, 'x');
-  answer(404, status);
-  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+  const { status } = notFound(PODS, 'x');
+  respond(404, status);
+  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
     name: 'ApiError',
     status,
     code: 404,
     reason: 'NotFound',
   });
-  answer(502, 'bad gateway');
-  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+  respond(502, 'bad gateway');
+  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
     name: 'ApiError',
     code: 502,
     message: 'bad gateway',
   });
-  answer(200, '{"half":');
-  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
+  respond(200, '{"half":');
+  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
 });
 
 test('Warning headers are passed to onWarning', async () => {
-  answer(201, pod('x'), { warning: ['299 - "unknown field \\"spec.x\\""', '299 - "two, three"'] });
+  respond(201, pod('x'), { warning: ['299 - "unknown field \\"spec.x\\""', '299 - "two, three"'] });
   const warnings: string[] = [];
-  await client.backend.create(pods, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
+  await client.backend.create(PODS, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
   expect(warnings).toEqual(['unknown field "spec.x"', 'two, three']);
 });
 
-test('an unreachable server gives an ApiError with code 503', async () => {
+test('a call to an unreachable server rejects with an ApiError with code 503', async () => {
   const gone = httpClient({ server: 'https://127.0.0.1:1', ...credentials });
-  await expect(gone.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+  await expect(gone.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
     code: 503,
     message: expect.stringMatching(/^cannot reach the API server at https:\/\/127.0.0.1:1: .*ECONNREFUSED/),
   });
 });
 
 test('a read is sent again when the server has closed the reused connection', async () => {
-  answer(200, pod('x'));
-  await client.backend.get(pods, 'a', 'x');
+  respond(200, pod('x'));
+  await client.backend.get(PODS, 'a', 'x');
   let requests = 0;
   handler = (request, response) => {
     requests++;
     if (requests === 1) request.socket.destroy();
     else response.end(JSON.stringify(pod('y')));
   };
-  expect((await client.backend.get(pods, 'a', 'y')).metadata.name).toBe('y');
+  expect((await client.backend.get(PODS, 'a', 'y')).metadata.name).toBe('y');
   expect(requests).toBe(2);
 });
 
@@ -195,7 +195,7 @@ test('a watch delivers events however they are split into chunks, until it is ab
   const seen: WatchEvent[] = [];
   const options = { namespace: 'a', resourceVersion: '5', allowWatchBookmarks: true };
   await client.backend.watch(
-    pods,
+    PODS,
     options,
     (event) => {
       seen.push(event);
@@ -210,18 +210,18 @@ test('a watch delivers events however they are split into chunks, until it is ab
 
 test('a watch that cannot start rejects; a watch whose connection the server ends or loses resolves', async () => {
   const { signal } = new AbortController();
-  const { status } = notFound(pods, 'x');
-  answer(404, status);
-  await expect(client.backend.watch(pods, {}, () => {}, signal)).rejects.toMatchObject({ status });
+  const { status } = notFound(PODS, 'x');
+  respond(404, status);
+  await expect(client.backend.watch(PODS, {}, () => {}, signal)).rejects.toMatchObject({ status });
   handler = (_request, response) => {
     response.end(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`);
   };
   let count = 0;
-  await client.backend.watch(pods, {}, () => count++, signal);
+  await client.backend.watch(PODS, {}, () => count++, signal);
   handler = (request, response) => {
     response.write(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`, () => request.socket.destroy());
   };
-  await client.backend.watch(pods, {}, () => count++, signal);
+  await client.backend.watch(PODS, {}, () => count++, signal);
   expect(count).toBe(2);
-  await client.backend.watch(pods, {}, () => count++, AbortSignal.abort());
+  await client.backend.watch(PODS, {}, () => count++, AbortSignal.abort());
 });

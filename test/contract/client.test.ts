@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigMap, CoreV1Event, Namespace, Node, Pod, ServiceAccount } from '../../src/api/generated/types.ts';
 import { kinds } from '../../src/api/kinds.ts';
+import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../src/api/resources.ts';
 import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
@@ -26,7 +27,6 @@ import type { WatchEvent } from '../../src/ports/backend.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 
-const core = (resource: string) => ({ group: '', version: 'v1', resource });
 const SERVICE_CIDR = '10.96.0.0/24';
 const RECORD_LIMITS = { ageMillis: 3_600_000, bytes: 2 ** 20 };
 
@@ -119,7 +119,7 @@ describe.each([
   let maps: ResourceClient<ConfigMap>;
   beforeEach(async () => {
     client = await create();
-    maps = client.resource<ConfigMap>(core('configmaps'));
+    maps = client.resource<ConfigMap>(CONFIG_MAPS);
   });
 
   test('a client creates, reads, replaces, patches and deletes an object', async () => {
@@ -177,7 +177,7 @@ describe.each([
 
   test('a client deletes a collection', async () => {
     for (const name of ['a', 'b']) await maps.create(map(name, {}, { name }));
-    await client.backend.deleteCollection(core('configmaps'), { namespace: 'default', labelSelector: 'name=a' });
+    await client.backend.deleteCollection(CONFIG_MAPS, { namespace: 'default', labelSelector: 'name=a' });
     expect((await maps.list({ namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual(['b']);
   });
 
@@ -230,7 +230,7 @@ describe.each([
     const made = await maps.create(map('m'));
     for (const message of ['one', 'one', 'two', 'one']) recorder.event(made, 'Warning', 'Testing', message);
     await recorder.flushed();
-    const events = await client.resource<CoreV1Event>(core('events')).list({ namespace: 'default' });
+    const events = await client.resource<CoreV1Event>(EVENTS).list({ namespace: 'default' });
     expect(events.items.map(({ message, count, source }) => [message, count, source]).sort()).toEqual([
       ['one', 3, { component: 'kubelet', host: 'n1' }],
       ['two', 1, { component: 'kubelet', host: 'n1' }],
@@ -244,11 +244,11 @@ describe.each([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
       startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
     ]);
-    const namespaces = client.resource<Namespace>(core('namespaces'));
-    const pods = client.resource<Pod>(core('pods'));
+    const namespaces = client.resource<Namespace>(NAMESPACES);
+    const pods = client.resource<Pod>(PODS);
     const followed = follow(pods, 'ns');
     await namespaces.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } });
-    await follow(client.resource<ServiceAccount>(core('serviceaccounts')), 'ns').until((all) => all.length === 1);
+    await follow(client.resource<ServiceAccount>(SERVICE_ACCOUNTS), 'ns').until((all) => all.length === 1);
     const [ca] = await follow(maps, 'ns').until((all) => all.length === 1);
     expect([ca?.metadata.name, ca?.data]).toEqual(['kube-root-ca.crt', { 'ca.crt': 'PEM' }]);
 
@@ -256,13 +256,13 @@ describe.each([
     const scheduled = (all: Pod[]) => all[0]?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
     const waiting = await followed.until((all) => scheduled(all) !== undefined);
     expect(scheduled(waiting)).toMatchObject({ status: 'False', reason: 'Unschedulable' });
-    const nodes = client.resource<Node>(core('nodes'));
+    const nodes = client.resource<Node>(NODES);
     const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
     const bound = await followed.until((all) => all[0]?.spec?.nodeName === 'n1');
     expect(scheduled(bound)).toMatchObject({ status: 'True' });
-    const events = follow(client.resource<CoreV1Event>(core('events')), 'ns');
+    const events = follow(client.resource<CoreV1Event>(EVENTS), 'ns');
     const recorded = await events.until((all) => all.some(({ reason }) => reason === 'Scheduled'));
     expect(recorded.find(({ reason }) => reason === 'Scheduled')?.message).toBe('Successfully assigned ns/x to n1');
 
@@ -276,7 +276,7 @@ describe.each([
   });
 
   test('a Pod is bound within milliseconds of its creation', async () => {
-    const nodes = client.resource<Node>(core('nodes'));
+    const nodes = client.resource<Node>(NODES);
     const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
@@ -286,7 +286,7 @@ describe.each([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
       startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
     ]);
-    const pods = client.resource<Pod>(core('pods'));
+    const pods = client.resource<Pod>(PODS);
     const { until, synced } = follow(pods, 'default');
     await synced;
     const took: number[] = [];

@@ -58,7 +58,10 @@ function onExt4(mebibytes: number): void {
   execFileSync('mount', ['-o', 'loop', image, disk]);
 }
 
-/** Writes values of each length until the store refuses; returns how many. The data file has some room beyond its reserve. */
+/**
+ * Writes values of each length until the store refuses them, which fills the space that the data file has beyond its reserve.
+ * Returns the number of values.
+ */
 async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   let count = 0;
   for (const length of lengths) {
@@ -81,23 +84,23 @@ function fillMore(bytes: number): boolean {
   }
 }
 
-type Answer = { key: string; revision: number } | { refused: string };
+type Outcome = { key: string; revision: number } | { refused: string };
 
-/** Collects the writer's answers and fills the disk meanwhile, until the store has refused `refusals` writes. */
+/** Collects the outcomes of the writer's writes and fills the disk meanwhile, until the store has refused `refusals` writes. */
 async function untilRefused(
   writer: ChildProcess,
   refusals: number,
   onWritten: (key: string, revision: number) => void,
 ) {
   let isFilling = true;
-  let answers = 0;
+  let outcomes = 0;
   let refused = 0;
   await new Promise<void>((resolve, reject) => {
     writer.once('exit', (code, signal) => reject(new Error(`the writer ended unexpectedly: ${code ?? signal}`)));
-    writer.on('message', (answer: Answer) => {
-      if (++answers % 10 === 0 && isFilling) isFilling = fillMore(MEBIBYTE);
-      if ('key' in answer) return onWritten(answer.key, answer.revision);
-      expect(answer.refused).toContain('the disk is full; free some space and try again');
+    writer.on('message', (outcome: Outcome) => {
+      if (++outcomes % 10 === 0 && isFilling) isFilling = fillMore(MEBIBYTE);
+      if ('key' in outcome) return onWritten(outcome.key, outcome.revision);
+      expect(outcome.refused).toContain('the disk is full; free some space and try again');
       if (++refused === refusals) resolve();
     });
   });

@@ -20,9 +20,9 @@ interface Program {
 const forever = 'while :; do sleep 3600 & wait $!; done';
 
 export const PROGRAMS = {
-  /** Ends at the stop signal. */
+  /** Exits at the stop signal. */
   obedient: { command: ['sh', '-c', `trap "exit 143" TERM; ${forever}`], script: { stopMillis: 5 } },
-  /** Ends only when it is killed. */
+  /** Exits only when it is killed. */
   stubborn: { command: ['sh', '-c', `trap "" TERM; ${forever}`], script: {} },
   succeeds: { command: ['true'], script: { runMillis: 20, exitCode: 0 } },
   fails: { command: ['sh', '-c', 'exit 3'], script: { runMillis: 20, exitCode: 3 } },
@@ -284,7 +284,7 @@ function containerEndTests(suite: Suite): void {
   test.each([
     ['succeeds', 0, 'Completed'],
     ['fails', 3, 'Error'],
-  ] as const)('a program that %s gives its container exit code %i and reason %s', async (program, exitCode, reason) => {
+  ] as const)('a container whose program %s has exit code %i and reason %s', async (program, exitCode, reason) => {
     const pod = await suite.newPod();
     const id = await pod.start(program);
     const ended = await seen(pod, id, isExited);

@@ -447,7 +447,7 @@ describe('LMDB files', () => {
   test('opening an LMDB folder that cannot be read fails with one clear sentence', async () => {
     const garbage = join(directory, 'garbage');
     await (await lmdb(10, 'garbage')).close();
-    writeFileSync(join(garbage, 'data.mdb'), 'this is no database '.repeat(1000));
+    writeFileSync(join(garbage, 'data.mdb'), 'this is not a database '.repeat(1000));
     await expect(openLmdbStore({ directory: garbage })).rejects.toThrow(`cannot open the store in ${garbage}: `);
     writeFileSync(join(directory, 'file'), '');
     await expect(openLmdbStore({ directory: join(directory, 'file') })).rejects.toThrow(

@@ -114,5 +114,5 @@ test('an annotation that is invalid or contradicts the field is refused with the
   const other = { initContainers: [{ name: 'b', image: 'busybox:1.28' }] };
   const both = await create(annotated('both', { [BETA]: single.replaceAll("'", '"') }, other));
   expect(both.code).toBe(1);
-  expect(both.stderr).toContain('must be equal to spec.initContainers where both are given');
+  expect(both.stderr).toContain('must be equal to spec.initContainers if both are set');
 });

@@ -392,7 +392,9 @@ describe('the annotation for typed clients', () => {
     expect(await run('replace', withField)).toMatchObject({ code: 0, err: '' });
     const removed = await run('replace', { ...kind, template: { spec } });
     expect(removed.code).toBe(0);
-    expect(removed.err).toContain('Warning: template.spec: deferContainers, preStopPolicy, prePullDeferImages removed');
+    expect(removed.err).toContain(
+      'Warning: template.spec: the update omits and therefore removes deferContainers, preStopPolicy, prePullDeferImages;',
+    );
   });
 
   test('kubectl edit changes the annotation of a template', async () => {

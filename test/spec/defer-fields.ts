@@ -26,13 +26,13 @@ export const fieldSentences: readonly Sentence[] = [
     tests: [
       ['src/simulation/lives/lives.test.ts', 'lives written out'],
       ['src/lifecycle/ending.test.ts', 'a Pod without defer containers'],
-      [fields, 'a Pod without the field has nothing of them'],
+      [fields, 'a Pod without defer containers gets none of their fields'],
     ],
   },
   {
     says: 'deferContainers: # 0..N, in order',
     tests: [
-      [fields, 'the PodTemplate type knows them'],
+      [fields, 'the type PodTemplateSpec contains defer containers'],
       [kubectl, 'pod.spec.deferContainers'],
       [defer, 'the order of the list'],
     ],
@@ -51,25 +51,25 @@ export const fieldSentences: readonly Sentence[] = [
   },
   {
     says: 'trigger: PreExit # PreExit (default) | PostExit',
-    tests: [[fields, 'the trigger is PreExit by default']],
+    tests: [[fields, 'the trigger of a defer container is PreExit by default']],
   },
   {
     says: 'onReasons: [ScaledDown] # optional; absent: every reason',
     tests: [
-      [fields, 'an empty onReasons is absent'],
+      [fields, 'an empty onReasons is removed'],
       [defer, 'onReasons without the reason'],
     ],
   },
   {
     says: 'when: Always # PostExit only: Always (default) | Succeeded | Failed / failurePolicy: Ignore # Ignore (default) | FailPod',
     tests: [
-      [fields, 'entries run after every outcome and their failure is ignored by default'],
+      [fields, 'by default, entries run after every outcome, and their failure is ignored'],
       [validation, 'onReasons, when and failurePolicy'],
     ],
   },
   {
     says: 'restartPolicy: Never # Never (default) | OnFailure | Always',
-    tests: [[fields, 'the restart policy is Never by default']],
+    tests: [[fields, 'the restart policy of a defer container is Never by default']],
   },
   {
     says: 'timeoutSeconds: 20 # optional bound on this entry, over all its attempts',
@@ -85,7 +85,7 @@ export const fieldSentences: readonly Sentence[] = [
   },
   {
     says: 'preStopPolicy: Concurrent # Concurrent (default) | AfterPreExit',
-    tests: [[fields, 'preStop hooks start beside the entries by default']],
+    tests: [[fields, 'preStop hooks start at the same time as the entries by default']],
   },
   {
     says: 'deferContainerGracePeriodExtension: false # solution 1 of the proposal',
@@ -95,12 +95,12 @@ export const fieldSentences: readonly Sentence[] = [
     says: 'deferContainerGracePeriodExtensionInterval: 10 # seconds S } solution 2: both or neither / deferContainerGracePeriodExtensionCount: 3 # times N }',
     tests: [
       [stages, 'the extension by count'],
-      [validation, 'the extension of the grace period'],
+      [validation, 'extension of the grace period'],
     ],
   },
   {
     says: 'prePullDeferImages: true # default true',
-    tests: [[fields, 'images are pulled before by default']],
+    tests: [[fields, 'images of defer containers are pulled in advance by default']],
   },
   {
     says: 'phase: Terminating # only while defer containers are due or running',
@@ -122,16 +122,22 @@ export const fieldSentences: readonly Sentence[] = [
     tests: [
       [status, 'status.termination'],
       [ends, 'status.termination'],
-      [fields, 'a client sets no termination and no statuses on create'],
-      [validation, 'that the Pod ends, and what its entries did, is kept where a client does not know of it'],
+      [fields, 'clients cannot set the termination and the statuses of defer containers on create'],
+      [
+        validation,
+        'a status write without the fields of defer containers keeps the termination and the statuses of entries',
+      ],
     ],
   },
   {
     says: 'A defer container has every other field of a container (resources, volumes, security context, env, ports, …).',
     tests: [
       [fields, 'a defer container has every other field of a container'],
-      [fields, 'the rest has the defaults of an app container'],
-      [validation, 'defer containers have all other fields, and no more'],
+      [fields, 'the other fields of a defer container have the defaults of an app container'],
+      [
+        validation,
+        'the environment of defer containers has all fields of app containers, and of the termination only the documented ones',
+      ],
       [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
       ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have the profiles of the Pod or their own'],
       ['test/e2e/defer.test.ts', 'a host port of an entry is forwarded to it'],
@@ -147,10 +153,10 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'Typed clients drop fields that they do not know. Therefore: Every field above can also be given as an annotation: `pod.alpha.kubernetes.io/defer-containers` (a JSON array of the entries) and `pod.alpha.kubernetes.io/defer-settings` (a JSON object with the other fields). They are read on create, in Pods and in Pod templates, where the field is absent.',
     tests: [
-      [older, 'is read on create where the field is absent'],
-      [settings, 'are read on create where the fields are absent'],
-      [settings, 'are read beside entries in an annotation'],
-      [templates, 'are judged on create in either form'],
+      [older, 'the annotation with defer containers sets the absent field on create'],
+      [settings, 'the annotation with settings sets absent fields on create'],
+      [settings, 'settings and entries can both be given in annotations'],
+      [templates, 'both forms of defer containers are validated when a PodTemplate is created'],
       [kubectl, 'is read on create, and cannot be changed'],
       [kubectl, 'the annotation with settings gives the other fields, and cannot be changed'],
     ],
@@ -158,26 +164,26 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: '`pod.alpha.kubernetes.io/defer-container-statuses` mirrors the status.',
     tests: [
-      [older, 'the statuses are mirrored'],
+      [older, 'statuses of defer containers are mirrored into an annotation'],
       [matrix, 'the annotation: its entries run, their statuses are mirrored'],
     ],
   },
   {
     says: 'Bad JSON, or both forms present and different, is a validation error on create; the forms are compared on create only.',
     tests: [
-      [older, 'bad JSON is a validation error'],
-      [older, 'both forms that differ are a validation error'],
-      [settings, 'bad JSON is an error at the annotation'],
-      [settings, 'both forms that differ are an error for each field'],
-      [settings, 'are not compared with the fields of an existing Pod'],
-      [templates, 'the forms are compared on create only'],
+      [older, 'an annotation with defer containers that cannot be decoded is a validation error'],
+      [older, 'entries that differ between annotation and field are a validation error'],
+      [settings, 'an annotation with settings that cannot be decoded is an error at the annotation'],
+      [settings, 'each setting that differs between field and annotation is an error'],
+      [settings, 'an update does not compare the annotation with settings with the fields'],
+      [templates, 'the two forms in a PodTemplate are compared only on create'],
     ],
   },
   {
     says: 'The annotations are immutable on an existing Pod.',
     tests: [
-      [older, 'is immutable on an existing Pod'],
-      [settings, 'are immutable on an existing Pod'],
+      [older, 'the annotation with defer containers is immutable on an existing Pod'],
+      [settings, 'the annotation with settings is immutable on an existing Pod'],
     ],
   },
   {
@@ -192,16 +198,19 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'In a Pod template only the form that was given is stored; a Pod created from it gets the field.',
     tests: [
-      [templates, 'are stored in the form that was given'],
-      [older, 'is read on create where the field is absent'],
+      [templates, 'a PodTemplate stores defer containers in the form in which they were sent'],
+      [older, 'the annotation with defer containers sets the absent field on create'],
     ],
     awaits: ['src/controllers/replica-set', 'src/controllers/job'],
   },
   {
     says: 'A PUT of a template that drops the field removes it (`kubectl replace` must work), with a warning; users of typed clients give the annotation, which such clients keep.',
     tests: [
-      [templates, 'an update that drops the fields removes them, with a warning'],
-      [templates, 'an update that drops the field and keeps the annotation gives no warning'],
+      [
+        templates,
+        'an update without the fields of defer containers removes them from a PodTemplate and returns a warning',
+      ],
+      [templates, 'an update that drops the field and keeps the annotation returns no warning'],
       [stored, 'loses its defer containers in a PUT without them, with a warning'],
       [kubectl, 'a template with the annotation stores only it; a PUT that drops the field gives a warning'],
       [matrix, 'the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it'],
@@ -214,7 +223,7 @@ export const validationSentences: readonly Sentence[] = [
     says: 'Names are unique across all lists. All rules of app containers apply.',
     tests: [
       [validation, 'names are unique across init, app, defer and ephemeral containers'],
-      [validation, 'all rules of app containers hold'],
+      [validation, 'rules of app containers apply to defer containers'],
       [validation, 'host ports'],
     ],
   },
@@ -228,14 +237,14 @@ export const validationSentences: readonly Sentence[] = [
   },
   {
     says: 'Every PreExit entry stands before every PostExit entry.',
-    tests: [[validation, 'every PreExit entry stands before every PostExit entry']],
+    tests: [[validation, 'PreExit entries before PostExit entries are valid']],
   },
   {
     says: '`trigger`, `when`, `failurePolicy`, `restartPolicy`, `preStopPolicy` and every item of `onReasons` have known values; `when` other than Always needs trigger PostExit. `timeoutSeconds` > 0.',
     tests: [
       [validation, 'trigger, restartPolicy and timeoutSeconds'],
       [validation, 'onReasons, when and failurePolicy'],
-      [validation, 'hooks at another time'],
+      [validation, 'an unknown preStopPolicy'],
     ],
   },
   {
@@ -244,20 +253,20 @@ export const validationSentences: readonly Sentence[] = [
   },
   {
     says: 'Interval > 0 and count > 0, both or neither, and not together with `deferContainerGracePeriodExtension`.',
-    tests: [[validation, 'the extension of the grace period']],
+    tests: [[validation, 'extension of the grace period']],
   },
   {
     says: 'On an existing Pod only `spec.deferContainers[*].image` may change, and not once the Pod is terminating.',
     tests: [
-      [validation, 'may change images'],
-      [validation, 'may not change images once %s'],
-      [validation, 'may not change %s'],
-      [validation, 'may not reorder entries'],
+      [validation, 'an update may change the images of defer containers'],
+      [validation, 'an update may not change the images of defer containers once %s'],
+      [validation, 'an update may not change %s'],
+      [validation, 'an update may not reorder defer containers'],
       [kubectl, 'kubectl patch merges an entry by its name'],
       [kubectl, 'kubectl replace changes the image of an entry'],
       [kubectl, 'a patch cannot remove an entry'],
-      [validation, 'may not %s entries'],
-      [validation, 'imageFrom is immutable'],
+      [validation, 'an update may not %s defer containers'],
+      [validation, 'imageFrom may not change'],
       [stored, 'refuses a PUT with an empty list, like one with fewer entries'],
       [stored, 'refuses a patch of type %s that removes its defer containers'],
       [kubectl, 'client-side apply of another change is refused with the difference'],

@@ -79,7 +79,7 @@ export const workloads: readonly Sentence[] = [
   {
     says: '`deferContainers` is a field of Pod templates everywhere (Deployment, StatefulSet, DaemonSet, Job, CronJob, ReplicaSet, ReplicationController, PodTemplate).',
     tests: [
-      [fields, 'the PodTemplate type knows them'],
+      [fields, 'the type PodTemplateSpec contains defer containers'],
       ['src/api/core/v1/pod-template/pod-template.test.ts', 'defer containers of a template'],
     ],
     awaits: ['src/api/apps/v1', 'src/api/batch/v1', 'src/api/core/v1/replication-controller'],
@@ -157,9 +157,9 @@ export const changes: readonly Sentence[] = [
     tests: [
       [
         'src/api/core/v1/pod/validation/validate-defers.test.ts',
-        'accepts a Pod that was stored before there were preStopPolicy',
+        'an update accepts a Pod that was stored before preStopPolicy',
       ],
-      [settings, 'the settings of defer containers in an annotation'],
+      [settings, 'settings of defer containers in an annotation'],
     ],
   },
   {
@@ -188,7 +188,7 @@ export const changes: readonly Sentence[] = [
   {
     says: 'Entries without resources no longer change QoS. References of entries are kept. A start in flight counts as started.',
     tests: [
-      [resources, 'are not changed by an entry without requests and limits'],
+      [resources, 'an entry without requests and limits does not change the effective resources'],
       ['src/api/core/v1/pod/status/qos.test.ts', 'a defer container without requests and limits'],
       ['src/node/pod/kept-references.test.ts', 'a defer container finds referenced objects that were deleted'],
       [defer, 'a start in flight counts as started'],

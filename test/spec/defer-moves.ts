@@ -261,7 +261,7 @@ const failureSentences: readonly Sentence[] = [
       [entryEnds, 'given up while its image is pulled'],
       [reasons, 'a running entry that is given up is stopped and ends with GivenUp, and the list continues'],
       [reasons, 'an entry that is given up before its turn is skipped at its turn; one that has ended does not change'],
-      [control, 'an entry that has ended'],
+      [control, 'an entry that has terminated'],
       [kubectl, 'changes nothing for an entry that has ended, and refuses an unknown one'],
       [onContainers, 'lifepod skip ends an entry that ignores its stop signal'],
     ],
@@ -269,7 +269,7 @@ const failureSentences: readonly Sentence[] = [
   {
     says: 'A Pod that is not terminating: 409; an unknown entry: 422.',
     tests: [
-      [control, 'is a conflict in a Pod that is not terminating'],
+      [control, 'giving up an entry is a conflict in a Pod that is not terminating'],
       [control, 'an unknown entry'],
       [served, 'an entry before the node has recorded the termination'],
       [served, 'an entry that does not exist'],
@@ -279,7 +279,7 @@ const failureSentences: readonly Sentence[] = [
     says: 'The verb is update on `pods/defer`; the Event names the user.',
     tests: [
       [kubectl, 'discovery lists the defer subresource with its verb and kind'],
-      [control, 'is answered with what was asked, and gives an Event that names the user'],
+      [control, 'giving up an entry returns the request and records an Event that names the user'],
       [kubectl, 'gives up an entry; the Event names the user'],
     ],
   },

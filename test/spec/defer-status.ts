@@ -91,9 +91,9 @@ const states: readonly Sentence[] = [
   {
     says: '`kubectl get pods`: STATUS is `Defer:i/n`, i the entries that have ended in any way, while the list runs; `Terminating` otherwise, as upstream. READY counts app containers as ever.',
     tests: [
-      [fields, 'STATUS counts the entries that have ended in any way, while the list runs'],
-      [fields, 'Terminating otherwise, as upstream'],
-      [fields, 'READY counts app containers as ever'],
+      [fields, 'while defer containers run, STATUS counts the entries that have terminated in any way'],
+      [fields, 'STATUS of a deleted Pod is Terminating while no entry runs'],
+      [fields, 'READY counts only app containers'],
       [kubectl, 'kubectl get -w shows Defer:i/n while entries run, and Terminating before and after'],
       [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
@@ -103,14 +103,14 @@ const states: readonly Sentence[] = [
     tests: [
       [status, 'the list is due'],
       [properties, 'the phase is Terminating only while an entry has not'],
-      ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has ended in the phases Succeeded and Failed alone: %s'],
+      ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has terminated only in the phases Succeeded and Failed: %s'],
       [
         'src/controllers/taint-eviction/taint-eviction.test.ts',
         'deletes a completed Pod whose defer containers are running',
       ],
       [
         'src/api/core/v1/pod/validation/validate-defers.test.ts',
-        'is graceful though it completed by itself, as of a running one',
+        'the deletion of a completed Pod is graceful while its entries run',
       ],
     ],
     awaits: ['src/controllers/replica-set', 'src/controllers/job'],
@@ -120,7 +120,7 @@ const states: readonly Sentence[] = [
     tests: [
       [status, 'the list is due, and the engine has --terminating-phase=false'],
       [status, 'the list of a Pod that initializes is due, and the engine has --terminating-phase=false'],
-      [fields, 'STATUS counts them also where the phase stays as it was'],
+      [fields, 'STATUS counts terminated entries also if the phase is not Terminating'],
       [
         'src/node/agent-options.test.ts',
         'factsOf() contains terminatingPhase only if the phase Terminating is turned off',
@@ -133,7 +133,7 @@ const states: readonly Sentence[] = [
     says: '`status.termination.containers`: for each init and app container that has ended: name, kind, exitCode, reason (`OOMKilled`, …), signal, finishedAt, restartCount.',
     tests: [
       [status, 'has the init and app containers that have ended'],
-      ['src/api/core/v1/pod/validation/validate-termination.test.ts', 'containers of another kind'],
+      ['src/api/core/v1/pod/validation/validate-termination.test.ts', 'containers with the wrong kind'],
       ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
     ],
   },
@@ -154,7 +154,7 @@ const reports: readonly Sentence[] = [
   {
     says: '`terminationMessagePolicy` defaults to FallbackToLogsOnError for entries.',
     tests: [
-      [fields, 'the termination message falls back to the log by default'],
+      [fields, 'the termination message of a defer container falls back to the log by default'],
       [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
     ],
   },

@@ -25,10 +25,10 @@ export const knowledge: readonly Sentence[] = [
   {
     says: 'The downward API offers, as env `fieldRef` to entries and as a `downwardAPI` volume item to every container: `status.termination.reason`, `status.termination.deadline` (RFC 3339; a volume follows its moves) and `status.termination.containers` (JSON, as above);',
     tests: [
-      [validation, '%s is offered to defer containers, as env'],
-      [validation, '%s is not offered to init and app containers'],
-      [validation, '%s is offered in volumes, also projected ones'],
-      [validation, '%s is not offered in volumes of a Pod without defer containers'],
+      [validation, '%s is available in the environment of defer containers'],
+      [validation, '%s is not available in the environment of init and app containers'],
+      [validation, '%s is available in downward API and projected volumes'],
+      [validation, '%s is not available in volumes of a Pod without defer containers'],
       [downward, 'reason'],
       [downward, 'deadline'],
       [downward, 'containers'],
@@ -60,7 +60,7 @@ export const resourceSentences: readonly Sentence[] = [
   {
     says: "An entry without requests and limits counts nowhere: it runs in the Pod's control group, beside what is there, and changes neither the QoS class nor the effective request.",
     tests: [
-      [resources, 'are not changed by an entry without requests and limits'],
+      [resources, 'an entry without requests and limits does not change the effective resources'],
       [qos, 'a defer container without requests and limits'],
       [ofPod, 'the limits of the other containers if a defer container has no requests and limits'],
     ],
@@ -68,22 +68,22 @@ export const resourceSentences: readonly Sentence[] = [
   {
     says: "For entries with them the Pod's effective request (and limit) is the highest of: init containers' highest (plus sidecars started before it); sidecars + sum of app containers + highest PreExit entry; sidecars + highest PostExit entry.",
     tests: [
-      [resources, 'sidecars, the sum of the app containers and the highest PreExit entry'],
+      [resources, 'sidecars, app containers and the highest PreExit entry'],
       [resources, 'sidecars and the highest PostExit entry'],
-      [resources, 'the highest of the init containers, with the sidecars before it'],
-      [resources, 'are the highest of the parts, each resource by itself'],
-      [resources, 'are what runs at the same time at most'],
+      [resources, 'the highest init container, with the sidecars before it'],
+      [resources, 'the effective amount of each resource is computed separately'],
+      [resources, 'effective requests equal the highest sum of containers that run at the same time'],
     ],
   },
   {
     says: 'A limit that is missing on one of these parts counts as the highest.',
-    tests: [[resources, 'have no limit where one part has none']],
+    tests: [[resources, 'there is no effective limit if an entry with trigger']],
   },
   {
     says: "Scheduling, quota, QoS and the Pod's cgroup use it.",
     tests: [
       ['src/scheduling/schedule.test.ts', 'with a PreExit'],
-      [qos, 'a request of a defer container alone'],
+      [qos, 'a Pod in which only a defer container has a request'],
       [ofPod, 'the sum of sidecars, app containers and the highest PreExit container'],
       [
         inGroups,
@@ -100,8 +100,8 @@ export const resourceSentences: readonly Sentence[] = [
   {
     says: 'PodSecurity and every other admission plugin look at `deferContainers` as at containers.',
     tests: [
-      [fields, 'the token of the ServiceAccount is mounted in them as well'],
-      [fields, 'what they refer to, the Pod refers to'],
+      [fields, 'the token of the ServiceAccount is mounted in defer containers'],
+      [fields, 'references of defer containers count as references of the Pod'],
     ],
     awaits: ['src/apiserver/admission'],
   },
@@ -179,7 +179,10 @@ export const imageSentences: readonly Sentence[] = [
       [kept, 'retries an object that could not be read when the app container started'],
       [kept, "pulls a defer container's image with a pull secret that was deleted"],
       [kept, 'writes nothing for a removed Pod'],
-      ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
+      [
+        'src/api/core/v1/pod/admission.test.ts',
+        'ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any',
+      ],
       [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
       [whole, 'deleting a whole application at once leaves its defer containers the objects that they refer to'],
       ['test/e2e/defer-kept.test.ts', 'entries read the ConfigMap and Secret of a namespace that is being deleted'],

@@ -145,8 +145,8 @@ export const time: readonly Sentence[] = [
       [causes, 'life d: a second delete at 10 with 1 s'],
       [causes, 'a later end moves nothing'],
       [causes, 'each cause counts once'],
-      [deletion, 'never gets more time'],
-      [deletion, 'gets less time'],
+      [deletion, 'never extends the grace period of the first delete'],
+      [deletion, 'shortens the grace period of the first delete'],
       [order, 'a second delete with a shorter grace period shortens the deadline, a longer one does not extend it'],
       [
         times,

@@ -77,7 +77,7 @@ export async function updateObject(
   if (!name) throw badRequest('name must be provided');
   const target = { context, resource, namespace, name, options, subresource };
   const object = await changeObject(target, () => ({ body, isWhole: true }));
-  return subresource?.answer?.(object, body) ?? object;
+  return subresource?.response?.(object, body) ?? object;
 }
 
 export async function patchObject(

@@ -14,7 +14,7 @@ function refusalOf(fields: FieldSet): Status {
   throw new Error('there was no conflict');
 }
 
-test('conflicts below a long key are listed as far as an answer may show them', () => {
+test('conflicts below a long key are listed up to the limit of a response', () => {
   const key = 'a'.repeat(10_000);
   const names = Array.from({ length: 1000 }, (_, index) => [`k:{"name":"e${index}"}`, {}]);
   const fields: FieldSet = { [`k:{"name":"${key}"}`]: { 'f:env': Object.fromEntries(names) } };
@@ -25,7 +25,7 @@ test('conflicts below a long key are listed as far as an answer may show them', 
   expect(message.endsWith(`- [name="${key}"].env[name="e191"]\nand 896 more`)).toBe(true);
 });
 
-test('one conflict that is too long for an answer is cut', () => {
+test('a conflict that is too long for a response is truncated', () => {
   const fields: FieldSet = { [`f:${'a'.repeat(2 * MAX_ERROR_CHARS)}`]: {} };
   const { message = '', details } = refusalOf(fields);
   expect(message).toMatch(/^Apply failed with 1 conflict: conflict with "me": \.a+\.\.\.$/);

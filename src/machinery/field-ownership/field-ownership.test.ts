@@ -39,11 +39,12 @@ const thing = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
   metadata: { name: 'a', ...metadata },
   spec,
 });
+const NOW = '2026-01-01T00:00:00Z';
 const writer = (manager: string, more: Partial<FieldWriter> = {}): FieldWriter => ({
   manager,
   apiVersion: 'v1',
   subresource: undefined,
-  time: '2026-01-01T00:00:00Z',
+  time: NOW,
   ...more,
 });
 
@@ -57,16 +58,16 @@ const finish =
     }
   };
 
-/** An object with its owners, as a registry would keep it. */
+/** An object with its managedFields, as the registry stores it. */
 interface Kept {
   live: KubeObject | undefined;
   entries: ManagedFieldsEntry[];
 }
 const nothing: Kept = { live: undefined, entries: [] };
-const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time?: string): Kept => {
+const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time = NOW): Kept => {
   const result = finish(applyConfig)(live, entries, type, {
     config,
-    writer: writer(by, time === undefined ? {} : { time }),
+    writer: writer(by, { time }),
     force,
     ignored: { 'f:status': {} },
   });
@@ -88,8 +89,8 @@ const refusal = (run: () => unknown): ApiError => {
   throw new Error('nothing was refused');
 };
 
-describe('the fields of a value', () => {
-  it('are named as managedFields names them', () => {
+describe('sets of fields of a value', () => {
+  it('fieldSetOf() names fields like managedFields', () => {
     const value = thing(
       { replicas: 1, items: [{ name: 'x', command: ['a', 'b'], ports: [{ port: 80 }] }], empty: {} },
       { labels: { app: 'web' }, finalizers: ['f'] },
@@ -113,11 +114,11 @@ describe('the fields of a value', () => {
     });
   });
 
-  it('an unknown one is none', () => {
+  it('fieldSetOf() ignores unknown fields', () => {
     expect(fieldSetOf({ other: 1 }, type)).toBeUndefined();
   });
 
-  it('twice in a list is refused', () => {
+  it('repeatedItem() reports a key that occurs twice in a list', () => {
     const twice = (items: JsonValue[]) => repeatedItem(thing({ items }), type);
     expect(twice([{ name: 'x' }, { name: 'y' }])).toBeUndefined();
     expect(twice([{ name: 'x' }, { name: 'x' }])).toBe('.spec.items: duplicate entries for key [name="x"]');
@@ -127,8 +128,8 @@ describe('the fields of a value', () => {
   });
 });
 
-describe('two values', () => {
-  it('are compared field by field', () => {
+describe('comparison and merge of two values', () => {
+  it('compare() reports added, modified and removed fields', () => {
     const old = thing({ replicas: 1, items: [{ name: 'x', image: 'a' }, { name: 'gone' }] }, { labels: { a: '1' } });
     const now = thing({
       replicas: 2,
@@ -155,27 +156,27 @@ describe('two values', () => {
   it.each<[string, string[], string[], string[]]>([
     ['the order of the config', ['a', 'b'], ['b', 'a'], ['b', 'a']],
     [
-      'what only the object has stays before what it stood before',
+      'an element that only the object has stays before its successor',
       ['x', 'a', 'y', 'b'],
       ['a', 'b'],
       ['x', 'a', 'y', 'b'],
     ],
-    ['what is new comes where the config has it', ['a', 'c'], ['a', 'b', 'c'], ['a', 'b', 'c']],
-    ['what only the object has at the end stays there', ['a', 'z'], ['a', 'b'], ['a', 'z', 'b']],
-    ['nothing is lost where the orders cross', ['a', 'x', 'b', 'y'], ['b', 'a'], ['b', 'a', 'x', 'y']],
+    ['a new element is inserted at its position in the config', ['a', 'c'], ['a', 'b', 'c'], ['a', 'b', 'c']],
+    ['an element that only the object has stays at the end', ['a', 'z'], ['a', 'b'], ['a', 'z', 'b']],
+    ['no element is lost if the orders conflict', ['a', 'x', 'b', 'y'], ['b', 'a'], ['b', 'a', 'x', 'y']],
     [
-      'an element that came before does not hold others up',
+      'an element that comes earlier in the config does not move others',
       ['a', 'b', 'x', 'c'],
       ['b', 'a', 'c'],
       ['b', 'a', 'x', 'c'],
     ],
-  ])('lists are merged by their keys: %s', (_, live, config, expected) => {
+  ])('merge() merges lists by their keys: %s', (_, live, config, expected) => {
     const list = (names: string[]) => thing({ items: names.map((name) => ({ name })) });
     const merged = merge(list(live), list(config), type) as { spec: { items: { name: string }[] } };
     expect(merged.spec.items.map(({ name }) => name)).toEqual(expected);
   });
 
-  it('a value without the fields of another is what they were added to', () => {
+  it('removeFields() reverts merge()', () => {
     const base = thing({ items: [{ name: 'x', image: 'a' }] });
     const more = thing({ replicas: 1, items: [{ name: 'y' }] }, { labels: { a: '1' } });
     const merged = merge(base, more, type);
@@ -184,10 +185,10 @@ describe('two values', () => {
   });
 });
 
-describe('an apply', () => {
+describe('server-side apply', () => {
   const app = (image: string, more: JsonObject = {}) => thing({ items: [{ name: 'app', image, ...more }] });
 
-  it('makes the object, and owns what it says', () => {
+  it('the first apply creates the object and owns the fields of the config', () => {
     const made = apply(nothing, 'me', app('a'));
     expect(made.live).toEqual(app('a'));
     expect(ownersOf(made)).toEqual({
@@ -195,12 +196,12 @@ describe('an apply', () => {
     });
   });
 
-  it('of the same changes nothing, not even the time', () => {
+  it('an apply of the same config changes nothing, not even the time', () => {
     const made = apply(nothing, 'me', app('a'));
     expect(apply(made, 'me', app('a'), false, '2027-01-01T00:00:00Z')).toEqual(made);
   });
 
-  it('removes what the applier applied before and nobody else owns', () => {
+  it('an apply removes fields that it applied before and that have no other owner', () => {
     const made = apply(
       nothing,
       'me',
@@ -211,13 +212,13 @@ describe('an apply', () => {
     expect(again.live).toEqual(thing({ items: [{ name: 'y' }] }));
   });
 
-  it('leaves what it never applied', () => {
+  it('an apply keeps fields that it never applied', () => {
     const made = apply(nothing, 'me', app('a'));
     const other = write(made, 'other', thing({ replicas: 3, items: [{ name: 'app', image: 'a' }] }));
     expect(specOf(apply(other, 'me', app('b')))).toEqual({ replicas: 3, items: [{ name: 'app', image: 'b' }] });
   });
 
-  it('leaves what someone else owns as well', () => {
+  it('an apply keeps fields that it omits if they have another owner', () => {
     const both = apply(apply(nothing, 'me', app('a')), 'you', app('a'));
     const mine = apply(both, 'me', thing({}));
     expect(specOf(mine)).toEqual({ items: [{ name: 'app', image: 'a' }] });
@@ -225,7 +226,7 @@ describe('an apply', () => {
     expect(specOf(apply(mine, 'you', thing({})))).toEqual({});
   });
 
-  it('of another value than that of its owner is a conflict', () => {
+  it('an apply of a value that differs from that of its owner is a conflict', () => {
     const made = apply(nothing, 'me', app('a'));
     const { status } = refusal(() => apply(made, 'you', app('b')));
     expect(status).toMatchObject({
@@ -240,7 +241,7 @@ describe('an apply', () => {
     });
   });
 
-  it('names every conflict, and owners that did not apply with their time', () => {
+  it('a conflict lists all fields with their owners, and the time of updates', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1 }, { labels: { a: '1' } }));
     const changed = write(made, 'editor', thing({ replicas: 1 }, { labels: { a: '1', b: '2' } }), {
       subresource: 'status',
@@ -257,7 +258,7 @@ describe('an apply', () => {
     );
   });
 
-  it('takes the fields where it is forced to', () => {
+  it('a forced apply takes ownership of conflicting fields', () => {
     const taken = apply(apply(nothing, 'me', app('a')), 'you', app('b'), true);
     expect(specOf(taken)).toEqual({ items: [{ name: 'app', image: 'b' }] });
     expect(ownersOf(taken)['me Apply']).toEqual({
@@ -265,14 +266,14 @@ describe('an apply', () => {
     });
   });
 
-  it('owns nothing of what its path does not write', () => {
+  it('an apply does not own the fields of another subresource', () => {
     const made = apply(nothing, 'me', { ...thing({ replicas: 1 }), status: { phase: 'x' } });
     expect(ownersOf(made)).toEqual({ 'me Apply': { 'f:spec': { 'f:replicas': {} } } });
   });
 });
 
-describe('another write of an applied object', () => {
-  it('owns what it changes; the applier no longer does', () => {
+describe('update of an applied object', () => {
+  it('an update takes ownership of the fields that it changes', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1, items: [{ name: 'x', image: 'a' }] }));
     const changed = write(made, 'editor', thing({ replicas: 2, items: [{ name: 'x', image: 'a' }] }));
     expect(ownersOf(changed)).toEqual({
@@ -282,20 +283,20 @@ describe('another write of an applied object', () => {
     expect(refusal(() => apply(changed, 'me', thing({ replicas: 1 }))).code).toBe(409);
   });
 
-  it('leaves nobody what it removes', () => {
+  it('a field that an update removes has no owner', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1 }, { labels: { a: '1' } }));
     expect(ownersOf(write(made, 'editor', thing({ replicas: 1 })))).toEqual({
       'me Apply': { 'f:spec': { 'f:replicas': {} } },
     });
   });
 
-  it('that changes nothing changes no owner', () => {
+  it('an update without changes does not change owners', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1 }));
     const system = thing({ replicas: 1 }, { resourceVersion: '2', uid: 'u' });
     expect(write(made, 'editor', system).entries).toEqual(made.entries);
   });
 
-  it('leaves ten updaters, also where it changes nothing', () => {
+  it('an update reduces the entries of updates to ten, even without changes', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1 }));
     const updaters = Array.from({ length: 12 }, (_, index) => ({
       manager: `m${index}`,
@@ -314,14 +315,14 @@ describe('another write of an applied object', () => {
   });
 });
 
-describe('an object that was there before', () => {
+describe('an object that existed before the first apply', () => {
   const old = (annotations: JsonObject): KubeObject =>
     ({
       ...thing({ replicas: 1, items: [{ name: 'x', image: 'a' }] }, { annotations }),
       status: { phase: 'x' },
     }) as unknown as KubeObject;
 
-  it('belongs to before-first-apply', () => {
+  it('the fields of an existing object belong to before-first-apply at the first apply', () => {
     const [entry, ...others] = firstEntries(old({ note: 'n' }), type, 'v1', { 'f:status': {} });
     expect(others).toEqual([]);
     expect([entry?.manager, entry?.operation]).toEqual(['before-first-apply', 'Update']);
@@ -334,7 +335,7 @@ describe('an object that was there before', () => {
     ]);
   });
 
-  it('belongs to client-side apply, as far as that says so', () => {
+  it('the fields in the annotation of client-side apply belong to kubectl-client-side-apply', () => {
     const key = 'kubectl.kubernetes.io/last-applied-configuration';
     const annotations = { [key]: JSON.stringify(thing({ items: [{ name: 'x' }, { name: 'gone' }] })) };
     const owners = ownersOf({
@@ -353,7 +354,7 @@ describe('an object that was there before', () => {
   });
 });
 
-it('managedFields that a client writes count where they can be read', () => {
+it('valid managedFields from a client are used', () => {
   const entry = { manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: {} };
   expect(givenEntries([entry])).toEqual([entry]);
   expect(givenEntries([{}])).toEqual([]);
@@ -361,7 +362,7 @@ it('managedFields that a client writes count where they can be read', () => {
   expect(givenEntries([{ ...entry, operation: 'Guess' }])).toBeUndefined();
 });
 
-describe('managedFields that a client writes do not count where a set cannot be read', () => {
+describe('managedFields from a client with invalid sets of fields', () => {
   const given = (fieldsV1: unknown): unknown =>
     givenEntries([{ manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: fieldsV1 as object }]);
   const nested = (levels: number): unknown => {
@@ -381,18 +382,18 @@ describe('managedFields that a client writes do not count where a set cannot be 
     [{ 'f:items': { 'k:1': {} } }],
     [{ 'f:items': { 'v:': {} } }],
     [{ 'f:items': { 'i:one': {} } }],
-  ])('%j', (fieldsV1) => {
+  ])('managedFields with an invalid set are ignored: %j', (fieldsV1) => {
     expect(given(fieldsV1)).toBeUndefined();
   });
 
-  it('and neither where it has too many levels', () => {
+  it('managedFields with too many levels are ignored', () => {
     expect(given(nested(100_000))).toBeUndefined();
   });
 
   it.each<[unknown]>([
     [{}],
     [{ '.': {}, 'f:items': { '.': {}, 'k:{"name":"x"}': {}, 'v:"a:b"': {}, 'i:0': {}, 'f:': {} } }],
-  ])('but %j does', (fieldsV1) => {
+  ])('managedFields with a valid set are used: %j', (fieldsV1) => {
     expect(given(fieldsV1)).toMatchObject([{ fieldsV1 }]);
   });
 });
@@ -415,7 +416,7 @@ describe('sets of fields', () => {
     .map((spec) => thing(spec as JsonObject));
   const paths = (set: FieldSet): string[] => [...pathsOf(set)].sort();
 
-  it('union, intersection and difference are those of their paths', () => {
+  it('union(), intersection() and difference() equal those of the paths', () => {
     fc.assert(
       fc.property(specs, specs, (left, right) => {
         const [a, b] = [fieldSetOf(left, type), fieldSetOf(right, type)];
@@ -427,7 +428,7 @@ describe('sets of fields', () => {
     );
   });
 
-  it('after an apply the object says what was applied, whatever was there; a second one changes nothing', () => {
+  it('after a forced apply the object contains the config, and a second apply changes nothing', () => {
     fc.assert(
       fc.property(specs, specs, specs, (first, second, third) => {
         const before = apply(apply(nothing, 'you', first), 'me', second, true);
@@ -439,7 +440,7 @@ describe('sets of fields', () => {
     );
   });
 
-  it('what one applier applies and takes back leaves what the other applied', () => {
+  it('an applier that removes its fields again leaves those of another applier unchanged', () => {
     fc.assert(
       fc.property(specs, specs, (mine, yours) => {
         const { live } = apply(apply(apply(nothing, 'you', yours), 'me', mine, true), 'me', thing({}), true);

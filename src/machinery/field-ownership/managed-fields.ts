@@ -113,14 +113,14 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
       excess--;
     }
   }
-  const gone = new Set([...united.values()].filter(({ length }) => length > 1).flat());
+  const merged = new Set([...united.values()].filter(({ length }) => length > 1).flat());
   const ancient = [...united.values()]
     .filter(({ length }) => length > 1)
     .flatMap((old): ManagedFieldsEntry[] => {
       const { subresource: _, ...newest } = old.at(-1) as ManagedFieldsEntry;
       return withSet({ ...newest, manager: ANCIENT_CHANGES }, union(...old.map(owned)));
     });
-  return sorted([...entries.filter((entry) => !gone.has(entry)), ...ancient]);
+  return sorted([...entries.filter((entry) => !merged.has(entry)), ...ancient]);
 }
 
 /** Long work that yields between steps so that the event loop can run other work. */

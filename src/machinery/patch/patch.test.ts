@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type JsonObject, type JsonValue, jsonEqual } from '../json-value.ts';
 import { ApiError } from '../status.ts';
+import { frozen } from '../testing.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyPatch } from './patch.ts';
@@ -12,18 +13,12 @@ const failureOf = (run: () => unknown): { code: number; message: string; cause?:
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const cause = error.status.details?.causes?.[0]?.message;
-    return { code: error.code, message: error.message, ...(cause === undefined ? {} : { cause }) };
+    return { code: error.code, message: error.message, cause };
   }
   throw new Error('did not fail');
 };
 
-/** Any write to a frozen object throws, so an input that passes through is proof that it was not modified. */
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) frozen(inner);
-  return Object.freeze(value);
-}
-
-describe('merge patch (the table of RFC 7386)', () => {
+describe('merge patch (the examples of RFC 7386)', () => {
   it.each<[JsonObject, JsonObject, JsonObject]>([
     [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
     [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
@@ -35,13 +30,13 @@ describe('merge patch (the table of RFC 7386)', () => {
     [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
     [{ e: null }, { a: 1 }, { e: null, a: 1 }],
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-  ])('%j with %j is %j', (object, patch, expected) => {
+  ])('a merge patch of %j with %j returns %j', (object, patch, expected) => {
     expect(applyMergePatch(frozen(object), frozen(patch))).toEqual(expected);
   });
-  it.each([[['c']], ['bar'], [null], [3]])('%j is no patch of an object', (patch) => {
+  it.each([[['c']], ['bar'], [null], [3]])('a merge patch must be an object, not %j', (patch) => {
     expect(failureOf(() => applyMergePatch({}, patch))).toEqual({ code: 400, message: 'Invalid JSON Patch' });
   });
-  it('does not touch prototypes', () => {
+  it('a merge patch does not modify prototypes', () => {
     const patched = applyMergePatch({}, JSON.parse('{"__proto__":{"polluted":true}}'));
     expect(Object.hasOwn(patched, '__proto__')).toBe(true);
     expect((patched as { polluted?: boolean }).polluted).toBeUndefined();
@@ -74,7 +69,12 @@ describe('JSON patch', () => {
       ],
       { a: [1], b: [1, 2] },
     ],
-    ['test', { a: { b: [1, 'x'] } }, [{ op: 'test', path: '/a', value: { b: [1, 'x'] } }], { a: { b: [1, 'x'] } }],
+    [
+      'test, with success',
+      { a: { b: [1, 'x'] } },
+      [{ op: 'test', path: '/a', value: { b: [1, 'x'] } }],
+      { a: { b: [1, 'x'] } },
+    ],
     [
       'escapes',
       { 'a/b': 1, 'm~n': 2 },
@@ -84,9 +84,9 @@ describe('JSON patch', () => {
       ],
       { 'a/b': 3 },
     ],
-    ['nothing', { a: 1 }, [], { a: 1 }],
-    ['the whole', { a: 1 }, [{ op: 'replace', path: '', value: { b: 2 } }], { b: 2 }],
-  ])('%s', (_, object, patch, expected) => {
+    ['no operations', { a: 1 }, [], { a: 1 }],
+    ['replace the document', { a: 1 }, [{ op: 'replace', path: '', value: { b: 2 } }], { b: 2 }],
+  ])('JSON patch: %s', (_, object, patch, expected) => {
     expect(applyJsonPatch(frozen(object), frozen(patch))).toEqual(expected);
   });
 
@@ -115,14 +115,14 @@ describe('JSON patch', () => {
     [[{ op: 'toString', path: '/a' }], 'Unexpected kind: toString'],
     [[{ op: 'remove' }], 'remove operation failed to decode path: missing value'],
     [[{ op: 'replace', path: '', value: 1 }], 'the patched document is not an object'],
-  ])('%j is refused', (patch, cause) => {
+  ])('JSON patch rejects %j', (patch, cause) => {
     expect(failureOf(() => applyJsonPatch(frozen({ a: 1, l: [] }), patch))).toEqual({
       code: 422,
       message: 'the server rejected our request due to an error in our request',
       cause,
     });
   });
-  it('does not touch prototypes', () => {
+  it('a JSON patch does not modify prototypes', () => {
     for (const path of ['/__proto__/x', '/constructor/prototype/x', '/constructor/x', '/l/constructor/x']) {
       expect(failureOf(() => applyJsonPatch({ l: [] }, [{ op: 'add', path, value: 1 }])).code).toBe(422);
     }
@@ -130,20 +130,21 @@ describe('JSON patch', () => {
     expect((Object as unknown as { x?: number }).x).toBeUndefined();
   });
   it.each([
-    [{ op: 'add' }, 400, 'json: cannot unmarshal object into Go value of type jsonpatch.Patch'],
-    ['x', 400, 'json: cannot unmarshal string into Go value of type jsonpatch.Patch'],
-    [[1], 400, 'json: cannot unmarshal number into Go value of type jsonpatch.Operation'],
+    ['an object', { op: 'add' }, 400, 'json: cannot unmarshal object into Go value of type jsonpatch.Patch'],
+    ['a string', 'x', 400, 'json: cannot unmarshal string into Go value of type jsonpatch.Patch'],
+    ['a list of numbers', [1], 400, 'json: cannot unmarshal number into Go value of type jsonpatch.Operation'],
     [
+      'more than 10,000 operations',
       Array(10_001).fill({ op: 'test', path: '', value: {} }),
       413,
       'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
-  ])('no patch document %#', (patch, code, message) => {
+  ])('a JSON patch may not be %s', (_, patch, code, message) => {
     expect(failureOf(() => applyJsonPatch({}, patch))).toEqual({ code, message });
   });
 });
 
-describe('properties', () => {
+describe('properties of patches', () => {
   const leaf = fc.oneof(fc.string({ maxLength: 3 }), fc.integer(), fc.boolean());
   const { value } = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
     value: fc.oneof({ depthSize: 'small' }, leaf, fc.array(tie('value'), { maxLength: 3 }), tie('object')),
@@ -153,7 +154,7 @@ describe('properties', () => {
   }));
   const object = fc.dictionary(fc.constantFrom('a', 'b', 'c'), value) as fc.Arbitrary<JsonObject>;
 
-  it('a merge patch of equal content changes nothing, and a patch is idempotent', () => {
+  it('a merge patch of equal content changes nothing, and merge patches are idempotent', () => {
     fc.assert(
       fc.property(object, object, (a, b) => {
         frozen(a);
@@ -164,7 +165,7 @@ describe('properties', () => {
       }),
     );
   });
-  it('any body is applied or refused with an ApiError, and never modifies its input', () => {
+  it('any patch is applied or rejected with an ApiError, and never modifies its input', () => {
     const types = [
       'application/json-patch+json',
       'application/merge-patch+json',

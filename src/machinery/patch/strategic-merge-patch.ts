@@ -122,10 +122,10 @@ function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLo
 function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue, work: Work): void {
   const current = Object.hasOwn(result, key) ? result[key] : undefined;
   if (!Array.isArray(deleted)) throw badRequest('invalid patch format of primitive list');
-  const gone = new Set(deleted);
+  const deletions = new Set(deleted);
   if (!Array.isArray(current)) return;
   count(work, current.length);
-  result[key] = current.filter((element) => !gone.has(element));
+  result[key] = current.filter((element) => !deletions.has(element));
 }
 
 function mergeValue(
@@ -225,14 +225,14 @@ function mergeList(
     return ordered([...new Set(all)], positions, original, undefined);
   }
 
-  const gone = new Set<JsonValue>();
+  const deletedKeys = new Set<JsonValue>();
   let replaced = false;
   const additions: JsonObject[] = [];
   for (const element of patch as JsonObject[]) {
     const marker = element[MARKER];
     if (marker === undefined) additions.push(element);
     else if (marker === 'replace') replaced = true;
-    else if (marker === 'delete') gone.add(keyOf(element, mergeKey));
+    else if (marker === 'delete') deletedKeys.add(keyOf(element, mergeKey));
     else if (marker === 'merge') throw badRequest('merging lists cannot yet be specified in the patch');
     else throw unknownDirective(marker, element);
   }
@@ -241,7 +241,7 @@ function mergeList(
     return order === patch ? added : ordered(added, order, added, mergeKey);
   }
 
-  const elements = (original as JsonObject[]).filter((element) => !gone.has(element[mergeKey] as JsonValue));
+  const elements = (original as JsonObject[]).filter((element) => !deletedKeys.has(element[mergeKey] as JsonValue));
   const places = new Map<JsonValue | undefined, number>();
   elements.forEach((element, at) => {
     if (!places.has(element[mergeKey])) places.set(element[mergeKey], at);

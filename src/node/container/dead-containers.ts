@@ -6,7 +6,7 @@
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
-import { toldRuns } from '../../api/core/v1/pod/status/statuses.ts';
+import { recordedRuns } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerObservation, ContainerRuntime } from '../../runtime/runtime.ts';
@@ -25,7 +25,7 @@ type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
-    return toldRuns(pod, containers).map((runs) => {
+    return recordedRuns(pod, containers).map((runs) => {
       const alive = runs.findIndex(({ state }) => state !== 'exited');
       return runs.slice(0, alive < 0 ? runs.length : alive);
     });

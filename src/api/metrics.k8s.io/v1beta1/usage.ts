@@ -18,12 +18,7 @@ export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsa
   const { name, namespace, labels } = metadata;
   return {
     apiVersion: `${METRICS.group}/${METRICS.version}`,
-    metadata: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(labels === undefined ? {} : { labels }),
-      creationTimestamp: formatTime(at),
-    },
+    metadata: { name, namespace, labels, creationTimestamp: formatTime(at) },
     timestamp: formatTime(at),
     window: formatDuration(windowMillis),
   };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { leaseKind } from './index.ts';
 
-it('judges durations and transitions', () => {
+it('a Lease with a duration of 0 or negative transitions is invalid', () => {
   expect(created(leaseKind, { spec: { leaseDurationSeconds: 15, leaseTransitions: 0 } }).errors).toEqual([]);
   const bad = [
     'spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0',
@@ -13,12 +13,12 @@ it('judges durations and transitions', () => {
   expect(updated(leaseKind, {}, { spec }).errors).toEqual(bad);
 });
 
-it('drops what belongs to coordinated leader election', () => {
+it('a new Lease loses the fields of coordinated leader election', () => {
   const spec = { holderIdentity: 'h', strategy: 'OldestEmulationVersion', preferredHolder: 'p' };
   expect(created(leaseKind, { spec }).object.spec).toEqual({ holderIdentity: 'h' });
 });
 
-it('table', () => {
+it('the table of Leases shows the holder', () => {
   expect(headings(leaseKind).all).toBe('NAME | HOLDER | AGE');
   expect(row(leaseKind, { spec: { holderIdentity: 'h' } })).toEqual(['a', 'h', '<unknown>']);
 });

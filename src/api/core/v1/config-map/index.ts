@@ -1,14 +1,11 @@
 /** The ConfigMap: configuration as keys and values. Source: pkg/registry/core/configmap and pkg/apis/core of v1.33. */
-import { type FieldError, forbidden, invalid, tooLong } from '../../../../machinery/field-error.ts';
-import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { type FieldError, invalid, tooLong } from '../../../../machinery/field-error.ts';
 import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { ConfigMap } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
-
-const LIMIT_BYTES = 1024 * 1024;
-const IMMUTABLE = 'field is immutable when `immutable` is set';
+import { DATA_LIMIT_BYTES, immutableDataErrors } from '../immutable-data.ts';
 
 function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
   const errors: FieldError[] = [];
@@ -24,20 +21,15 @@ function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[
     bytes += Buffer.byteLength(value, 'base64');
   }
   // Upstream reports this error without a field, because it concerns the whole object.
-  if (bytes > LIMIT_BYTES) errors.push(tooLong('', LIMIT_BYTES));
+  if (bytes > DATA_LIMIT_BYTES) errors.push(tooLong('', DATA_LIMIT_BYTES));
   return errors;
 }
 
-function validateUpdate(map: ConfigMap, old: ConfigMap): FieldError[] {
-  const errors = validateObjectMetaUpdate(map.metadata, old.metadata);
-  if (old.immutable) {
-    if (!map.immutable) errors.push(forbidden('immutable', IMMUTABLE));
-    for (const field of ['data', 'binaryData'] as const) {
-      if (!jsonEqual(map[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, IMMUTABLE));
-    }
-  }
-  return [...errors, ...validateContent(map)];
-}
+const validateUpdate = (map: ConfigMap, old: ConfigMap): FieldError[] => [
+  ...validateObjectMetaUpdate(map.metadata, old.metadata),
+  ...immutableDataErrors(map, old, ['data', 'binaryData']),
+  ...validateContent(map),
+];
 
 export const configMapKind: KindDefinition<ConfigMap> = {
   group: '',

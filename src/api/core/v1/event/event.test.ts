@@ -5,7 +5,7 @@ import { eventKind } from './index.ts';
 
 const involvedObject = { kind: 'Pod', namespace: 'default', name: 'p', fieldPath: 'spec.containers{c}' };
 
-describe('validation', () => {
+describe('validation of Events', () => {
   const newer = {
     eventTime: '2026-01-31T11:00:00.000000Z',
     reportingComponent: 'x',
@@ -13,15 +13,17 @@ describe('validation', () => {
     action: 'z',
     reason: 'r',
   };
-  it.each<[Partial<CoreV1Event>, string[]]>([
-    [{ involvedObject }, []],
-    [{ involvedObject: { kind: 'Node', name: 'n' } }, []],
+  it.each<[string, Partial<CoreV1Event>, string[]]>([
+    ['about an object of its namespace', { involvedObject }, []],
+    ['about a cluster-scoped object', { involvedObject: { kind: 'Node', name: 'n' } }, []],
     [
+      'about an object of another namespace',
       { involvedObject: { namespace: 'other' } },
       ['involvedObject.namespace: Invalid value: "other": does not match event.namespace'],
     ],
-    [{ involvedObject, ...newer }, []],
+    ['with eventTime and the fields that it requires', { involvedObject, ...newer }, []],
     [
+      'with eventTime and without the fields that it requires',
       { involvedObject, eventTime: newer.eventTime, action: 'a'.repeat(129) },
       [
         'reportingComponent: Required value',
@@ -34,13 +36,13 @@ describe('validation', () => {
         'reason: Required value',
       ],
     ],
-  ])('%#', (event, expected) => {
+  ])('validation of an Event %s', (_, event, expected) => {
     expect(created(eventKind, event).errors).toEqual(expected);
   });
 });
 
-describe('table', () => {
-  it('has the headings', () => {
+describe('table of Events', () => {
+  it('the table of Events has the headings of v1.33', () => {
     expect(headings(eventKind)).toEqual({
       narrow: 'LAST SEEN | TYPE | REASON | OBJECT | MESSAGE',
       all: 'LAST SEEN | TYPE | REASON | OBJECT | SUBOBJECT | SOURCE | MESSAGE | FIRST SEEN | COUNT | NAME',
@@ -48,7 +50,7 @@ describe('table', () => {
   });
   it.each<[string, Partial<CoreV1Event>, (string | number)[]]>([
     [
-      'of old',
+      'with firstTimestamp and lastTimestamp',
       {
         involvedObject,
         type: 'Normal',
@@ -62,12 +64,12 @@ describe('table', () => {
       ['60s', 'Normal', 'Pulled', 'pod/p', 'spec.containers{c}', 'kubelet, n1', 'done', '60m', 3, 'a'],
     ],
     [
-      'newer, once',
+      'with eventTime, seen once',
       { involvedObject: { kind: 'Node' }, eventTime: '2026-01-31T11:58:00.000000Z', reportingComponent: 'scheduler' },
       ['2m', '', '', 'node', '', 'scheduler', '', '2m', 1, 'a'],
     ],
     [
-      'newer, a series',
+      'with eventTime and a series',
       {
         involvedObject,
         eventTime: '2026-01-31T11:50:00.000000Z',
@@ -80,12 +82,12 @@ describe('table', () => {
       { involvedObject },
       ['<unknown>', '', '', 'pod/p', 'spec.containers{c}', '', '', '<unknown>', 1, 'a'],
     ],
-  ])('%s', (_, event, expected) => {
+  ])('the table shows an Event %s', (_, event, expected) => {
     expect(row(eventKind, event)).toEqual(expected);
   });
 });
 
-it('can be selected by what it is about', () => {
+it('Events can be selected by the fields of the involved object', () => {
   const { object } = created(eventKind, { involvedObject, reason: 'r', type: 'Normal', reportingComponent: 'x' });
   expect(eventKind.selectableFields?.(object)).toMatchObject({
     'involvedObject.kind': 'Pod',

@@ -4,8 +4,8 @@ import type { Namespace } from '../../../generated/types.ts';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { namespaceKind } from './index.ts';
 
-describe('create', () => {
-  it('adds the finalizer, the phase and the label of the name', () => {
+describe('a new Namespace', () => {
+  it('a new Namespace gets the finalizer, the phase and the label with its name', () => {
     const { object, errors } = created(namespaceKind, {
       spec: { finalizers: ['x.io/y'] },
       status: { phase: 'Terminating' },
@@ -15,7 +15,7 @@ describe('create', () => {
     expect(object.status).toEqual({ phase: 'Active' });
     expect(object.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'a' });
   });
-  it('judges names and finalizers', () => {
+  it('a new Namespace must have a valid name and valid finalizers', () => {
     expect(created(namespaceKind, { metadata: { name: 'a.b' }, spec: { finalizers: ['odd'] } }).errors).toEqual([
       'metadata.name: Invalid value: "a.b": must not contain dots',
       'spec.finalizers: Invalid value: "odd": name is neither a standard finalizer name nor is it fully qualified',
@@ -23,7 +23,7 @@ describe('create', () => {
   });
 });
 
-it('an update keeps finalizers, status and the label of the name', () => {
+it('an update of a Namespace keeps its finalizers, status and the label with its name', () => {
   const { object, errors } = updated(
     namespaceKind,
     {},
@@ -35,44 +35,46 @@ it('an update keeps finalizers, status and the label of the name', () => {
   expect(object.metadata.labels).toEqual({ x: 'y', 'kubernetes.io/metadata.name': 'a' });
 });
 
-describe('its end', () => {
+describe('deletion of a Namespace', () => {
   const live: Namespace = { ...created(namespaceKind, {}).object };
   const stored = (extra: Partial<Namespace['metadata']>): Namespace => ({
     ...live,
     metadata: { ...live.metadata, resourceVersion: '1', ...extra },
   });
-  it('a delete waits for the finalizers of the spec', () => {
+  it('the deletion of a Namespace waits for the finalizers in its spec', () => {
     expect(namespaceKind.deletion?.(live, {}, { now: 0 })).toEqual({ now: false, graceSeconds: 0 });
     expect(namespaceKind.deletion?.({ ...live, spec: { finalizers: [] } }, {}, { now: 0 })).toEqual({ now: true });
   });
-  it('finalize replaces the spec alone', () => {
+  it('the finalize subresource replaces only the spec', () => {
     const old = stored({ deletionTimestamp: 't' });
     const { apply, validate } = namespaceKind.subresources['finalize'] ?? {};
     const result = apply?.(old, { ...old, spec: {}, status: { phase: 'Odd' } } as Namespace, { now: 0 });
     expect(result).toEqual({ ...old, spec: {} });
     expect(validate?.(result as Namespace, old)).toEqual([]);
   });
-  it.each<[string | undefined, string, string[]]>([
-    [undefined, 'Active', []],
+  it.each<[string, string | undefined, string, string[]]>([
+    ['a Namespace that is not deleted may be Active', undefined, 'Active', []],
     [
+      'a Namespace that is not deleted may not be Terminating',
       undefined,
       'Terminating',
       ['status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is empty'],
     ],
-    ['t', 'Terminating', []],
+    ['a deleted Namespace may be Terminating', 't', 'Terminating', []],
     [
+      'a deleted Namespace may not be Active',
       't',
       'Active',
       ['status.Phase: Invalid value: "Active": may only be \'Terminating\' if `deletionTimestamp` is not empty'],
     ],
-  ])('deleted %s may be %s', (deletionTimestamp, phase, expected) => {
-    const old = stored(deletionTimestamp === undefined ? {} : { deletionTimestamp });
+  ])('%s', (_, deletionTimestamp, phase, expected) => {
+    const old = stored({ deletionTimestamp });
     const errors = namespaceKind.subresources['status']?.validate?.({ ...old, status: { phase } }, old) ?? [];
     expect(errors.map(fieldErrorText)).toEqual(expected);
   });
 });
 
-it('table', () => {
+it('the table of Namespaces shows phase and age', () => {
   expect(headings(namespaceKind).all).toBe('NAME | STATUS | AGE');
   expect(
     row(namespaceKind, { metadata: { creationTimestamp: '2026-01-30T11:00:00Z' }, status: { phase: 'Active' } }),

@@ -3,16 +3,17 @@ import type { NodeStatus } from '../../../generated/types.ts';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { nodeKind } from './index.ts';
 
-describe('create', () => {
-  it('keeps the status that a node registers with, and fills in what follows from it', () => {
+describe('a new Node', () => {
+  it('a new Node keeps the status with which it registers and gets the values derived from it', () => {
     const status = { capacity: { cpu: '2' }, conditions: [{ type: 'Ready', status: 'True' }] };
     const { object, errors } = created(nodeKind, { spec: { podCIDR: '10.1.0.0/24' }, status });
     expect(errors).toEqual([]);
     expect(object.status).toEqual({ ...status, allocatable: { cpu: '2' } });
     expect(object.spec).toEqual({ podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24'] });
   });
-  it.each<[Record<string, unknown>, string[]]>([
+  it.each<[string, Record<string, unknown>, string[]]>([
     [
+      'taints with the same key and different effects',
       {
         taints: [
           { key: 'a', effect: 'NoSchedule' },
@@ -22,6 +23,7 @@ describe('create', () => {
       [],
     ],
     [
+      'the same taint twice',
       {
         taints: [
           { key: 'a', effect: 'NoSchedule' },
@@ -33,6 +35,7 @@ describe('create', () => {
       ],
     ],
     [
+      'taints with an unknown effect and without one',
       { taints: [{ key: 'a', effect: 'Odd' }, { key: 'b' }] },
       [
         'metadata.taints[0].effect: Unsupported value: "Odd": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
@@ -40,28 +43,29 @@ describe('create', () => {
       ],
     ],
     [
+      'a Pod CIDR that is not valid',
       { podCIDRs: ['10.0.0.0/33'] },
       [
         'spec.podCIDRs[0]: Invalid value: "10.0.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
       ],
     ],
-  ])('%j', (spec, expected) => {
+  ])('validation of a new Node with %s', (_, spec, expected) => {
     expect(created(nodeKind, { spec }).errors).toEqual(expected);
   });
-  it('has no negative capacity', () => {
+  it('the capacity of a Node may not be negative', () => {
     expect(created(nodeKind, { status: { capacity: { cpu: '-1' }, allocatable: {} } }).errors).toEqual([
       'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
     ]);
   });
 });
 
-describe('update', () => {
-  it('keeps the status', () => {
+describe('an update of a Node', () => {
+  it('an update of a Node keeps the status', () => {
     expect(
       updated(nodeKind, { status: { phase: 'Running' } }, { spec: { unschedulable: true } }).object.status,
     ).toEqual({ phase: 'Running' });
   });
-  it('sets podCIDR and providerID once', () => {
+  it('podCIDR and providerID of a Node can be set once', () => {
     const spec = { podCIDR: '10.1.0.0/24', providerID: 'x' };
     expect(updated(nodeKind, {}, { spec }).errors).toEqual([]);
     expect(updated(nodeKind, { spec }, {}).errors).toEqual([
@@ -69,7 +73,7 @@ describe('update', () => {
       'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
     ]);
   });
-  it('a status names an address once', () => {
+  it('the status of a Node may list an address only once', () => {
     const old = created(nodeKind, { metadata: { resourceVersion: '1' } }).object;
     const address = { type: 'InternalIP', address: '10.0.0.1' };
     const errors = nodeKind.subresources['status']?.validate?.(
@@ -80,7 +84,7 @@ describe('update', () => {
   });
 });
 
-describe('table', () => {
+describe('table of Nodes', () => {
   const nodeInfo: NodeStatus['nodeInfo'] = {
     kubeletVersion: 'v1.33.0',
     osImage: 'Debian 12',
@@ -93,13 +97,13 @@ describe('table', () => {
     operatingSystem: 'linux',
     systemUUID: '',
   };
-  it('has the headings', () => {
+  it('the table of Nodes has the headings of v1.33', () => {
     expect(headings(nodeKind)).toEqual({
       narrow: 'NAME | STATUS | ROLES | AGE | VERSION',
       all: 'NAME | STATUS | ROLES | AGE | VERSION | INTERNAL-IP | EXTERNAL-IP | OS-IMAGE | KERNEL-VERSION | CONTAINER-RUNTIME',
     });
   });
-  it('shows a node', () => {
+  it('the table of Nodes shows status, roles, versions and addresses', () => {
     const node = {
       metadata: {
         creationTimestamp: '2026-01-31T11:59:00Z',
@@ -128,7 +132,7 @@ describe('table', () => {
   it.each([
     [{ conditions: [{ type: 'Ready', status: 'Unknown' }] }, 'NotReady'],
     [{}, 'Unknown'],
-  ])('%j is %s', (status, expected) => {
+  ])('a Node with the status %j is shown as %s', (status, expected) => {
     expect(row(nodeKind, { status })[1]).toBe(expected);
   });
 });

@@ -7,8 +7,8 @@ const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage:
 const IMMUTABLE =
   'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-describe('create', () => {
-  it('is pending and protected', () => {
+describe('a new claim', () => {
+  it('a new claim is Pending and has the protection finalizer', () => {
     const { object, errors } = created(persistentVolumeClaimKind, { spec, status: { phase: 'Bound' } });
     expect(errors).toEqual([]);
     expect(object).toMatchObject({
@@ -17,8 +17,9 @@ describe('create', () => {
       status: { phase: 'Pending' },
     });
   });
-  it.each<[object, string[]]>([
+  it.each<[string, object, string[]]>([
     [
+      'without access modes and a request',
       { accessModes: [], resources: {} },
       [
         'spec.accessModes: Required value: at least 1 access mode is required',
@@ -26,42 +27,45 @@ describe('create', () => {
       ],
     ],
     [
+      'with an unknown access mode',
       { accessModes: ['Any'] },
       [
         'spec.accessModes: Unsupported value: "Any": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
       ],
     ],
     [
+      'with a negative request',
       { resources: { requests: { storage: '-1' } } },
       ['spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
     ],
-  ])('%j', (change, expected) => {
+  ])('validation of a new claim %s', (_, change, expected) => {
     expect(created(persistentVolumeClaimKind, { spec: { ...spec, ...change } }).errors).toEqual(expected);
   });
 });
 
-describe('update', () => {
-  it.each<[object, object, string[]]>([
-    [{}, { volumeName: 'v' }, []],
-    [{ volumeName: 'v' }, { volumeName: 'w' }, [IMMUTABLE]],
-    [{}, { storageClassName: 'y' }, [IMMUTABLE]],
-    [{}, { accessModes: ['ReadOnlyMany'] }, [IMMUTABLE]],
-    [{}, { resources: { requests: { storage: '2Gi' } } }, [IMMUTABLE]],
-    [{}, { resources: { requests: { storage: '1024Mi' } } }, []],
-  ])('of %j with %j', (from, to, expected) => {
+describe('an update of a claim', () => {
+  it.each<[string, object, object, string[]]>([
+    ['may bind it to a volume', {}, { volumeName: 'v' }, []],
+    ['may not bind it to another volume', { volumeName: 'v' }, { volumeName: 'w' }, [IMMUTABLE]],
+    ['may not change the class', {}, { storageClassName: 'y' }, [IMMUTABLE]],
+    ['may not change the access modes', {}, { accessModes: ['ReadOnlyMany'] }, [IMMUTABLE]],
+    ['may not request more', {}, { resources: { requests: { storage: '2Gi' } } }, [IMMUTABLE]],
+    ['may write the same request in another unit', {}, { resources: { requests: { storage: '1024Mi' } } }, []],
+  ])('an update of an unbound claim %s', (_, from, to, expected) => {
     const old = { spec: { ...spec, ...from } };
     expect(updated(persistentVolumeClaimKind, old, { spec: { ...spec, ...from, ...to } }).errors).toEqual(expected);
   });
 });
 
-it.each<[object, string[]]>([
-  [{ requests: { storage: '2Gi' } }, []],
-  [{ requests: { storage: '2Gi' }, limits: { storage: '2Gi' } }, [IMMUTABLE]],
+it.each<[string, object, string[]]>([
+  ['may request more', { requests: { storage: '2Gi' } }, []],
+  ['may not set limits', { requests: { storage: '2Gi' }, limits: { storage: '2Gi' } }, [IMMUTABLE]],
   [
+    'may not request less than its capacity',
     { requests: { storage: '1Mi' } },
     ['spec.resources.requests.storage: Forbidden: field can not be less than status.capacity'],
   ],
-])('a bound claim with %j', (resources, expected) => {
+])('an update of a bound claim %s', (_, resources, expected) => {
   const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' };
   const status = { phase: 'Bound', capacity: { storage: '1Gi' } };
   const bound = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec, status };
@@ -70,16 +74,27 @@ it.each<[object, string[]]>([
   ).toEqual(expected);
 });
 
-it('is shown as kubectl knows it', () => {
+it('the table of claims has the columns of v1.33', () => {
   expect(headings(persistentVolumeClaimKind).all).toBe(
     'NAME | STATUS | VOLUME | CAPACITY | ACCESS MODES | STORAGECLASS | VOLUMEATTRIBUTESCLASS | AGE | VOLUMEMODE',
   );
   const status = { phase: 'Bound', capacity: { storage: '2Gi' }, accessModes: ['ReadWriteOncePod'] };
   const metadata = { creationTimestamp: '2026-01-31T11:59:00Z' };
   expect(row(persistentVolumeClaimKind, { metadata, spec: { ...spec, volumeName: 'v' }, status })).toEqual([
-    ...['a', 'Bound', 'v', '2Gi', 'RWOP', 'x', '<unset>', '60s', 'Filesystem'],
+    'a',
+    'Bound',
+    'v',
+    '2Gi',
+    'RWOP',
+    'x',
+    '<unset>',
+    '60s',
+    'Filesystem',
   ]);
   expect(row(persistentVolumeClaimKind, { metadata, spec, status: { phase: 'Pending' } }).slice(1, 5)).toEqual([
-    ...['Pending', '', '', ''],
+    'Pending',
+    '',
+    '',
+    '',
   ]);
 });

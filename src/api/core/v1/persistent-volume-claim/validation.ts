@@ -4,7 +4,13 @@ import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import { compareQuantities, parseQuantity, type Quantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import {
+  compareQuantities,
+  parseQuantity,
+  type Quantity,
+  quantityOrZero,
+  zeroQuantity,
+} from '../../../../machinery/quantity.ts';
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, StorageClass } from '../../../generated/types.ts';
 import { validateAccessModes, validateVolumeMode } from '../persistent-volume/access-modes.ts';
 
@@ -58,14 +64,13 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
       ),
     );
   }
-  const capacity = quantityOf(old.status?.capacity?.['storage']);
+  const capacity = quantityOrZero(old.status?.capacity?.['storage']);
   if (growth < 0 && compareQuantities(requestOf(claim), capacity) <= 0)
     errors.push(forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'));
   return errors;
 }
 
-const quantityOf = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
-const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOf(spec?.resources?.requests?.['storage']);
+const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(spec?.resources?.requests?.['storage']);
 
 /**
  * Why a claim cannot grow; undefined if it does not grow. `storageClass`: the class that the claim names. Volumes here are folders

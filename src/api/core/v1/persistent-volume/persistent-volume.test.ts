@@ -4,8 +4,8 @@ import { persistentVolumeKind } from './index.ts';
 
 const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/x' } };
 
-describe('create', () => {
-  it('fills in the defaults, protects it, and shows it as pending', () => {
+describe('a new PersistentVolume', () => {
+  it('a new PersistentVolume has its defaults, the protection finalizer and the phase Pending', () => {
     const { object, errors } = created(persistentVolumeKind, { spec, status: { phase: 'Bound' } });
     expect(errors).toEqual([]);
     expect(object).toMatchObject({
@@ -14,21 +14,40 @@ describe('create', () => {
       status: { phase: 'Pending' },
     });
   });
-  it.each<[object, string[]]>([
-    [{ capacity: {}, accessModes: [] }, ['spec.accessModes: Required value', 'spec.capacity: Required value']],
-    [{ capacity: { storage: '0' } }, ['spec.capacity[storage]: Invalid value: "0": must be greater than zero']],
-    [{ hostPath: undefined }, ['spec: Required value: must specify a volume type']],
-    [{ nfs: { server: 's', path: '/' } }, ['spec.nfs: Forbidden: may not specify more than 1 volume type']],
-    [{ hostPath: { path: '/a/../b' } }, ['spec.hostPath.path: Invalid value: "/a/../b": must not contain \'..\'']],
+  it.each<[string, object, string[]]>([
     [
+      'without capacity and access modes',
+      { capacity: {}, accessModes: [] },
+      ['spec.accessModes: Required value', 'spec.capacity: Required value'],
+    ],
+    [
+      'with a capacity of 0',
+      { capacity: { storage: '0' } },
+      ['spec.capacity[storage]: Invalid value: "0": must be greater than zero'],
+    ],
+    ['without a source', { hostPath: undefined }, ['spec: Required value: must specify a volume type']],
+    [
+      'with two sources',
+      { nfs: { server: 's', path: '/' } },
+      ['spec.nfs: Forbidden: may not specify more than 1 volume type'],
+    ],
+    [
+      'with .. in the path',
+      { hostPath: { path: '/a/../b' } },
+      ['spec.hostPath.path: Invalid value: "/a/../b": must not contain \'..\''],
+    ],
+    [
+      'with a local source and without node affinity',
       { hostPath: undefined, local: { path: '/x' } },
       ['spec.nodeAffinity: Required value: Local volume requires node affinity'],
     ],
     [
+      'with an unknown type of path',
       { hostPath: { path: '/x', type: 'Odd' } },
       [expect.stringMatching(/^spec.hostPath.type: Unsupported value: "Odd"/)],
     ],
     [
+      'with .. in a local path and an empty node affinity',
       { hostPath: undefined, local: { path: '/x/..' }, nodeAffinity: {} },
       [
         'spec.nodeAffinity.required: Required value: must specify required node constraints',
@@ -36,33 +55,37 @@ describe('create', () => {
       ],
     ],
     [
+      'with a node affinity without terms',
       { nodeAffinity: { required: { nodeSelectorTerms: [] } } },
       ['spec.nodeAffinity.required.nodeSelectorTerms: Required value: must have at least one node selector term'],
     ],
     [
+      'with an unknown operator in the node affinity',
       { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'k', operator: 'Odd' }] }] } } },
       [
         'spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Odd": not a valid selector operator',
       ],
     ],
     [
+      'with ReadWriteOncePod and another access mode',
       { accessModes: ['ReadWriteOncePod', 'ReadWriteOnce'] },
       ['spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes'],
     ],
     [
+      'with an unknown reclaim policy and volume mode',
       { persistentVolumeReclaimPolicy: 'Burn', volumeMode: 'Odd' },
       [
         'spec.persistentVolumeReclaimPolicy: Unsupported value: "Burn": supported values: "Delete", "Recycle", "Retain"',
         'spec.volumeMode: Unsupported value: "Odd": supported values: "Block", "Filesystem"',
       ],
     ],
-  ])('%j', (change, expected) => {
+  ])('validation of a new PersistentVolume %s', (_, change, expected) => {
     const whole = Object.fromEntries(Object.entries({ ...spec, ...change }).filter(([, value]) => value !== undefined));
     expect(created(persistentVolumeKind, { spec: whole }).errors).toEqual(expected);
   });
 });
 
-it('keeps its source, and its status', () => {
+it('an update of a PersistentVolume may not change its source or status', () => {
   const change = { ...spec, hostPath: { path: '/y' } };
   const { object, errors } = updated(persistentVolumeKind, { spec }, { spec: change, status: { phase: 'Bound' } });
   expect(object.status).toEqual({ phase: 'Pending' });
@@ -74,7 +97,7 @@ it('keeps its source, and its status', () => {
   ).toEqual([]);
 });
 
-it('is shown as kubectl knows it', () => {
+it('the table of PersistentVolumes has the columns of v1.33', () => {
   expect(headings(persistentVolumeKind)).toEqual({
     narrow:
       'NAME | CAPACITY | ACCESS MODES | RECLAIM POLICY | STATUS | CLAIM | STORAGECLASS | VOLUMEATTRIBUTESCLASS | REASON | AGE',
@@ -83,6 +106,16 @@ it('is shown as kubectl knows it', () => {
   const metadata = { creationTimestamp: '2026-01-31T11:59:00Z' };
   const full = { ...spec, accessModes: ['ReadWriteMany', 'ReadWriteOnce'], claimRef: { namespace: 'n', name: 'c' } };
   expect(row(persistentVolumeKind, { metadata, spec: full, status: { phase: 'Bound' } })).toEqual([
-    ...['a', '1Gi', 'RWO,RWX', 'Retain', 'Bound', 'n/c', '', '<unset>', '', '60s', 'Filesystem'],
+    'a',
+    '1Gi',
+    'RWO,RWX',
+    'Retain',
+    'Bound',
+    'n/c',
+    '',
+    '<unset>',
+    '',
+    '60s',
+    'Filesystem',
   ]);
 });

@@ -5,7 +5,7 @@
 import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import type { Pod, PodSpec, PodTemplate } from '../../../generated/types.ts';
+import type { Pod, PodTemplate } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
 import { sameValue } from '../pod/compare.ts';
@@ -14,6 +14,7 @@ import { validateAppArmorMatch } from '../pod/compatibility/app-armor.ts';
 import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/compatibility/defer-settings.ts';
 import { dropDisabledFields } from '../pod/compatibility/disabled-fields.ts';
 import { readOlderForms } from '../pod/compatibility/older-forms.ts';
+import { specOf } from '../pod/containers.ts';
 import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
@@ -23,11 +24,12 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
-    ...{ name: 'template', namespace: 'default' },
+    name: 'template',
+    namespace: 'default',
     labels: template?.metadata?.labels ?? {},
     annotations: template?.metadata?.annotations ?? {},
   },
-  spec: template?.spec ?? { containers: [] },
+  spec: specOf(template ?? {}),
 });
 
 /** A Pod with the fields that the template has in annotations. In the template itself they stay in the annotations only. */
@@ -71,17 +73,15 @@ function templateWarnings(object: PodTemplate, old?: PodTemplate): string[] {
   return [
     ...warnings,
     ...faultsOf(object).map(
-      ({ path, cause }) => `${pathInTemplate(path)}: ${cause}, or no Pod can be created from the template`,
+      ({ path, cause }) => `${pathInTemplate(path)}: ${cause}; otherwise no Pod can be created from the template`,
     ),
     ...(dropped.length === 0
       ? []
       : [
-          `template.spec: ${dropped.join(', ')} removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${deferAnnotations.join(' and ')}`,
+          `template.spec: the update omits and therefore removes ${dropped.join(', ')}; clients whose types lack these fields can set them in the annotations ${deferAnnotations.join(' and ')}`,
         ]),
   ];
 }
-
-const specOf = ({ spec }: Pod): PodSpec => spec ?? { containers: [] };
 
 const containersOf = ({ template }: PodTemplate) => template?.spec?.containers ?? [];
 

@@ -5,7 +5,7 @@ import { podTemplateKind } from './index.ts';
 const app = { name: 'app', image: 'busybox:1.28' };
 const template = { metadata: { labels: { tier: 'web', app: 'x' } }, spec: { containers: [app] } };
 
-it('has the defaults of a Pod, but for what a Pod gets when it is made', () => {
+it('a PodTemplate gets the defaults of a Pod, except those that depend on the creation of a Pod', () => {
   const spec = {
     containers: [{ ...app, resources: { limits: { cpu: '1' } } }],
     deferContainers: [{ ...app, name: 'last' }],
@@ -14,14 +14,19 @@ it('has the defaults of a Pod, but for what a Pod gets when it is made', () => {
   expect(errors).toEqual([]);
   expect(object.metadata.generation).toBe(1);
   expect(object.template?.spec).toEqual({
-    ...{ restartPolicy: 'Always', dnsPolicy: 'ClusterFirst', schedulerName: 'default-scheduler', securityContext: {} },
-    ...{ terminationGracePeriodSeconds: 30, prePullDeferImages: true, preStopPolicy: 'Concurrent' },
+    restartPolicy: 'Always',
+    dnsPolicy: 'ClusterFirst',
+    schedulerName: 'default-scheduler',
+    securityContext: {},
+    terminationGracePeriodSeconds: 30,
+    prePullDeferImages: true,
+    preStopPolicy: 'Concurrent',
     containers: [expect.objectContaining({ imagePullPolicy: 'IfNotPresent', resources: { limits: { cpu: '1' } } })],
     deferContainers: [expect.objectContaining({ name: 'last', trigger: 'PreExit', restartPolicy: 'Never' })],
   });
 });
 
-it('is judged as a Pod, with the paths of the template', () => {
+it('a PodTemplate is validated like a Pod, with the paths of the template', () => {
   const spec = {
     containers: [{ ...app, name: 'Bad' }],
     deferContainers: [app],
@@ -37,7 +42,7 @@ it('is judged as a Pod, with the paths of the template', () => {
   expect(created(podTemplateKind, {}).errors).toEqual(['template.spec.containers: Required value']);
 });
 
-it('counts the changes of its template, and warns of what is hardly meant', () => {
+it('a PodTemplate counts changes of its template in the generation, and warns like a Pod', () => {
   const changed = { ...template, spec: { ...template.spec, restartPolicy: 'Never' } };
   expect(updated(podTemplateKind, { template }, { template }).object.metadata.generation).toBe(1);
   expect(updated(podTemplateKind, { template }, { template: changed }).object.metadata.generation).toBe(2);
@@ -49,7 +54,7 @@ it('counts the changes of its template, and warns of what is hardly meant', () =
   expect(podTemplateKind.warnings?.(object, object)).toEqual([]);
 });
 
-it('is shown as kubectl knows it', () => {
+it('the table of PodTemplates has the columns of v1.33', () => {
   expect(headings(podTemplateKind).all).toBe('NAME | CONTAINERS | IMAGES | POD LABELS');
   const two = { ...template, spec: { containers: [app, { name: 'b', image: 'c:1' }] } };
   expect(row(podTemplateKind, { template: two })).toEqual(['a', 'app,b', 'busybox:1.28,c:1', 'app=x,tier=web']);
@@ -66,7 +71,7 @@ describe('defer containers of a template', () => {
   const warningsOf = (old: ReturnType<typeof given>, now: ReturnType<typeof given>): string[] =>
     podTemplateKind.warnings?.(updated(podTemplateKind, old, now).object, created(podTemplateKind, old).object) ?? [];
 
-  it('are stored in the form that was given', () => {
+  it('a PodTemplate stores defer containers in the form in which they were sent', () => {
     const annotations = { [ENTRIES]: text, [SETTINGS]: '{"preStopPolicy": "AfterPreExit"}' };
     const { object, errors } = created(podTemplateKind, given(annotations));
     expect(errors).toEqual([]);
@@ -75,38 +80,46 @@ describe('defer containers of a template', () => {
   });
 
   it.each<[string, Record<string, string>, object, string]>([
-    ['bad JSON of entries', { [ENTRIES]: '[{' }, {}, `template.annotations[${ENTRIES}]: Invalid value: "[{": `],
-    ['bad JSON of settings', { [SETTINGS]: '[]' }, {}, `template.annotations[${SETTINGS}]: Invalid value: "[]": `],
+    ['malformed JSON of entries', { [ENTRIES]: '[{' }, {}, `template.annotations[${ENTRIES}]: Invalid value: "[{": `],
     [
-      'an entry that is not valid',
+      'malformed JSON of settings',
+      { [SETTINGS]: '[]' },
+      {},
+      `template.annotations[${SETTINGS}]: Invalid value: "[]": `,
+    ],
+    [
+      'an invalid entry',
       { [ENTRIES]: '[{"name": "app", "image": "x"}]' },
       {},
       'template.spec.deferContainers[0].name: Duplicate value: "app"',
     ],
     [
-      'a setting that is not valid',
+      'an invalid setting',
       { [SETTINGS]: '{"preStopPolicy": "Later"}' },
       {},
       'template.spec.preStopPolicy: Unsupported value: "Later"',
     ],
     [
-      'other entries in the field',
+      'entries that differ from the field',
       { [ENTRIES]: '[]' },
       { deferContainers: [entry] },
-      `template.annotations[${ENTRIES}]: Invalid value: "[]": must be equal to spec.deferContainers where both are given`,
+      `template.annotations[${ENTRIES}]: Invalid value: "[]": must be equal to spec.deferContainers if both are set`,
     ],
     [
-      'another setting in the field',
+      'a setting that differs from the field',
       { [SETTINGS]: '{"prePullDeferImages": false}' },
       { prePullDeferImages: true },
-      `template.annotations[${SETTINGS}]: Invalid value: "{\\"prePullDeferImages\\": false}": must be equal to spec.prePullDeferImages where both are given`,
+      `template.annotations[${SETTINGS}]: Invalid value: "{\\"prePullDeferImages\\": false}": must be equal to spec.prePullDeferImages if both are set`,
     ],
-  ])('are judged on create in either form: %s', (_, annotations, spec, expected) => {
-    const { errors } = created(podTemplateKind, given(annotations, spec));
-    expect(errors).toEqual([expect.stringContaining(expected)]);
-  });
+  ])(
+    'both forms of defer containers are validated when a PodTemplate is created: %s',
+    (_, annotations, spec, expected) => {
+      const { errors } = created(podTemplateKind, given(annotations, spec));
+      expect(errors).toEqual([expect.stringContaining(expected)]);
+    },
+  );
 
-  it('an update may change the annotation, if it can be read', () => {
+  it('an update of a PodTemplate may change the annotation to another valid value', () => {
     const old = given({ [ENTRIES]: text });
     expect(updated(podTemplateKind, old, given({ [ENTRIES]: '[]' })).errors).toEqual([]);
     expect(updated(podTemplateKind, old, given({ [ENTRIES]: '[{' })).errors).toEqual([
@@ -114,26 +127,26 @@ describe('defer containers of a template', () => {
     ]);
   });
 
-  it('the forms are compared on create only; an update that makes them differ gives a warning', () => {
+  it('the two forms in a PodTemplate are compared only on create; an update that makes them differ returns a warning', () => {
     const old = given({ [ENTRIES]: text }, { deferContainers: [entry] });
     const now = given({ [ENTRIES]: text }, { deferContainers: [{ ...entry, image: 'busybox:2' }] });
     expect(updated(podTemplateKind, old, now).errors).toEqual([]);
     expect(warningsOf(old, now)).toEqual([
-      `template.annotations[${ENTRIES}]: must be equal to spec.deferContainers where both are given, or no Pod can be created from the template`,
+      `template.annotations[${ENTRIES}]: must be equal to spec.deferContainers if both are set; otherwise no Pod can be created from the template`,
     ]);
   });
 
-  it('an update that drops the fields removes them, with a warning', () => {
+  it('an update without the fields of defer containers removes them from a PodTemplate and returns a warning', () => {
     const old = given({}, { deferContainers: [entry], postExitGracePeriodSeconds: 5 });
     const { object, errors } = updated(podTemplateKind, old, given({}));
     expect(errors).toEqual([]);
     expect(JSON.stringify(object.template?.spec)).not.toMatch(/defer|preStop|postExit/i);
     expect(warningsOf(old, given({}))).toEqual([
-      `template.spec: deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${ENTRIES} and ${SETTINGS}`,
+      `template.spec: the update omits and therefore removes deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages; clients whose types lack these fields can set them in the annotations ${ENTRIES} and ${SETTINGS}`,
     ]);
   });
 
-  it('an update that drops the field and keeps the annotation gives no warning: Pods still get the entries', () => {
+  it('an update that drops the field and keeps the annotation returns no warning, because Pods still get the entries', () => {
     const old = given({ [ENTRIES]: text }, { deferContainers: [entry] });
     expect(warningsOf(old, given({ [ENTRIES]: text }))).toEqual([]);
   });

@@ -12,8 +12,8 @@ const account = (more: Partial<ServiceAccount> = {}): ServiceAccount => ({
 });
 const path = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-describe('the ServiceAccount of a new Pod', () => {
-  it('is mounted in init and app containers that have nothing there', () => {
+describe('ServiceAccount admission', () => {
+  it('ServiceAccount admission mounts the token in init and app containers that have no mount at its path', () => {
     const own = { name: 'own', mountPath: path };
     const pod = defaulted(
       podOf({
@@ -47,16 +47,21 @@ describe('the ServiceAccount of a new Pod', () => {
   });
 
   it.each([
-    ['the account', {}, { automountServiceAccountToken: false }, false],
-    ['the Pod', { automountServiceAccountToken: false }, {}, false],
-    ['the Pod over the account', { automountServiceAccountToken: true }, { automountServiceAccountToken: false }, true],
-  ])('is mounted as %s says', (_name, spec, accountSpec, mounted) => {
+    ['the account, which opts out', {}, { automountServiceAccountToken: false }, false],
+    ['the Pod, which opts out', { automountServiceAccountToken: false }, {}, false],
+    [
+      'the Pod, whose setting overrides the account',
+      { automountServiceAccountToken: true },
+      { automountServiceAccountToken: false },
+      true,
+    ],
+  ])('mounting the token is decided by %s', (_name, spec, accountSpec, mounted) => {
     const pod = defaulted(podOf(spec));
     admitServiceAccount(pod, account(accountSpec), 'abc12');
     expect((pod.spec?.volumes ?? []).length).toBe(mounted ? 1 : 0);
   });
 
-  it('gives its pull secrets to a Pod without any', () => {
+  it('ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any', () => {
     const secrets = [{ name: 'pull' }];
     const pod = defaulted(podOf());
     admitServiceAccount(pod, account({ imagePullSecrets: secrets }), 'abc12');
@@ -67,26 +72,32 @@ describe('the ServiceAccount of a new Pod', () => {
   });
 });
 
-describe('the priority of a new Pod', () => {
+describe('priority admission', () => {
   const classOf = (name: string, value: number): PriorityClass => ({
-    ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } },
-    ...{ value, preemptionPolicy: 'PreemptLowerPriority' },
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name },
+    value,
+    preemptionPolicy: 'PreemptLowerPriority',
   });
   const admitted = (spec: Partial<PodSpec>, ...classes: PriorityClass[]) => {
     const pod = defaulted(podOf(spec));
     admitPriority(pod, classes);
     const { priorityClassName, priority, preemptionPolicy } = pod.spec ?? {};
-    return { ...(priorityClassName && { priorityClassName }), priority, preemptionPolicy };
+    return { priorityClassName, priority, preemptionPolicy };
   };
-  it('comes from its class alone', () => {
+  it('the priority and preemption policy of a Pod come only from its class', () => {
     expect(admitted({ priorityClassName: 'system-cluster-critical' })).toEqual({
-      ...{ priority: 2_000_000_000, preemptionPolicy: 'PreemptLowerPriority' },
+      priority: 2_000_000_000,
+      preemptionPolicy: 'PreemptLowerPriority',
       priorityClassName: 'system-cluster-critical',
     });
     expect(admitted({})).toEqual({ priority: 0, preemptionPolicy: 'PreemptLowerPriority' });
     const gold = { ...classOf('gold', 1000), preemptionPolicy: 'Never' };
     expect(admitted({ priorityClassName: 'gold' }, gold)).toEqual({
-      ...{ priorityClassName: 'gold', priority: 1000, preemptionPolicy: 'Never' },
+      priorityClassName: 'gold',
+      priority: 1000,
+      preemptionPolicy: 'Never',
     });
     expect(() => admitted({ priorityClassName: 'gold' })).toThrow(
       'pods "web" is forbidden: no PriorityClass with name gold was found',
@@ -98,7 +109,7 @@ describe('the priority of a new Pod', () => {
       'pods "web" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name',
     );
   });
-  it('is that of the default class where it names none', () => {
+  it('a Pod without a class gets the default class with the lowest priority', () => {
     const usual = { ...classOf('usual', 7), globalDefault: true };
     expect(admitted({}, usual, classOf('gold', 1000))).toMatchObject({ priorityClassName: 'usual', priority: 7 });
     expect(admitted({}, { ...classOf('other', 9), globalDefault: true }, usual)).toMatchObject({ priority: 7 });

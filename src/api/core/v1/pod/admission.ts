@@ -3,8 +3,8 @@
  * Pure; on create, the API server looks up the objects and calls these functions after the defaults.
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
-import { forbidden } from '../../../../machinery/status.ts';
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
+import { forbiddenPod } from './forbidden-pod.ts';
 
 export const SERVICE_ACCOUNT_MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const DEFAULT_SERVICE_ACCOUNT = 'default';
@@ -35,7 +35,7 @@ export const defaultPriorityClass = (classes: readonly PriorityClass[]): Priorit
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
   if (spec === undefined) return;
-  const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
+  const refuse = (cause: string) => forbiddenPod(pod, cause);
   const priorityClass = spec.priorityClassName
     ? classes.find(({ metadata }) => metadata.name === spec.priorityClassName)
     : defaultPriorityClass(classes);
@@ -44,9 +44,9 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
     throw refuse(`no PriorityClass with name ${spec.priorityClassName} was found`);
   const priority = priorityClass?.value ?? known ?? 0;
   const policy = priorityClass?.preemptionPolicy ?? DEFAULT_POLICY;
-  const computed = (what: string, asked: string | number, is: string | number) =>
+  const computed = (what: string, given: string | number, is: string | number) =>
     refuse(
-      `the ${what} (${asked}) must not be provided in pod spec; priority admission controller computed ${is} from the given PriorityClass name`,
+      `the ${what} (${given}) must not be provided in pod spec; priority admission controller computed ${is} from the given PriorityClass name`,
     );
   if (spec.priority !== undefined && spec.priority !== priority)
     throw computed('integer value of priority', spec.priority, priority);

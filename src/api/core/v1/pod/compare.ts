@@ -1,7 +1,7 @@
 /** Upstream's semantic equality of API values, and the differences between values. */
 
-/** undefined, null, an empty list, an empty map and an empty string are all equal. */
-const isEmpty = (value: unknown): boolean =>
+/** Whether the value counts as absent: undefined, null, or an empty list, map or string. */
+export const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   value === '' ||

@@ -27,6 +27,9 @@ export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   ];
 }
 
+/** The spec of a Pod; a Pod without a spec has no containers. */
+export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { containers: [] };
+
 /** All containers of a Pod, of all lists. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   spec === undefined ? [] : containersWithPath(spec).map(({ container }) => container);

@@ -8,7 +8,7 @@ import { validatePodCreate } from './validation/validation.ts';
 const specOf = (spec: Partial<PodSpec>): PodSpec => defaulted(podOf(spec)).spec as PodSpec;
 
 describe('defaults of a Pod', () => {
-  it('fills in a Pod as upstream serves it', () => {
+  it('a Pod gets the defaults of upstream', () => {
     expect(specOf({})).toEqual({
       containers: [
         {
@@ -43,7 +43,7 @@ describe('defaults of a Pod', () => {
     ['busybox:1.28@sha256:aa', 'IfNotPresent'],
     ['registry:5000/busybox:latest@sha256:aa', 'Always'],
     ['', 'IfNotPresent'],
-  ])('pulls %s %s', (image, policy) => {
+  ])('the pull policy of image "%s" is %s by default', (image, policy) => {
     const { containers, initContainers } = specOf({
       containers: [containerOf('app', { image })],
       initContainers: [containerOf('init', { image })],
@@ -51,7 +51,7 @@ describe('defaults of a Pod', () => {
     expect([containers[0]?.imagePullPolicy, initContainers?.[0]?.imagePullPolicy]).toEqual([policy, policy]);
   });
 
-  it('requests what is limited', () => {
+  it('requests default to limits', () => {
     const resources = { limits: { cpu: '500m', memory: '1536Mi' }, requests: { cpu: '100m' } };
     const { containers } = specOf({ containers: [containerOf('app', { resources })] });
     expect(containers[0]?.resources).toEqual({
@@ -60,7 +60,7 @@ describe('defaults of a Pod', () => {
     });
   });
 
-  it('completes probes, hooks and ports', () => {
+  it('probes, hooks and ports get their defaults', () => {
     const { containers } = specOf({
       hostNetwork: true,
       containers: [
@@ -86,7 +86,7 @@ describe('defaults of a Pod', () => {
     });
   });
 
-  it('completes volumes', () => {
+  it('volumes get their defaults', () => {
     const { volumes } = specOf({
       volumes: [
         { name: 'a' },
@@ -133,7 +133,7 @@ describe('defaults of a Pod', () => {
     ]);
   });
 
-  it('serves both names of the service account, the new one first', () => {
+  it('both fields for the ServiceAccount are set, and the newer one takes precedence', () => {
     expect(specOf({ serviceAccount: 'old' })).toMatchObject({ serviceAccount: 'old', serviceAccountName: 'old' });
     expect(specOf({ serviceAccount: 'old', serviceAccountName: 'new' })).toMatchObject({
       serviceAccount: 'new',
@@ -141,20 +141,20 @@ describe('defaults of a Pod', () => {
     });
   });
 
-  it('adds no toleration that the Pod has in another form', () => {
+  it('default tolerations are not added if a toleration of the Pod covers them', () => {
     expect(specOf({ tolerations: [{ operator: 'Exists' }] }).tolerations).toEqual([{ operator: 'Exists' }]);
   });
 
-  it('knows the priority classes that every cluster has', () => {
+  it('the priority of the system classes is set by default', () => {
     expect(specOf({ priorityClassName: 'system-node-critical' }).priority).toBe(2_000_001_000);
   });
 
-  it('takes a Pod without a spec', () => {
+  it('defaults can be applied to a Pod without a spec', () => {
     const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } };
     expect(defaulted(pod).spec?.containers).toEqual([]);
   });
 
-  it('is idempotent, and makes every such Pod valid', () => {
+  it('defaults are idempotent and make every generated Pod valid', () => {
     fc.assert(
       fc.property(podSpecs, (spec) => {
         const once = defaulted(podOf(spec));

@@ -1,4 +1,4 @@
-/** Defer containers: fields, defaults, admission, and the one line that shows them. Their rules: validate-defers.test.ts. */
+/** Fields, defaults, admission and table rows of defer containers. Their validation is tested in validate-defers.test.ts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Container, ContainerState, DeferContainer, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
@@ -21,12 +21,12 @@ describe('the fields of defer containers', () => {
     expect(own).toEqual(expect.arrayContaining(['trigger', 'timeoutSeconds']));
   });
 
-  it('the trigger is PreExit by default', () => {
+  it('the trigger of a defer container is PreExit by default', () => {
     const entries = [deferOf('a'), deferOf('b', { trigger: 'PostExit' })];
     expect(specOf(entries).deferContainers?.map(({ trigger }) => trigger)).toEqual(['PreExit', 'PostExit']);
   });
 
-  it('the restart policy is Never by default', () => {
+  it('the restart policy of a defer container is Never by default', () => {
     const entries = [
       deferOf('a'),
       deferOf('b', { restartPolicy: 'OnFailure' }),
@@ -39,21 +39,21 @@ describe('the fields of defer containers', () => {
     ]);
   });
 
-  it('the termination message falls back to the log by default', () => {
+  it('the termination message of a defer container falls back to the log by default', () => {
     const entries = [deferOf('a'), deferOf('b', { terminationMessagePolicy: 'File' })];
     const { deferContainers, containers } = specOf(entries);
     expect(deferContainers?.map((entry) => entry.terminationMessagePolicy)).toEqual(['FallbackToLogsOnError', 'File']);
     expect(containers[0]?.terminationMessagePolicy).toBe('File');
   });
 
-  it('images are pulled before by default', () => {
+  it('images of defer containers are pulled in advance by default', () => {
     expect(specOf([deferOf('a')]).prePullDeferImages).toBe(true);
     expect(specOf([deferOf('a')], { prePullDeferImages: false }).prePullDeferImages).toBe(false);
     expect(specOf([]).prePullDeferImages).toBeUndefined();
     expect(defaulted(podOf()).spec).not.toHaveProperty('prePullDeferImages');
   });
 
-  it('entries run after every outcome and their failure is ignored by default', () => {
+  it('by default, entries run after every outcome, and their failure is ignored', () => {
     const own: Partial<DeferContainer> = { trigger: 'PostExit', when: 'Failed', failurePolicy: 'FailPod' };
     expect(specOf([deferOf('a'), deferOf('b', own)]).deferContainers).toMatchObject([
       { when: 'Always', failurePolicy: 'Ignore' },
@@ -61,23 +61,23 @@ describe('the fields of defer containers', () => {
     ]);
   });
 
-  it('preStop hooks start beside the entries by default', () => {
+  it('preStop hooks start at the same time as the entries by default', () => {
     expect(specOf([deferOf('a')]).preStopPolicy).toBe('Concurrent');
     expect(specOf([deferOf('a')], { preStopPolicy: 'AfterPreExit' }).preStopPolicy).toBe('AfterPreExit');
     expect(specOf([]).preStopPolicy).toBeUndefined();
   });
 
-  it('an empty onReasons is absent', () => {
+  it('an empty onReasons is removed', () => {
     expect(specOf([deferOf('a', { onReasons: [] })]).deferContainers?.[0]).not.toHaveProperty('onReasons');
   });
 
-  it('the image of another container is pulled where it is not present', () => {
+  it('an image taken from another container has the pull policy IfNotPresent by default', () => {
     const [entry] = specOf([{ name: 'a', imageFrom: 'app' }]).deferContainers ?? [];
     expect(entry).toMatchObject({ imageFrom: 'app', imagePullPolicy: 'IfNotPresent' });
     expect(entry).not.toHaveProperty('image');
   });
 
-  it('the rest has the defaults of an app container', () => {
+  it('the other fields of a defer container have the defaults of an app container', () => {
     const more: Partial<Container> = {
       image: 'busybox',
       resources: { limits: { cpu: '1' } },
@@ -105,7 +105,7 @@ describe('the fields of defer containers', () => {
     });
   });
 
-  it('a Pod without the field has nothing of them', () => {
+  it('a Pod without defer containers gets none of their fields', () => {
     fc.assert(
       fc.property(podSpecsWithoutDefers, (spec) => {
         const pod = defaulted(podOf(spec));
@@ -115,7 +115,7 @@ describe('the fields of defer containers', () => {
     );
   });
 
-  it('the token of the ServiceAccount is mounted in them as well', () => {
+  it('the token of the ServiceAccount is mounted in defer containers', () => {
     const pod = defaulted(podOf({ deferContainers: [deferOf('a')] }));
     admitServiceAccount(pod, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } }, 'abc12');
     const mount = {
@@ -127,7 +127,7 @@ describe('the fields of defer containers', () => {
     expect(validatePodCreate(pod)).toEqual([]);
   });
 
-  it('what they refer to, the Pod refers to', () => {
+  it('references of defer containers count as references of the Pod', () => {
     const pod = podOf({
       deferContainers: [
         deferOf('a', { envFrom: [{ secretRef: { name: 's' } }] }),
@@ -137,13 +137,13 @@ describe('the fields of defer containers', () => {
     expect(apiReferences(pod)).toEqual(['secrets', 'configmaps']);
   });
 
-  it('a client sets no termination and no statuses on create', () => {
+  it('clients cannot set the termination and the statuses of defer containers on create', () => {
     const pod = defaulted(podOf({ deferContainers: [deferOf('a')] }, ending(2).status));
     podKind.prepareForCreate?.(pod, context);
     expect(pod.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
   });
 
-  it('the PodTemplate type knows them', () => {
+  it('the type PodTemplateSpec contains defer containers', () => {
     expect(schemaTypes['PodTemplateSpec']?.['spec']?.shape).toEqual({ ref: 'PodSpec' });
     expect(schemaTypes['PodSpec']?.['deferContainers']?.shape).toEqual({ array: { ref: 'DeferContainer' } });
   });
@@ -164,7 +164,7 @@ const entries = [
   deferOf('d', { trigger: 'PostExit' }),
 ];
 
-/** A Pod whose first `count` entries have ended. */
+/** A Pod whose first `count` entries have terminated. */
 function ending(
   count: number,
   more: Partial<PodStatus> = {},
@@ -187,7 +187,7 @@ function ending(
   );
 }
 
-describe('kubectl get pods', () => {
+describe('kubectl get pods, of Pods with defer containers', () => {
   const rowOf = (pod: Pod, deleted: boolean): string => {
     const meta = deleted ? { deletionTimestamp: '2026-01-01T00:04:30Z' } : {};
     return podKind
@@ -202,21 +202,21 @@ describe('kubectl get pods', () => {
     [1, '0/1 Defer:1/4 0'],
     [2, '0/1 Defer:2/4 0'],
     [3, '0/1 Defer:3/4 0'],
-  ])('STATUS counts the entries that have ended in any way, while the list runs: %i', (count, expected) => {
+  ])('while defer containers run, STATUS counts the entries that have terminated in any way: %i', (count, expected) => {
     expect(rowOf(ending(count), true)).toBe(expected);
     expect(rowOf(ending(count), false)).toBe(expected);
   });
 
-  it('STATUS counts them also where the phase stays as it was', () => {
+  it('STATUS counts terminated entries also if the phase is not Terminating', () => {
     expect(rowOf(ending(1, { phase: 'Running' }), true)).toBe('0/1 Defer:1/4 0');
     expect(rowOf(ending(1, { phase: 'Pending' }), true)).toBe('0/1 Defer:1/4 0');
   });
 
-  it('a Pod that has ended shows no list, though entries of it never ended', () => {
+  it('STATUS does not count the entries of a Pod that has terminated before all of them have run', () => {
     expect(rowOf(ending(1, { phase: 'Failed', reason: 'Evicted' }), false)).toBe('0/1 Evicted 0');
   });
 
-  it('an entry that waits to be tried again has not ended', () => {
+  it('STATUS does not count an entry that waits for a retry', () => {
     const pod = ending(1);
     const [first, second, ...others] = pod.status?.deferContainerStatuses ?? [];
     const backOff = statusOf('b', {
@@ -231,50 +231,50 @@ describe('kubectl get pods', () => {
 
   it.each<[string, Pod, boolean, string]>([
     [
-      'before the node has seen the delete',
+      'before the node has observed the delete',
       ending(0, { phase: 'Running', termination: undefined }),
       true,
       'Terminating',
     ],
-    ['once the list has ended', ending(4, { phase: 'Running' }), true, 'Terminating'],
-    ['in the moment that the last entry has ended', ending(4), true, 'Terminating'],
-    ['where all entries were skipped', ending(4, {}, Array(4).fill('Skipped')), true, 'Terminating'],
-  ])('Terminating otherwise, as upstream: %s', (_, pod, deleted, status) => {
+    ['once all entries have terminated', ending(4, { phase: 'Running' }), true, 'Terminating'],
+    ['when the last entry has just terminated', ending(4), true, 'Terminating'],
+    ['when all entries were skipped', ending(4, {}, Array(4).fill('Skipped')), true, 'Terminating'],
+  ])('STATUS of a deleted Pod is Terminating while no entry runs: %s', (_, pod, deleted, status) => {
     expect(rowOf(pod, deleted)).toBe(`0/1 ${status} 0`);
   });
 
   it.each<[string, Pod, boolean, string]>([
-    ['before anything ends', ending(0, { phase: 'Running', termination: undefined }), false, '0/1 Running 0'],
+    ['a Pod that is not terminating', ending(0, { phase: 'Running', termination: undefined }), false, '0/1 Running 0'],
     [
-      'a Pod that completed by itself, once its list has ended',
+      'a Pod that completed, with all entries terminated',
       ending(4, { phase: 'Succeeded', containerStatuses: [done] }),
       false,
       '0/1 Completed 0',
     ],
     [
-      'a Pod that completed by itself and was deleted then',
+      'a Pod that completed and was then deleted',
       ending(4, { phase: 'Succeeded', containerStatuses: [done] }),
       true,
       '0/1 Completed 0',
     ],
-    ['a Pod whose node is lost', ending(1, { reason: 'NodeLost' }), true, '0/1 Unknown 0'],
-    ['a Pod whose node is lost, not deleted', ending(1, { reason: 'NodeLost' }), false, '0/1 Defer:1/4 0'],
-  ])('of %s', (_, pod, deleted, expected) => {
+    ['a deleted Pod on a lost node', ending(1, { reason: 'NodeLost' }), true, '0/1 Unknown 0'],
+    ['a Pod on a lost node', ending(1, { reason: 'NodeLost' }), false, '0/1 Defer:1/4 0'],
+  ])('the row of a Pod with defer containers: %s', (_, pod, deleted, expected) => {
     expect(rowOf(pod, deleted)).toBe(expected);
   });
 
-  it('READY counts app containers as ever', () => {
+  it('READY counts only app containers', () => {
     const running = statusOf('app', { ready: true, state: { running: {} }, restartCount: 2 });
     expect(rowOf(ending(1, { containerStatuses: [running] }), true)).toBe('1/1 Defer:1/4 2');
   });
 
-  it('a Pod that is deleted while it initializes shows its list, not its init containers', () => {
+  it('STATUS of a Pod deleted during initialization counts entries, not init containers', () => {
     const pod = ending(2, { initContainerStatuses: [over('init', 'Error', 1)], containerStatuses: [] });
     pod.spec = { ...(pod.spec as PodSpec), initContainers: [containerOf('init')] };
     expect(rowOf(pod, true)).toBe('0/1 Defer:2/4 0');
   });
 
-  it('a phase without a termination, as other Pods might have it, is only shown', () => {
+  it('STATUS shows the phase Terminating of a Pod without a termination', () => {
     expect(rowOf(podOf({}, { phase: 'Terminating' }), false)).toBe('0/1 Terminating 0');
   });
 });

@@ -5,7 +5,7 @@ import type { Pod, PodStatus } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
 
-const { apply, answer, events } = podKind.subresources['defer'] ?? {};
+const { apply, response, events } = podKind.subresources['defer'] ?? {};
 const termination = {
   reason: 'Deleted',
   startedAt: '2026-01-01T00:00:00.000000Z',
@@ -16,7 +16,7 @@ const control = (skip?: string): KubeObject =>
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
     metadata: { name: 'web' },
-    ...(skip && { skip }),
+    skip,
   }) as KubeObject;
 
 function ending(status: PodStatus = {}): Pod {
@@ -39,56 +39,60 @@ function refusal(pod: Pod, skip?: string): unknown[] {
   throw new Error('expected a refusal');
 }
 
-describe('giving up an entry', () => {
+describe('the subresource defer', () => {
   it.each([
     ['a running entry', ending()],
     [
-      'an entry whose turn has not come',
+      'an entry that has not started',
       ending({ deferContainerStatuses: [statusOf('second', { state: { waiting: { reason: 'PendingDefer' } } })] }),
     ],
     ['an entry without a status', ending({ deferContainerStatuses: undefined })],
-    ['in a Pod whose phase stays Running', ending({ phase: 'Running' })],
-  ])('is recorded in the status: %s', (_, pod) => {
+    ['an entry in a Pod whose phase is still Running', ending({ phase: 'Running' })],
+  ])('giving up an entry is recorded in the status: %s', (_, pod) => {
     const after = giveUp(pod, 'second');
     expect(after).toEqual({ ...pod, status: { ...pod.status, termination: { ...termination, skip: ['second'] } } });
     expect(pod.status?.termination).toEqual(termination);
   });
 
-  it('adds to those that were given up before', () => {
+  it('the entries that are given up accumulate', () => {
     const pod = ending({ termination: { ...termination, skip: ['second'] }, deferContainerStatuses: [] });
     expect(giveUp(pod, 'first').status?.termination?.skip).toEqual(['second', 'first']);
   });
 
   it.each([
-    ['an entry that has ended', ending(), 'first'],
-    ['an entry that has ended, in a Pod that has ended', ending({ phase: 'Succeeded' }), 'first'],
-    ['an entry that was given up before', ending({ termination: { ...termination, skip: ['second'] } }), 'second'],
-  ])('changes nothing: %s', (_, pod, name) => {
+    ['an entry that has terminated', ending(), 'first'],
+    ['an entry that has terminated, in a Pod that has terminated', ending({ phase: 'Succeeded' }), 'first'],
+    [
+      'an entry that has already been given up',
+      ending({ termination: { ...termination, skip: ['second'] } }),
+      'second',
+    ],
+  ])('giving up an entry changes nothing: %s', (_, pod, name) => {
     expect(giveUp(pod, name)).toBe(pod);
   });
 
   const conflicts = 'Operation cannot be fulfilled on pods/defer "web": ';
-  it('is a conflict in a Pod that is not terminating', () => {
+  it('giving up an entry is a conflict in a Pod that is not terminating', () => {
     const deleted = ending({ termination: undefined });
     deleted.metadata.deletionTimestamp = '2026-01-01T00:00:30Z';
     for (const pod of [ending({ phase: 'Running', termination: undefined }), deleted]) {
       expect(refusal(pod, 'second').slice(0, 3)).toEqual([
         409,
         'Conflict',
-        `${conflicts}the pod is not terminating: its node has not recorded in status.termination that it ends`,
+        `${conflicts}the pod is not terminating: its node has not set status.termination`,
       ]);
     }
   });
 
-  it('is a conflict in a Pod that has ended', () => {
+  it('giving up an entry is a conflict in a Pod that has terminated', () => {
     expect(refusal(ending({ phase: 'Failed' }), 'second').slice(0, 3)).toEqual([
       409,
       'Conflict',
-      `${conflicts}the pod has ended: none of its defer containers runs any more`,
+      `${conflicts}the pod has terminated: its defer containers can no longer run`,
     ]);
   });
 
-  it('is a conflict in the mirror of a static Pod', () => {
+  it('giving up an entry is a conflict in the mirror of a static Pod', () => {
     const pod = ending();
     pod.metadata.annotations = { 'kubernetes.io/config.mirror': 'hash' };
     expect(refusal(pod, 'second').slice(0, 3)).toEqual([
@@ -101,7 +105,7 @@ describe('giving up an entry', () => {
   it.each<[string, string | undefined, string]>([
     ['an unknown entry', 'app', 'skip: Unsupported value: "app": supported values: "first", "second"'],
     ['no entry', undefined, 'skip: Required value'],
-  ])('is invalid for %s', (_, skip, text) => {
+  ])('giving up %s is invalid', (_, skip, text) => {
     expect(refusal(ending(), skip)).toEqual([
       422,
       'Invalid',
@@ -110,9 +114,9 @@ describe('giving up an entry', () => {
     ]);
   });
 
-  it('is answered with what was asked, and gives an Event that names the user', () => {
+  it('giving up an entry returns the request and records an Event that names the user', () => {
     const pod = ending();
-    expect(answer?.(pod, control('second'))).toMatchObject({
+    expect(response?.(pod, control('second'))).toMatchObject({
       apiVersion: 'lifepod.io/v1',
       kind: 'DeferControl',
       metadata: { name: 'web', namespace: 'default', uid: 'u1' },

@@ -28,11 +28,11 @@ function giveUp(old: Pod, body: KubeObject): Pod {
   }
   const { termination, deferContainerStatuses = [] } = old.status ?? {};
   if (termination === undefined) {
-    throw refuse('the pod is not terminating: its node has not recorded in status.termination that it ends');
+    throw refuse('the pod is not terminating: its node has not set status.termination');
   }
   if (deferContainerStatuses.some((status) => status.name === skip && status.state?.terminated !== undefined))
     return old;
-  if (hasEnded(old)) throw refuse('the pod has ended: none of its defer containers runs any more');
+  if (hasEnded(old)) throw refuse('the pod has terminated: its defer containers can no longer run');
   if (termination.skip?.includes(skip)) return old;
   return {
     ...old,
@@ -51,7 +51,7 @@ export const deferSubresource: SubresourceDefinition<Pod> = {
   verbs: ['update'],
   ends: true,
   apply: giveUp,
-  answer: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
+  response: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
     const { skip } = body as DeferControl;
     const metadata = { name, namespace, uid, resourceVersion };
     return { apiVersion: `${CONTROL.group}/${CONTROL.version}`, kind: CONTROL.kind, metadata, skip } as DeferControl;

@@ -21,7 +21,11 @@ const references: [string, Partial<PodSpec>, string[]][] = [
   ['pull secrets', { imagePullSecrets: [{ name: 's' }] }, ['secrets']],
   ['a secret volume', { volumes: [{ name: 'v', secret: { secretName: 's' } }] }, ['secrets']],
   ['a configMap volume', { volumes: [{ name: 'v', configMap: { name: 'c' } }] }, ['configmaps']],
-  ['a claim', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }, ['persistentvolumeclaims']],
+  [
+    'a PersistentVolumeClaim',
+    { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] },
+    ['persistentvolumeclaims'],
+  ],
   ['a token', projected({ serviceAccountToken: { path: 't' } }), ['serviceaccounts']],
   ['a projected secret', projected({ secret: { name: 's' } }), ['secrets']],
   ['a projected configMap', projected({ configMap: { name: 'c' } }), ['configmaps']],
@@ -38,7 +42,7 @@ const references: [string, Partial<PodSpec>, string[]][] = [
     ['secrets', 'configmaps'],
   ],
   [
-    'what the node itself has',
+    'only data that the node itself has',
     {
       volumes: [
         { name: 'a', emptyDir: {} },
@@ -53,23 +57,23 @@ const references: [string, Partial<PodSpec>, string[]][] = [
   ],
 ];
 
-describe('apiReferences', () => {
-  it.each(references)('%s', (_, spec, expected) => {
+describe('references of a Pod to other objects', () => {
+  it.each(references)('apiReferences of a Pod that refers to %s', (_, spec, expected) => {
     expect(apiReferences(defaulted(podOf(spec)))).toEqual(expected);
   });
 });
 
-describe('admitMirrorPod', () => {
-  it('lets a node make one', () => {
+describe('admission of mirror Pods', () => {
+  it('a node may create mirror Pods', () => {
     expect(() => admitMirrorPod(mirrorOf(), true)).not.toThrow();
   });
-  it('lets nobody else', () => {
+  it('only nodes may create mirror Pods', () => {
     expect(() => admitMirrorPod(mirrorOf(), false)).toThrow(
       'pods "web" is forbidden: pod has "kubernetes.io/config.mirror" annotation, only nodes can create mirror pods',
     );
   });
   it.each(references.filter(([, , expected]) => expected.length > 0))(
-    'refuses one that refers to %s',
+    'a mirror Pod may not refer to %s',
     (_, spec, found) => {
       const cause =
         found[0] === 'serviceaccounts'
@@ -80,15 +84,15 @@ describe('admitMirrorPod', () => {
   );
 });
 
-it('a mirror Pod takes no ephemeral containers: its node would not know of them', () => {
+it('a mirror Pod may not get ephemeral containers, because its node would not see them', () => {
   const validate = podKind.subresources['ephemeralcontainers']?.validate;
   expect(validate?.(mirrorOf(), mirrorOf()).map(fieldErrorText)).toEqual([
     ': Forbidden: static pods do not support ephemeral containers',
   ]);
 });
 
-describe('the annotation', () => {
-  it('needs a node', () => {
+describe('the mirror annotation', () => {
+  it('the mirror annotation requires spec.nodeName', () => {
     const pod = mirrorOf({ nodeName: undefined });
     expect(podKind.validateCreate(pod).map(fieldErrorText)).toEqual([
       `${PATH}: Invalid value: "abc": must set spec.nodeName if mirror pod annotation is set`,
@@ -98,7 +102,7 @@ describe('the annotation', () => {
   it.each([
     ['update', (pod = mirrorOf(), old = pod) => podKind.validateUpdate(pod, old)],
     ['status write', (pod = mirrorOf(), old = pod) => podKind.subresources['status']?.validate?.(pod, old) ?? []],
-  ])('stays as it is: %s', (_, validate) => {
+  ])('the mirror annotation is immutable: %s', (_, validate) => {
     const plain = mirrorOf();
     plain.metadata = { ...plain.metadata, annotations: {} };
     const changed = `${PATH}: Forbidden: may not remove or update mirror pod annotation`;

@@ -3,10 +3,10 @@
  * Source: pkg/apis/core/validation, the admission plugins ServiceAccount and NodeRestriction of v1.33 (rules, wording);
  * podutil.HasAPIObjectReference of v1.34 (the references that a static Pod may not have).
  */
-import { type FieldError, forbidden as forbiddenField, invalid } from '../../../../machinery/field-error.ts';
-import { forbidden } from '../../../../machinery/status.ts';
+import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import type { Pod, Volume } from '../../../generated/types.ts';
-import { containersWithPath } from './containers.ts';
+import { containersOf } from './containers.ts';
+import { forbiddenPod } from './forbidden-pod.ts';
 
 /** Its value is the UID of the static Pod. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -27,7 +27,7 @@ export function validateMirrorCreate(pod: Pod): FieldError[] {
 export function validateMirrorUpdate(pod: Pod, old: Pod): FieldError[] {
   if (mirroredUid(pod) === mirroredUid(old)) return [];
   const verbs = isMirrorPod(old) ? 'remove or update' : 'add';
-  return [forbiddenField(PATH, `may not ${verbs} mirror pod annotation`)];
+  return [forbidden(PATH, `may not ${verbs} mirror pod annotation`)];
 }
 
 /**
@@ -35,7 +35,7 @@ export function validateMirrorUpdate(pod: Pod, old: Pod): FieldError[] {
  * upstream lets anyone create mirror Pods and has the node delete them.
  */
 export function admitMirrorPod(pod: Pod, byNode: boolean): void {
-  const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
+  const refuse = (cause: string) => forbiddenPod(pod, cause);
   if (!byNode)
     throw refuse(`pod has ${JSON.stringify(MIRROR_ANNOTATION)} annotation, only nodes can create mirror pods`);
   const nodeName = JSON.stringify(pod.spec?.nodeName ?? '');
@@ -51,7 +51,7 @@ export function apiReferences(pod: Pod): string[] {
   if (spec?.serviceAccountName) found.push('serviceaccounts');
   if ((spec?.imagePullSecrets ?? []).length > 0) found.push('secrets');
   if ((spec?.resourceClaims ?? []).length > 0) found.push('resourceclaims');
-  for (const { container } of containersWithPath(spec ?? { containers: [] })) {
+  for (const container of containersOf(pod)) {
     for (const { configMapRef, secretRef } of container.envFrom ?? []) {
       if (configMapRef) found.push('configmaps');
       if (secretRef) found.push('secrets');

@@ -87,9 +87,9 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
           ]),
       ),
     })
-    .map(({ common, ...rest }) => compact({ ...common, ...rest, ...(rest.imageFrom && { image: undefined }) }));
+    .map(({ common, ...rest }) => compact({ ...common, ...rest, image: rest.imageFrom ? undefined : common.image }));
 
-/** How the grace period is extended: not at all, by liveness, or by an interval. */
+/** The settings that extend the grace period: none, by liveness, or by an interval. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
   {},
   { deferContainerGracePeriodExtension: true },
@@ -144,7 +144,7 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
             hostNetwork: apps === 1 ? hostNetwork : undefined,
             containers,
             initContainers,
-            ...(deferContainers.length === 0 ? {} : { deferContainers }),
+            deferContainers: deferContainers.length === 0 ? undefined : deferContainers,
             volumes: sources.map((source, index) => ({ name: `v${index}`, ...source })),
           }),
         ),
@@ -152,5 +152,5 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** Pods as they were before defer containers existed. */
+/** Pods without defer containers and their settings. */
 export const podSpecsWithoutDefers = specs(false);

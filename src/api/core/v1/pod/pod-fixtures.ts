@@ -16,7 +16,7 @@ export const podOf = (spec: Partial<PodSpec> = {}, status?: PodStatus): Pod => (
   kind: 'Pod',
   metadata: { name: 'web', namespace: 'default', uid: 'u1', creationTimestamp: '2026-01-01T00:00:00Z' },
   spec: { containers: [containerOf('app')], ...spec },
-  ...(status === undefined ? {} : { status }),
+  ...(status && { status }),
 });
 
 export const containerOf = (name: string, more: Partial<Container> = {}): Container => ({

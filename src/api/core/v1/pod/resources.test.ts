@@ -19,9 +19,9 @@ const limits = (...amounts: (Record<string, string> | undefined)[]): Container[]
 const sidecar = (amount: Record<string, string>, name: string): Container =>
   containerOf(name, { restartPolicy: 'Always', resources: { requests: amount, limits: amount } });
 
-describe('effective resources', () => {
-  it('takes the larger of the largest init container and the sum of the app containers', () => {
-    // The first worked example of the init container proposal.
+describe('effective resources of a Pod', () => {
+  it('effective resources are the larger of the largest init container and the sum of the app containers', () => {
+    // The first example of the init container proposal.
     const pod = podOf({
       initContainers: limits({ cpu: '100m', memory: '1Gi' }, { cpu: '50m', memory: '2Gi' }),
       containers: limits({ cpu: '10m', memory: '1100Mi' }, { cpu: '10m', memory: '1100Mi' }),
@@ -30,8 +30,8 @@ describe('effective resources', () => {
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ cpu: '100m', memory: '2200Mi' });
   });
 
-  it('has no limit where a container has none', () => {
-    // The second worked example, under the rule that later pages added: no limit is the highest limit.
+  it('there is no effective limit if a container has no limit', () => {
+    // The second example, with the rule of later documentation that no limit is the highest limit.
     const pod = podOf({
       initContainers: limits({ cpu: '100m', memory: '1Gi' }),
       containers: requests({ cpu: '10m', memory: '1100Mi' }),
@@ -43,36 +43,36 @@ describe('effective resources', () => {
   });
 
   it.each<[string, Container[], Container[], string]>([
-    ['sidecars to the app containers', [sidecar({ cpu: '1' }, 's')], requests({ cpu: '2' }), '3'],
+    ['those of the app containers', [sidecar({ cpu: '1' }, 's')], requests({ cpu: '2' }), '3'],
     [
-      'a sidecar to the init containers after it',
+      'those of the init containers after it',
       [sidecar({ cpu: '1' }, 's'), ...requests({ cpu: '5' })],
       requests({ cpu: '2' }),
       '6',
     ],
     [
-      'no sidecar to the init containers before it',
+      'none of the init containers before it',
       [...requests({ cpu: '5' }), sidecar({ cpu: '1' }, 's')],
       requests({ cpu: '2' }),
       '5',
     ],
     [
-      'sidecars to each other',
+      'those of other sidecars',
       [sidecar({ cpu: '1' }, 's'), sidecar({ cpu: '2' }, 't'), ...requests({ cpu: '1' })],
       requests({ cpu: '100m' }),
       '4',
     ],
-  ])('adds %s', (_name, initContainers, containers, cpu) => {
+  ])('the requests of a sidecar are added to %s', (_name, initContainers, containers, cpu) => {
     expect(resourceTexts(effectiveRequests(podOf({ initContainers, containers })))['cpu']).toBe(cpu);
   });
 
-  it('adds overhead to requests, and to limits that there are', () => {
+  it('overhead is added to requests and to existing limits', () => {
     const pod = podOf({ containers: limits({ cpu: '1' }), overhead: { cpu: '100m', memory: '10Mi' } });
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ cpu: '1100m', memory: '10Mi' });
     expect(resourceTexts(effectiveLimits(pod))).toEqual({ cpu: '1100m' });
   });
 
-  it('never requests less for one more container, nor less than any container, nor more than limits allow', () => {
+  it('effective requests never decrease with one more container and never exceed the effective limits', () => {
     const more: fc.Arbitrary<ResourceRequirements> = resourcesArbitrary;
     fc.assert(
       fc.property(podSpecs, more, fc.boolean(), (spec, extra, asInit) => {
@@ -108,7 +108,7 @@ describe('effective resources of a Pod with defer containers', () => {
 
   it.each<[string, Container[], Container[], DeferContainer[], string]>([
     [
-      'sidecars, the sum of the app containers and the highest PreExit entry',
+      'sidecars, app containers and the highest PreExit entry',
       [sidecar({ cpu: '100m' }, 's')],
       apps,
       [entry('a', 'PreExit', { cpu: '1' }), entry('b', 'PreExit', { cpu: '4' })],
@@ -122,24 +122,27 @@ describe('effective resources of a Pod with defer containers', () => {
       '5100m',
     ],
     [
-      'sidecars and app containers, where entries need less after them',
+      'sidecars and app containers, if no PostExit entry needs more than the app containers',
       [sidecar({ cpu: '100m' }, 's')],
       apps,
       [entry('a', 'PostExit', { cpu: '3' })],
       '3100m',
     ],
     [
-      'the highest of the init containers, with the sidecars before it',
+      'the highest init container, with the sidecars before it',
       [sidecar({ cpu: '100m' }, 's'), containerOf('i', { resources: { limits: { cpu: '9' } } })],
       apps,
       [entry('a', 'PreExit', { cpu: '5' }), entry('b', 'PostExit', { cpu: '8' })],
       '9100m',
     ],
-  ])('are the highest of the parts, here: %s', (_name, initContainers, containers, deferContainers, cpu) => {
-    expect(cpuOf(defaulted(podOf({ initContainers, containers, deferContainers })))).toEqual([cpu, cpu]);
-  });
+  ])(
+    'effective resources are the sum of what runs at the same time at most, here: %s',
+    (_name, initContainers, containers, deferContainers, cpu) => {
+      expect(cpuOf(defaulted(podOf({ initContainers, containers, deferContainers })))).toEqual([cpu, cpu]);
+    },
+  );
 
-  it('are the highest of the parts, each resource by itself', () => {
+  it('the effective amount of each resource is computed separately', () => {
     const pod = podOf({
       containers: limits({ cpu: '1', memory: '1Gi' }),
       deferContainers: [
@@ -150,29 +153,32 @@ describe('effective resources of a Pod with defer containers', () => {
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ cpu: '1500m', memory: '2Gi' });
   });
 
-  it.each(['PreExit', 'PostExit'])('have no limit where one part has none: an entry with trigger %s', (trigger) => {
-    const resources = { limits: { memory: '1Gi' } };
-    const pod = podOf({ containers: limits({ cpu: '1' }), deferContainers: [deferOf('a', { trigger, resources })] });
-    expect(cpuOf(pod)).toEqual(['1', 'unlimited']);
-    const appOpen = podOf({ containers: [containerOf('app')], deferContainers: [entry('a', trigger, { cpu: '1' })] });
-    expect(cpuOf(appOpen)).toEqual(['1', 'unlimited']);
-  });
+  it.each(['PreExit', 'PostExit'])(
+    'there is no effective limit if an entry with trigger %s or an app container has no limit',
+    (trigger) => {
+      const resources = { limits: { memory: '1Gi' } };
+      const pod = podOf({ containers: limits({ cpu: '1' }), deferContainers: [deferOf('a', { trigger, resources })] });
+      expect(cpuOf(pod)).toEqual(['1', 'unlimited']);
+      const appOpen = podOf({ containers: [containerOf('app')], deferContainers: [entry('a', trigger, { cpu: '1' })] });
+      expect(cpuOf(appOpen)).toEqual(['1', 'unlimited']);
+    },
+  );
 
   it.each<[string, ResourceRequirements | undefined]>([
-    ['none', undefined],
-    ['empty ones', {}],
+    ['no resources', undefined],
+    ['empty resources', {}],
     ['amounts of zero', { requests: { cpu: '0' }, limits: { memory: '0' } }],
-  ])('are not changed by an entry without requests and limits: %s', (_, resources) => {
+  ])('an entry without requests and limits does not change the effective resources: %s', (_, resources) => {
     const apart = { containers: limits({ cpu: '1', memory: '1Gi' }), overhead: { cpu: '100m' } };
     for (const trigger of ['PreExit', 'PostExit']) {
-      const deferContainers = [deferOf('a', { trigger, ...(resources && { resources }) })];
+      const deferContainers = [deferOf('a', { trigger, resources })];
       const pod = defaulted(podOf({ ...apart, deferContainers }));
       expect(effectiveRequests(pod)).toEqual(effectiveRequests(defaulted(podOf(apart))));
       expect(effectiveLimits(pod)).toEqual(effectiveLimits(defaulted(podOf(apart))));
     }
   });
 
-  it('with overhead on top', () => {
+  it('overhead is added to the effective resources of a Pod with defer containers', () => {
     const pod = podOf({
       containers: limits({ cpu: '1' }),
       deferContainers: [entry('a', 'PreExit', { cpu: '1' })],
@@ -181,7 +187,7 @@ describe('effective resources of a Pod with defer containers', () => {
     expect(cpuOf(pod)).toEqual(['2250m', '2250m']);
   });
 
-  /** The rule in words: the highest sum of what runs at the same time, at any time of the Pod's life. */
+  /** A direct model of the rule: the highest sum of the resources of containers that run at the same time. */
   function highestMoment({ spec }: Pod, name: string): Quantity {
     const amount = (container: Container): Quantity => {
       const texts = { ...container.resources?.limits, ...container.resources?.requests };
@@ -209,11 +215,11 @@ describe('effective resources of a Pod with defer containers', () => {
     }
   };
 
-  it('are what runs at the same time at most', () => {
+  it('effective requests equal the highest sum of containers that run at the same time', () => {
     fc.assert(fc.property(podSpecs, agrees));
   });
 
-  it('are of a Pod without any what they were', () => {
+  it('an empty list of defer containers does not change the effective resources', () => {
     fc.assert(
       fc.property(podSpecsWithoutDefers, (spec) => {
         agrees(spec);
@@ -224,7 +230,7 @@ describe('effective resources of a Pod with defer containers', () => {
     );
   });
 
-  it('are never less than those of the same Pod without them', () => {
+  it('defer containers never reduce the effective requests', () => {
     fc.assert(
       fc.property(podSpecs, ({ deferContainers = [], ...spec }) => {
         const without = effectiveRequests(defaulted(podOf(spec)));

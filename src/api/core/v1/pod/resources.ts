@@ -16,7 +16,7 @@ import {
   type Quantity,
 } from '../../../../machinery/quantity.ts';
 import type { Container, DeferContainer, Pod, PodSpec, ResourceRequirements } from '../../../generated/types.ts';
-import { isSidecar, runsBeforeExit } from './containers.ts';
+import { isSidecar, runsBeforeExit, specOf } from './containers.ts';
 
 /** Quantities by resource name (cpu in cores, memory in bytes). */
 export type ResourceQuantities = ReadonlyMap<string, Quantity>;
@@ -146,7 +146,7 @@ export function effectiveRequests(pod: Pod): ResourceQuantities {
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   const containers = [...(spec.initContainers ?? []), ...spec.containers, ...countedDefers(spec)];
   for (const name of limits.keys()) {
     if (containers.some((container) => container.resources?.limits?.[name] === undefined)) limits.delete(name);

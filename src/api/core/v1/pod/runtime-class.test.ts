@@ -17,8 +17,8 @@ const admitted = (spec: Partial<PodSpec>, runtimeClass?: RuntimeClass): PodSpec 
   return pod.spec as PodSpec;
 };
 
-describe('a RuntimeClass', () => {
-  it('gives overhead, and where the Pod can run, beside what the Pod has', () => {
+describe('RuntimeClass admission', () => {
+  it('the overhead, node selector and tolerations of the RuntimeClass are added to those of the Pod', () => {
     const own = { key: 'own', operator: 'Exists' };
     expect(
       admitted({ runtimeClassName: 'sandboxed', nodeSelector: { a: 'b' }, tolerations: [own] }, sandboxed),
@@ -29,7 +29,7 @@ describe('a RuntimeClass', () => {
     });
   });
 
-  it('takes the same said in other words', () => {
+  it('a Pod may already contain the overhead and tolerations of its RuntimeClass', () => {
     const spec = { runtimeClassName: 'sandboxed', overhead: { memory: '65536Ki', cpu: '0.1' } };
     expect(
       admitted({ ...spec, tolerations: [{ key: 'kvm', operator: 'Exists' }] }, sandboxed).tolerations,
@@ -37,30 +37,30 @@ describe('a RuntimeClass', () => {
   });
 
   it.each<[string, Partial<PodSpec>, RuntimeClass | undefined, string]>([
-    ['is not there', { runtimeClassName: 'none' }, undefined, 'pod rejected: RuntimeClass "none" not found'],
+    ['does not exist', { runtimeClassName: 'none' }, undefined, 'pod rejected: RuntimeClass "none" not found'],
     [
-      'has another overhead',
+      'has a different overhead',
       { runtimeClassName: 'sandboxed', overhead: { cpu: '1' } },
       sandboxed,
       "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
     ],
     [
-      'is not named, but overhead is',
+      'is not set, but overhead is',
       { overhead: { cpu: '1' } },
       undefined,
       'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
     ],
     [
-      'selects other nodes',
+      'selects different nodes',
       { runtimeClassName: 'sandboxed', nodeSelector: { kvm: 'no' } },
       sandboxed,
       'conflict: runtimeClass.scheduling.nodeSelector[kvm] = yes; pod.spec.nodeSelector[kvm] = no',
     ],
-  ])('refuses a Pod where it %s', (_what, spec, runtimeClass, message) => {
+  ])('a Pod is rejected if its RuntimeClass %s', (_what, spec, runtimeClass, message) => {
     expect(() => admitted(spec, runtimeClass)).toThrow(message);
   });
 
-  it('says nothing to a Pod that names none', () => {
+  it('a Pod without a RuntimeClass is not changed', () => {
     expect(admitted({})).toEqual(podOf({}).spec);
   });
 });

@@ -3,15 +3,15 @@
  * Source: plugin/pkg/admission/runtimeclass of v1.33 (behavior and wording).
  */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
-import { forbidden } from '../../../../machinery/status.ts';
 import type { Pod, RuntimeClass, Toleration } from '../../../generated/types.ts';
+import { forbiddenPod } from './forbidden-pod.ts';
 import { resourceQuantities, resourceTexts } from './resources.ts';
 
 /** `runtimeClass`: the class that the Pod names; undefined if it names none or the class does not exist. Throws 403. */
 export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {
   const { spec } = pod;
   if (spec === undefined) return;
-  const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
+  const refuse = (cause: string) => forbiddenPod(pod, cause);
   const name = spec.runtimeClassName;
   if (name !== undefined && runtimeClass === undefined)
     throw refuse(`pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);

@@ -6,8 +6,8 @@ import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
 const now = Date.parse('2026-01-01T00:00:10Z');
 const context = { now };
 
-describe('a write of a Pod', () => {
-  it('starts with a status of its own', () => {
+describe('create and update of a Pod', () => {
+  it('a new Pod gets the initial status, whatever the client sends', () => {
     const pod = defaulted(podOf({}, { phase: 'Running', podIP: '1.2.3.4' }));
     podKind.prepareForCreate?.(pod, context);
     expect(pod.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
@@ -23,7 +23,7 @@ describe('a write of a Pod', () => {
     ],
   };
 
-  it('drops fields whose feature gates are off, before the class of the Pod is known', () => {
+  it('a new Pod loses fields whose feature gates are off before its QoS class is determined', () => {
     const pod = defaulted(podOf(disabled));
     podKind.prepareForCreate?.(pod, context);
     expect(pod.spec).not.toHaveProperty('resources');
@@ -37,14 +37,14 @@ describe('a write of a Pod', () => {
     expect(pod.status?.qosClass).toBe('BestEffort');
   });
 
-  it('leaves such fields to a Pod that has them', () => {
+  it('an update keeps fields whose feature gates are off if the Pod already has them', () => {
     const old = defaulted(podOf(disabled));
     const pod = structuredClone(old);
     podKind.prepareForUpdate?.(pod, old, context);
     expect(pod.spec).toEqual(old.spec);
   });
 
-  it('says that a gated Pod waits', () => {
+  it('a new Pod with scheduling gates gets the condition PodScheduled with reason SchedulingGated', () => {
     const pod = defaulted(podOf({ schedulingGates: [{ name: 'a' }] }));
     podKind.prepareForCreate?.(pod, context);
     expect(pod.status?.conditions).toEqual([
@@ -58,7 +58,7 @@ describe('a write of a Pod', () => {
     ]);
   });
 
-  it('keeps the status and counts changes of the spec', () => {
+  it('an update of a Pod keeps the status and counts changes of the spec in the generation', () => {
     const old = defaulted(podOf({}, { phase: 'Running' }));
     old.metadata.generation = 3;
     const same = structuredClone(old);
@@ -72,33 +72,40 @@ describe('a write of a Pod', () => {
   });
 });
 
-describe('the delete of a Pod', () => {
+describe('deletion of a Pod', () => {
   const terminating: Partial<ObjectMeta> = {
     deletionTimestamp: '2026-01-01T00:01:00Z',
     deletionGracePeriodSeconds: 20,
   };
   it.each<[string, Partial<PodSpec>, string, Partial<ObjectMeta>, number | undefined, number]>([
-    ['takes the time that the Pod asks for', { terminationGracePeriodSeconds: 40 }, 'Running', {}, undefined, 40],
-    ['takes the time that the client asks for', {}, 'Running', {}, 90, 90],
-    ['takes a second where less than none is asked for', {}, 'Running', {}, -1, 1],
+    ['uses the grace period of the Pod', { terminationGracePeriodSeconds: 40 }, 'Running', {}, undefined, 40],
+    ['uses the grace period of the request', {}, 'Running', {}, 90, 90],
+    ['uses 1 s if the request contains a negative grace period', {}, 'Running', {}, -1, 1],
     [
-      'takes a second where the Pod asks for less than none',
+      'uses 1 s if the Pod has a negative grace period',
       { terminationGracePeriodSeconds: -5 },
       'Running',
       {},
       undefined,
       1,
     ],
-    ['is at once where nothing is asked for', {}, 'Running', {}, 0, 0],
-    ['is at once where the Pod asks for nothing', { terminationGracePeriodSeconds: 0 }, 'Running', {}, undefined, 0],
-    ['is at once where it has no node', { nodeName: '' }, 'Pending', {}, 90, 0],
-    ['is at once where it succeeded', {}, 'Succeeded', {}, undefined, 0],
-    ['is at once where it failed', {}, 'Failed', {}, 90, 0],
-    ['keeps its time', {}, 'Running', terminating, undefined, 20],
-    ['never gets more time', {}, 'Running', terminating, 90, 20],
-    ['gets less time', {}, 'Running', terminating, 5, 5],
-    ['can be forced later', {}, 'Running', terminating, 0, 0],
-  ])('%s', (_name, spec, phase, meta, gracePeriodSeconds, expected) => {
+    ['is immediate if the request contains a grace period of 0', {}, 'Running', {}, 0, 0],
+    [
+      'is immediate if the Pod has a grace period of 0',
+      { terminationGracePeriodSeconds: 0 },
+      'Running',
+      {},
+      undefined,
+      0,
+    ],
+    ['is immediate if the Pod has no node', { nodeName: '' }, 'Pending', {}, 90, 0],
+    ['is immediate if the Pod has succeeded', {}, 'Succeeded', {}, undefined, 0],
+    ['is immediate if the Pod has failed', {}, 'Failed', {}, 90, 0],
+    ['keeps the grace period of the first delete if the second has none', {}, 'Running', terminating, undefined, 20],
+    ['never extends the grace period of the first delete', {}, 'Running', terminating, 90, 20],
+    ['shortens the grace period of the first delete', {}, 'Running', terminating, 5, 5],
+    ['is immediate if the second request contains a grace period of 0', {}, 'Running', terminating, 0, 0],
+  ])('the deletion of a Pod %s', (_name, spec, phase, meta, gracePeriodSeconds, expected) => {
     const pod = defaulted(podOf({ nodeName: 'node-1', ...spec }, { phase }));
     Object.assign(pod.metadata, meta);
     expect(podKind.deletion?.(pod, { gracePeriodSeconds }, context)).toEqual(
@@ -108,7 +115,7 @@ describe('the delete of a Pod', () => {
 });
 
 describe('selectable fields of a Pod', () => {
-  it('are those of v1.33', () => {
+  it('the selectable fields of a Pod are those of v1.33', () => {
     const pod = defaulted(
       podOf({ nodeName: 'node-1', serviceAccountName: 's' }, { phase: 'Running', podIP: '10.0.0.1' }),
     );
@@ -125,9 +132,9 @@ describe('selectable fields of a Pod', () => {
   });
 });
 
-describe('warnings', () => {
+describe('warnings about a Pod', () => {
   it.each<[string, Partial<PodSpec>, string[]]>([
-    ['none', {}, []],
+    ['nothing', {}, []],
     [
       'a variable that hides another',
       {
@@ -144,7 +151,7 @@ describe('warnings', () => {
       ['spec.containers[0].env[2]: hides previous definition of "A", which may be dropped when using apply'],
     ],
     [
-      'part of a byte',
+      'fractions of a byte',
       { initContainers: [containerOf('init', { resources: { limits: { memory: '100m' } } })] },
       ['limits', 'requests'].map(
         (list) =>
@@ -152,7 +159,7 @@ describe('warnings', () => {
       ),
     ],
     [
-      'ports twice',
+      'duplicate and overlapping ports',
       {
         containers: [
           containerOf('a', { ports: [{ containerPort: 80 }] }),
@@ -166,12 +173,12 @@ describe('warnings', () => {
       ],
     ],
     [
-      'a grace period below zero',
+      'a negative grace period',
       { terminationGracePeriodSeconds: -1 },
       ['spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1'],
     ],
     [
-      'old volumes and labels',
+      'deprecated volumes and node labels',
       {
         volumes: [{ name: 'a', gitRepo: { repository: 'r' } }],
         nodeSelector: { 'beta.kubernetes.io/os': 'linux' },
@@ -182,15 +189,15 @@ describe('warnings', () => {
       ],
     ],
     [
-      'pull secrets',
+      'duplicate and empty names of pull secrets',
       { imagePullSecrets: [{ name: 'a' }, { name: 'a' }, {}] },
       ['spec.imagePullSecrets[1].name: duplicate name "a"', 'spec.imagePullSecrets[2].name: invalid empty name ""'],
     ],
-  ])('%s', (_name, spec, expected) => {
+  ])('warnings about %s', (_name, spec, expected) => {
     expect(podKind.warnings?.(defaulted(podOf(spec)))).toEqual(expected);
   });
 
-  it('tells of annotations that say nothing any more', () => {
+  it('annotations without effect cause warnings', () => {
     const seccomp = 'seccomp.security.alpha.kubernetes.io/pod';
     const keys = ['security.alpha.kubernetes.io/sysctls', seccomp];
     const ofContainer = (name: string) => `container.seccomp.security.alpha.kubernetes.io/${name}`;
@@ -208,7 +215,7 @@ describe('warnings', () => {
     ]);
   });
 
-  it('recommends a name that can be a host name', () => {
+  it('a name that is not a DNS label causes a warning', () => {
     const pod = defaulted(podOf());
     pod.metadata.name = 'a.b';
     expect(podKind.warnings?.(pod)).toEqual([

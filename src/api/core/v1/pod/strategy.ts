@@ -1,5 +1,4 @@
 /** The changes that the API server makes to a Pod on each write and delete. Source: pkg/registry/core/pod of v1.33 (behavior). */
-
 import { formatTime } from '../../../../machinery/time.ts';
 import type { DeleteOptions } from '../../../../ports/backend.ts';
 import type { Pod, PodCondition, PodStatus, PodTermination } from '../../../generated/types.ts';
@@ -78,21 +77,21 @@ export function withSkips(termination: PodTermination, names: readonly string[])
 }
 
 /**
- * The grace period of a deleted Pod, in seconds. `now`: none of it runs, or the grace period is 0. A Pod that is already
+ * The grace period of a deleted Pod, in seconds. `now`: no container of the Pod runs, or the grace period is 0. A Pod that is already
  * terminating keeps its grace period unless a delete requests a shorter one: then graceSeconds is smaller than
  * metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
  */
 export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>
     seconds === 0 ? ({ now: true } as const) : ({ now: false, graceSeconds: seconds < 0 ? 1 : seconds } as const);
-  const asked = options.gracePeriodSeconds;
+  const requested = options.gracePeriodSeconds;
   if (pod.metadata.deletionTimestamp !== undefined) {
     const current = pod.metadata.deletionGracePeriodSeconds;
     if (current === undefined) return { now: true };
-    return graceful(asked === undefined ? current : Math.min(asked < 0 ? 1 : asked, current));
+    return graceful(requested === undefined ? current : Math.min(requested < 0 ? 1 : requested, current));
   }
   if (!pod.spec?.nodeName || hasEnded(pod)) return { now: true };
-  return graceful(asked ?? pod.spec.terminationGracePeriodSeconds ?? 0);
+  return graceful(requested ?? pod.spec.terminationGracePeriodSeconds ?? 0);
 }
 
 export const podSelectableFields = (pod: Pod): Record<string, string> => ({

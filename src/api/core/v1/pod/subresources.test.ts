@@ -18,8 +18,8 @@ const stored = (change: (pod: Pod) => void = () => {}): Pod => {
   return pod;
 };
 
-describe('the status subresource', () => {
-  it('takes the status alone, and keeps the class', () => {
+describe('status subresource', () => {
+  it('the status subresource changes only the status, without the QoS class', () => {
     const old = stored((pod) => {
       pod.metadata.labels = { a: 'b' };
     });
@@ -31,7 +31,7 @@ describe('the status subresource', () => {
     expect(apply('status', old, body)).toEqual({ ...old, status: { phase: 'Running', qosClass: 'BestEffort' } });
   });
 
-  it('takes labels and annotations that come with it', () => {
+  it('the status subresource changes annotations that are sent with the status', () => {
     const old = stored();
     const body = structuredClone(old);
     body.metadata.annotations = { seen: 'yes' };
@@ -39,7 +39,7 @@ describe('the status subresource', () => {
   });
 });
 
-describe('the binding subresource', () => {
+describe('binding subresource', () => {
   const binding = (more: Partial<Binding> = {}): Binding => ({
     apiVersion: 'v1',
     kind: 'Binding',
@@ -55,7 +55,7 @@ describe('the binding subresource', () => {
     }
   };
 
-  it('sets the node and says so', () => {
+  it('the binding subresource sets the node and the condition PodScheduled', () => {
     const old = stored();
     const pod = apply('binding', old, binding());
     expect(pod.spec?.nodeName).toBe('node-1');
@@ -65,7 +65,7 @@ describe('the binding subresource', () => {
     expect(old.spec?.nodeName).toBeUndefined();
   });
 
-  it('replaces the condition that the Pod could not be scheduled', () => {
+  it('the binding subresource replaces the condition that the Pod could not be scheduled', () => {
     const failed = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: 'before' };
     const old = stored((pod) => {
       pod.status = { ...pod.status, conditions: [failed] };
@@ -99,32 +99,32 @@ describe('the binding subresource', () => {
       `${refused}pod web has non-empty .spec.schedulingGates`,
     ],
     [
-      'another Pod of the same name',
+      'the UID of an earlier Pod with the same name',
       () => {},
       { metadata: { name: 'web', uid: 'u0' } },
       409,
       `${refused}Precondition failed: UID in precondition: u0, UID in object meta: u1`,
     ],
     [
-      'another name',
+      'a different name',
       () => {},
       { metadata: { name: 'other' } },
       400,
       'name in URL does not match name in Binding object',
     ],
     [
-      'no node',
+      'a target that is not a node',
       () => {},
       { target: { kind: 'Pod' } },
       422,
       'Binding "web" is invalid: [target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", target.name: Required value]',
     ],
-  ])('refuses %s', (_name, change, body, code, message) => {
+  ])('the binding subresource rejects %s', (_name, change, body, code, message) => {
     expect(failure(stored(change), binding(body))).toEqual([code, message]);
   });
 });
 
-describe('the ephemeralcontainers subresource', () => {
+describe('ephemeralcontainers subresource', () => {
   const debug: EphemeralContainer = { ...containerOf('debug'), targetContainerName: 'app' };
   const errors = (old: Pod, containers: EphemeralContainer[]): string[] => {
     const body = structuredClone(old);
@@ -137,7 +137,7 @@ describe('the ephemeralcontainers subresource', () => {
     spec: { containers: [], ephemeralContainers: [debug] },
   });
 
-  it('adds a container, with defaults, and nothing else', () => {
+  it('the ephemeralcontainers subresource adds only containers, with their defaults', () => {
     expect(withDebug.spec?.containers).toEqual(stored().spec?.containers);
     expect(withDebug.spec?.ephemeralContainers).toEqual([
       {
@@ -152,29 +152,34 @@ describe('the ephemeralcontainers subresource', () => {
   });
 
   it.each<[string, Pod, EphemeralContainer[], ...string[]]>([
-    ['may stay', withDebug, [debug]],
-    ['may be joined by another', withDebug, [debug, containerOf('debug2')]],
+    ['may be kept', withDebug, [debug]],
+    ['may be followed by another', withDebug, [debug, containerOf('debug2')]],
     [
-      'may not go',
+      'may not be removed',
       withDebug,
       [],
       'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be removed\n',
     ],
     [
-      'may not change',
+      'may not be changed',
       withDebug,
       [{ ...debug, image: 'other:1' }],
       'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debug" may not be changed\ndebug.image: "busybox:1.28" -> "other:1"\n',
     ],
-    ['has its own name', stored(), [containerOf('app')], 'spec.ephemeralContainers[0].name: Duplicate value: "app"'],
     [
-      'has an existing target',
+      'must have a unique name',
+      stored(),
+      [containerOf('app')],
+      'spec.ephemeralContainers[0].name: Duplicate value: "app"',
+    ],
+    [
+      'must have an existing target',
       stored(),
       [{ ...debug, targetContainerName: 'none' }],
       'spec.ephemeralContainers[0].targetContainerName: Not found: "none"',
     ],
     [
-      'has no probes, ports and resources',
+      'may not have probes, ports or resources',
       stored(),
       [
         {
@@ -188,7 +193,7 @@ describe('the ephemeralcontainers subresource', () => {
       'spec.ephemeralContainers[0].resources: Forbidden: cannot be set for an Ephemeral Container',
       'spec.ephemeralContainers[0].readinessProbe: Forbidden: cannot be set for an Ephemeral Container',
     ],
-  ])('%s', (_name, old, containers, ...expected) => {
+  ])('an ephemeral container %s', (_name, old, containers, ...expected) => {
     expect(errors(old, containers)).toEqual(expected);
   });
 });

@@ -8,6 +8,7 @@ import type { Binding, Pod, PodCondition } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
 import { mirrorOlderStatuses } from './compatibility/older-forms.ts';
+import { specOf } from './containers.ts';
 import { defaultPod } from './defaults.ts';
 import { deferSubresource } from './defer-control.ts';
 import { keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
@@ -16,11 +17,11 @@ import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './v
 
 /** Replaces the status, and the labels, annotations and finalizers if the body has them. Keeps the rest. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
-  const asked = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
-  const status = { ...asked.status };
+  const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
+  const status = { ...sent.status };
   if (status.qosClass === undefined && old.status?.qosClass !== undefined) status.qosClass = old.status.qosClass;
   keepTermination(status, old);
-  const { labels, annotations, finalizers } = asked.metadata;
+  const { labels, annotations, finalizers } = sent.metadata;
   const pod: Pod = { ...old, metadata: structuredClone(old.metadata), status };
   if (labels !== undefined) pod.metadata.labels = labels;
   if (annotations !== undefined) pod.metadata.annotations = annotations;
@@ -63,7 +64,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   if ((old.spec?.schedulingGates ?? []).length > 0) throw refuse(`pod ${name} has non-empty .spec.schedulingGates`);
 
   const pod = structuredClone(old);
-  pod.spec = { ...(pod.spec ?? { containers: [] }), nodeName: binding.target.name };
+  pod.spec = { ...specOf(pod), nodeName: binding.target.name };
   const now = formatTime(context.now);
   const conditions = withCondition(pod.status?.conditions, { type: 'PodScheduled', status: 'True' }, now);
   pod.status = { ...pod.status, conditions };
@@ -88,11 +89,11 @@ function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Po
 }
 
 function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
-  const asked = structuredClone(body) as Pod;
+  const sent = structuredClone(body) as Pod;
   const pod = structuredClone(old);
-  pod.spec = { ...(pod.spec ?? { containers: [] }) };
-  if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
-  else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
+  pod.spec = { ...specOf(pod) };
+  if (sent.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
+  else pod.spec.ephemeralContainers = sent.spec.ephemeralContainers;
   defaultPod(pod, old);
   readAppArmorAnnotations(pod);
   preparePodForUpdate(pod, old);

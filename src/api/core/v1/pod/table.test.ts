@@ -3,7 +3,7 @@ import type { Container, ContainerState, ContainerStatus, PodSpec, PodStatus } f
 import { podKind } from './index.ts';
 import { containerOf, podOf, statusOf } from './pod-fixtures.ts';
 
-/** Five minutes after the Pods of the fixtures were made. */
+/** Five minutes after the creation of the Pods in the fixtures. */
 const context = { now: Date.parse('2026-01-01T00:05:00Z') };
 
 const running = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus =>
@@ -14,7 +14,7 @@ const ended = (name: string, terminated: NonNullable<ContainerState['terminated'
 const done = (name: string): ContainerStatus => ended(name, { exitCode: 0, reason: 'Completed' });
 const restarted = (count: number, finishedAt?: string): Partial<ContainerStatus> => ({
   restartCount: count,
-  ...(finishedAt === undefined ? {} : { lastState: { terminated: { exitCode: 1, finishedAt } } }),
+  lastState: finishedAt === undefined ? undefined : { terminated: { exitCode: 1, finishedAt } },
 });
 const app = containerOf('app');
 const inits = [containerOf('i0'), containerOf('i1')];
@@ -172,7 +172,7 @@ const golden: Golden[] = [
     },
   ],
 
-  // Ends and restarts.
+  // Terminated and restarted containers.
   ['0/1 Completed 0', {}, { phase: 'Succeeded', containerStatuses: [done('app')] }],
   ['0/1 Error 0', {}, { phase: 'Failed', containerStatuses: [ended('app', { exitCode: 1, reason: 'Error' })] }],
   [
@@ -219,22 +219,25 @@ const golden: Golden[] = [
   ['1/1 Unknown 0', {}, { phase: 'Running', reason: 'NodeLost', containerStatuses: [running('app')] }, true],
 ];
 
-describe('the table of Pods', () => {
-  it('has the columns of v1.33', () => {
+describe('table of Pods', () => {
+  it('the table of Pods has the columns of v1.33', () => {
     expect(podKind.columns.map(({ name, priority }) => `${name}:${priority}`).join(' ')).toBe(
       'Name:0 Ready:0 Status:0 Restarts:0 Age:0 IP:1 Node:1 Nominated Node:1 Readiness Gates:1',
     );
   });
 
-  it.each(golden)('%s', (expected, spec, status, deleted = false) => {
-    const pod = podOf(spec, status);
-    if (deleted) pod.metadata.deletionTimestamp = '2026-01-01T00:04:00Z';
-    const row = podKind.row(pod, context);
-    expect(row.slice(1, 4).join(' ')).toBe(expected);
-    expect([row[0], ...row.slice(4)]).toEqual(['web', '5m', '<none>', '<none>', '<none>', '<none>']);
-  });
+  it.each(golden)(
+    'ready, status and restarts of a Pod in kubectl get pods: %s',
+    (expected, spec, status, deleted = false) => {
+      const pod = podOf(spec, status);
+      if (deleted) pod.metadata.deletionTimestamp = '2026-01-01T00:04:00Z';
+      const row = podKind.row(pod, context);
+      expect(row.slice(1, 4).join(' ')).toBe(expected);
+      expect([row[0], ...row.slice(4)]).toEqual(['web', '5m', '<none>', '<none>', '<none>', '<none>']);
+    },
+  );
 
-  it('shows addresses, nodes and gates where it is wide', () => {
+  it('the wide table of Pods shows addresses, nodes and readiness gates', () => {
     const pod = podOf(
       { nodeName: 'node-1', readinessGates: [{ conditionType: 'a' }, { conditionType: 'b' }] },
       {

@@ -5,7 +5,7 @@ import { secretKind } from './index.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-it('stringData becomes data, over what is there', () => {
+it('stringData of a Secret is merged into data and takes precedence', () => {
   const { object, errors } = created(secretKind, {
     data: { a: base64('old'), b: base64('b') },
     stringData: { a: 'new', ü: '' },
@@ -16,39 +16,64 @@ it('stringData becomes data, over what is there', () => {
   expect(errors).toEqual([expect.stringMatching(/^data\[ü\]: Invalid value: "ü": a valid config key must consist of/)]);
 });
 
-describe('validation', () => {
-  it.each<[Partial<Secret>, string[]]>([
-    [{ type: 'any/thing' }, []],
+describe('validation of Secrets', () => {
+  it.each<[string, Partial<Secret>, string[]]>([
+    ['with an unknown type', { type: 'any/thing' }, []],
     [
+      'with a token, without the account',
       { type: 'kubernetes.io/service-account-token' },
       ['metadata.annotations[kubernetes.io/service-account.name]: Required value'],
     ],
-    [{ type: 'kubernetes.io/dockerconfigjson' }, ['data[.dockerconfigjson]: Required value']],
     [
+      'with a docker config, without its key',
+      { type: 'kubernetes.io/dockerconfigjson' },
+      ['data[.dockerconfigjson]: Required value'],
+    ],
+    [
+      'with a docker config that is not JSON',
       { type: 'kubernetes.io/dockerconfigjson', stringData: { '.dockerconfigjson': 'secret words' } },
       ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": must be a JSON object'],
     ],
-    [{ type: 'kubernetes.io/dockercfg', stringData: { '.dockercfg': '{}' } }, []],
+    ['with an empty dockercfg', { type: 'kubernetes.io/dockercfg', stringData: { '.dockercfg': '{}' } }, []],
     [
+      'with basic auth, without its keys',
       { type: 'kubernetes.io/basic-auth' },
       ['data[%s][username]: Required value', 'data[%s][password]: Required value'],
     ],
-    [{ type: 'kubernetes.io/basic-auth', stringData: { username: '' } }, []],
-    [{ type: 'kubernetes.io/ssh-auth' }, ['data[%s][ssh-privatekey]: Required value']],
-    [{ type: 'kubernetes.io/tls', stringData: { 'tls.crt': '' } }, ['data[tls.key]: Required value']],
-    [{ stringData: { a: 'x'.repeat(1024 * 1024) } }, []],
-    [{ stringData: { a: 'x'.repeat(1024 * 1024), b: 'x' } }, ['data: Too long: may not be more than 1048576 bytes']],
-  ])('%#', (secret, expected) => {
+    ['with basic auth and a user name', { type: 'kubernetes.io/basic-auth', stringData: { username: '' } }, []],
+    [
+      'with ssh auth, without its key',
+      { type: 'kubernetes.io/ssh-auth' },
+      ['data[%s][ssh-privatekey]: Required value'],
+    ],
+    [
+      'with a certificate, without the private key',
+      { type: 'kubernetes.io/tls', stringData: { 'tls.crt': '' } },
+      ['data[tls.key]: Required value'],
+    ],
+    ['with 1 MiB of data', { stringData: { a: 'x'.repeat(1024 * 1024) } }, []],
+    [
+      'with more than 1 MiB of data',
+      { stringData: { a: 'x'.repeat(1024 * 1024), b: 'x' } },
+      ['data: Too long: may not be more than 1048576 bytes'],
+    ],
+  ])('validation of a new Secret %s', (_, secret, expected) => {
     expect(created(secretKind, secret).errors).toEqual(expected);
   });
 });
 
-describe('update', () => {
-  it.each<[Partial<Secret>, Partial<Secret>, string[]]>([
-    [{ stringData: { a: '1' } }, { stringData: { a: '2' } }, []],
-    [{ type: 'x/y' }, {}, ['type: Invalid value: "Opaque": field is immutable']],
-    [{ immutable: true, stringData: { a: '1' } }, { immutable: true, stringData: { a: '1' } }, []],
+describe('update of Secrets', () => {
+  it.each<[string, Partial<Secret>, Partial<Secret>, string[]]>([
+    ['may change data', { stringData: { a: '1' } }, { stringData: { a: '2' } }, []],
+    ['may not change the type', { type: 'x/y' }, {}, ['type: Invalid value: "Opaque": field is immutable']],
     [
+      'may write an immutable Secret unchanged',
+      { immutable: true, stringData: { a: '1' } },
+      { immutable: true, stringData: { a: '1' } },
+      [],
+    ],
+    [
+      'may not change an immutable Secret',
       { immutable: true, stringData: { a: '1' } },
       { stringData: { a: '2' } },
       [
@@ -56,12 +81,12 @@ describe('update', () => {
         'data: Forbidden: field is immutable when `immutable` is set',
       ],
     ],
-  ])('%j to %j', (from, to, expected) => {
+  ])('an update of a Secret %s', (_, from, to, expected) => {
     expect(updated(secretKind, from, to).errors).toEqual(expected);
   });
 });
 
-it('table and fields', () => {
+it('the table of Secrets shows type and number of keys, and the type is selectable', () => {
   expect(headings(secretKind).all).toBe('NAME | TYPE | DATA | AGE');
   expect(row(secretKind, { stringData: { a: '1', b: '2' } })).toEqual(['a', 'Opaque', 2, '<unknown>']);
   expect(secretKind.selectableFields?.(created(secretKind, {}).object)).toEqual({ type: 'Opaque' });

@@ -1,12 +1,10 @@
 /** Validation of Secrets. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
-import { type FieldError, forbidden, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
-import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { type FieldError, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
 import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { Secret } from '../../../generated/types.ts';
+import { DATA_LIMIT_BYTES, immutableDataErrors } from '../immutable-data.ts';
 
-const LIMIT_BYTES = 1024 * 1024;
-const IMMUTABLE = 'field is immutable when `immutable` is set';
 const ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name';
 
 function validateJsonKey(data: Record<string, string>, key: string): FieldError[] {
@@ -53,7 +51,7 @@ function validateContent(secret: Secret): FieldError[] {
     errors.push(...configMapKeyErrors(key).map((text) => invalid(`data[${key}]`, key, text)));
     bytes += Buffer.byteLength(value, 'base64');
   }
-  if (bytes > LIMIT_BYTES) errors.push(tooLong('data', LIMIT_BYTES));
+  if (bytes > DATA_LIMIT_BYTES) errors.push(tooLong('data', DATA_LIMIT_BYTES));
   return [...errors, ...validateType(secret)];
 }
 
@@ -65,9 +63,5 @@ export const validateSecretCreate = (secret: Secret): FieldError[] => [
 export function validateSecretUpdate(secret: Secret, old: Secret): FieldError[] {
   const errors = validateObjectMetaUpdate(secret.metadata, old.metadata);
   if (secret.type !== old.type) errors.push(invalid('type', secret.type, IMMUTABLE_TEXT));
-  if (old.immutable) {
-    if (!secret.immutable) errors.push(forbidden('immutable', IMMUTABLE));
-    if (!jsonEqual(secret.data ?? {}, old.data ?? {})) errors.push(forbidden('data', IMMUTABLE));
-  }
-  return [...errors, ...validateContent(secret)];
+  return [...errors, ...immutableDataErrors(secret, old, ['data']), ...validateContent(secret)];
 }

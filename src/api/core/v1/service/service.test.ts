@@ -7,7 +7,7 @@ const port = { port: 80 };
 const errorsOf = (spec: ServiceSpec): string[] => created(serviceKind, { spec: { ports: [port], ...spec } }).errors;
 const specOf = (spec: ServiceSpec): ServiceSpec | undefined => created(serviceKind, { spec }).object.spec;
 
-describe('defaults', () => {
+describe('defaults of Services', () => {
   it.each<[string, ServiceSpec, ServiceSpec]>([
     [
       'ClusterIP',
@@ -64,16 +64,16 @@ describe('defaults', () => {
         internalTrafficPolicy: 'Cluster',
       },
     ],
-  ])('%s', (_, spec, expected) => {
+  ])('the defaults of a Service: %s', (_, spec, expected) => {
     expect(specOf(spec)).toEqual(expected);
   });
-  it('a client cannot set the status of a new one', () => {
+  it('a client cannot set the status of a new Service', () => {
     const status = { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } };
     expect(created(serviceKind, { spec: { ports: [port] }, status }).object.status).toEqual({ loadBalancer: {} });
   });
 });
 
-describe('validation', () => {
+describe('validation of Services', () => {
   it.each<[ServiceSpec, string[]]>([
     [{}, []],
     [{ ports: [] }, ['spec.ports: Required value']],
@@ -190,22 +190,22 @@ describe('validation', () => {
       { loadBalancerClass: 'x/y' },
       ["spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"],
     ],
-  ])('%j', (spec, expected) => {
+  ])('validation of a new Service with the spec %j', (spec, expected) => {
     expect(errorsOf(spec)).toEqual(expected);
   });
-  it('the name is a DNS-1035 label', () => {
+  it('the name of a Service must be a DNS-1035 label', () => {
     expect(created(serviceKind, { metadata: { name: '1a' }, spec: { ports: [port] } }).errors).toEqual([
       expect.stringMatching(/^metadata.name: Invalid value: "1a": a DNS-1035 label must consist of/),
     ]);
   });
-  it('the selector is made of labels', () => {
+  it('the selector of a Service must consist of valid labels', () => {
     expect(errorsOf({ selector: { a: 'b c' } })).toEqual([
       expect.stringMatching(/^spec.selector: Invalid value: "b c": a valid label must be/),
     ]);
   });
 });
 
-describe('update', () => {
+describe('update of Services', () => {
   const allocated = {
     ports: [port],
     clusterIP: '10.0.0.1',
@@ -214,16 +214,16 @@ describe('update', () => {
     ipFamilyPolicy: 'SingleStack',
   };
   it.each<[string, ServiceSpec, ServiceSpec, string[]]>([
-    ['the same', allocated, allocated, []],
-    ['without clusterIPs', allocated, { ports: [port], clusterIP: '10.0.0.1' }, []],
+    ['the same spec', allocated, allocated, []],
+    ['clusterIPs omitted', allocated, { ports: [port], clusterIP: '10.0.0.1' }, []],
     [
-      'another address',
+      'a different address',
       allocated,
       { ...allocated, clusterIP: '10.0.0.2' },
       ['spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set'],
     ],
     [
-      'no address',
+      'without an address',
       allocated,
       { ports: [port] },
       ['spec.clusterIPs[0]: Invalid value: []: primary clusterIP can not be unset'],
@@ -236,10 +236,10 @@ describe('update', () => {
       { ...allocated, ports: [{ port: 80, nodePort: 30080 }], externalTrafficPolicy: 'Cluster' },
       [],
     ],
-  ])('%s', (_, from, to, expected) => {
+  ])('an update of a Service: %s', (_, from, to, expected) => {
     expect(updated(serviceKind, { spec: from }, { spec: to }).errors).toEqual(expected);
   });
-  it('drops what only the old type had', () => {
+  it('an update of a Service drops the fields that its new type does not have', () => {
     const { spec } = updated(
       serviceKind,
       { spec: allocated },
@@ -252,7 +252,7 @@ describe('update', () => {
       ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     });
   });
-  it('keeps the status', () => {
+  it('an update of a Service keeps the status', () => {
     const status = { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } };
     expect(updated(serviceKind, { spec: allocated }, { spec: allocated, status }).object.status).toEqual({
       loadBalancer: {},
@@ -260,7 +260,7 @@ describe('update', () => {
   });
 });
 
-it('status changes the status alone', () => {
+it('the status subresource of a Service changes only status and metadata', () => {
   const old = created(serviceKind, {
     metadata: { resourceVersion: '1', labels: { a: '1' } },
     spec: { ports: [port] },
@@ -280,8 +280,8 @@ it('status changes the status alone', () => {
   expect(validate?.(result, old).map((error) => error.field)).toEqual(['status.loadBalancer.ingress[0].ip']);
 });
 
-describe('table', () => {
-  it('has the headings', () => {
+describe('table of Services', () => {
+  it('the table of Services has the headings of v1.33', () => {
     expect(headings(serviceKind)).toEqual({
       narrow: 'NAME | TYPE | CLUSTER-IP | EXTERNAL-IP | PORT(S) | AGE',
       all: 'NAME | TYPE | CLUSTER-IP | EXTERNAL-IP | PORT(S) | AGE | SELECTOR',
@@ -306,7 +306,7 @@ describe('table', () => {
     ],
     ['ExternalName', { type: 'ExternalName', externalName: 'a.b' }, 'a ExternalName <none> a.b <none> 5m <none>'],
     ['LoadBalancer', { type: 'LoadBalancer' }, 'a LoadBalancer <none> <pending> <none> 5m <none>'],
-  ])('%s', (_, spec, expected) => {
+  ])('the table row of a Service: %s', (_, spec, expected) => {
     expect(row(serviceKind, { metadata: { creationTimestamp: '2026-01-31T11:55:00Z' }, spec }).join(' ')).toBe(
       expected,
     );

@@ -21,7 +21,7 @@ export function prepareServiceForUpdate(service: Service, old: Service): void {
   const spec = service.spec ?? {};
   const oldSpec = old.spec ?? {};
   followClusterIp(spec, oldSpec);
-  dropWhatTheTypeLost(spec, oldSpec);
+  dropFieldsOfOldType(spec, oldSpec);
 }
 
 /** Updates clusterIPs if a client that only knows clusterIP changed or cleared it. */
@@ -39,7 +39,7 @@ const needsNodePort = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSp
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
 
 /** Drops fields that only applied to the old type, unless the client changed them, in which case validation rejects them. */
-function dropWhatTheTypeLost(spec: ServiceSpec, old: ServiceSpec): void {
+function dropFieldsOfOldType(spec: ServiceSpec, old: ServiceSpec): void {
   const drop = (...fields: (keyof ServiceSpec)[]): void => {
     for (const field of fields) if (same(spec[field], old[field])) delete spec[field];
   };

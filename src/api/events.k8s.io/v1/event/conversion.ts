@@ -1,14 +1,9 @@
 /** Lossless conversion between the two forms of an Event. Source: pkg/apis/events/v1 of v1.33. */
+import { defined } from '../../../../machinery/defined.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 
-/** Deletes undefined fields. */
-function present<T extends object>(object: T): T {
-  for (const key of Object.keys(object) as (keyof T)[]) if (object[key] === undefined) delete object[key];
-  return object;
-}
-
 export const toCoreEvent = (event: EventsV1Event): CoreV1Event =>
-  present<CoreV1Event>({
+  defined<CoreV1Event>({
     apiVersion: 'v1',
     kind: 'Event',
     metadata: event.metadata,
@@ -29,7 +24,7 @@ export const toCoreEvent = (event: EventsV1Event): CoreV1Event =>
   });
 
 export const fromCoreEvent = (event: CoreV1Event): EventsV1Event =>
-  present<EventsV1Event>({
+  defined<EventsV1Event>({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: event.metadata,

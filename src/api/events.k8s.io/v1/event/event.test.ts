@@ -23,7 +23,7 @@ const stored = (): CoreV1Event => {
   return { ...core, metadata: { ...core.metadata, resourceVersion: '1' } };
 };
 
-it('is stored as a core Event and comes back whole', () => {
+it('an Event of events.k8s.io is converted to a core Event and back without loss', () => {
   const full = {
     ...event,
     apiVersion: 'events.k8s.io/v1',
@@ -48,11 +48,11 @@ it('is stored as a core Event and comes back whole', () => {
   expect(eventKind.row(core, { now: NOW })).toEqual(newEventKind.row(full, { now: NOW }));
 });
 
-describe('create', () => {
-  it('takes a good one', () => {
+describe('a new Event of events.k8s.io', () => {
+  it('a valid Event of events.k8s.io has no errors', () => {
     expect(created(newEventKind, event).errors).toEqual([]);
   });
-  it('asks for more than the core group', () => {
+  it('Events of events.k8s.io have more required fields than core Events', () => {
     const { eventTime: _, ...timeless } = event;
     const bad = {
       ...timeless,
@@ -69,14 +69,14 @@ describe('create', () => {
       'source: Invalid value: "": needs to be unset',
     ]);
   });
-  it('names the field as the newer API does', () => {
+  it('errors of Events of events.k8s.io contain the field names of that group', () => {
     expect(created(newEventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
       expect.stringMatching(/^reportingController: Invalid value: "a b": name part must/),
     ]);
   });
 });
 
-it('an update may change the series alone', () => {
+it('an update of an Event of events.k8s.io may change only the series', () => {
   const old = stored();
   const series = { count: 2, lastObservedTime: '2026-01-31T11:59:00.000000Z' };
   expect(validateNewEventUpdate({ ...old, series }, old)).toEqual([]);

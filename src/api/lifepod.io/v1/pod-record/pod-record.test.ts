@@ -5,7 +5,7 @@ import { podRecordKind, recordName } from './index.ts';
 const step = { key: 'Created', at: '2026-01-31T11:59:00.123000Z', type: 'Created' };
 const record = { podName: 'web', podUID: '0123456789abcdef', transitions: [step] };
 
-it('wants a Pod, and of each step its key, time and type', () => {
+it('a PodRecord must name a Pod and the key and type of each step', () => {
   expect(created(podRecordKind, record).errors).toEqual([]);
   expect(
     created(podRecordKind, { podName: '', podUID: '', transitions: [{ ...step, key: '', type: '' }] }).errors,
@@ -17,7 +17,7 @@ it('wants a Pod, and of each step its key, time and type', () => {
   ]);
 });
 
-it('table', () => {
+it('the table of PodRecords shows the Pod and the number of steps', () => {
   expect(headings(podRecordKind)).toEqual({
     narrow: 'POD | UID | STEPS | AGE',
     all: 'POD | UID | STEPS | AGE | NAME',
@@ -31,6 +31,6 @@ it('table', () => {
   ]);
 });
 
-it('its parts are named by the life of the Pod', () => {
+it("the name of a PodRecord consists of the Pod's UID and the number of the part", () => {
   expect(recordName('u', 2)).toBe('u.2');
 });

@@ -1,6 +1,7 @@
 /** NodeMetrics: the resource usage of a node. Source: metrics.k8s.io/v1beta1. */
 import type { NodeMetrics } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
+import { NODES } from '../../../resources.ts';
 import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
 
 export const nodeMetricsKind: KindDefinition<NodeMetrics> = {
@@ -13,7 +14,7 @@ export const nodeMetricsKind: KindDefinition<NodeMetrics> = {
   namespaced: false,
   schema: 'NodeMetrics',
   computed: {
-    from: { group: '', version: 'v1', resource: 'nodes' },
+    from: NODES,
     make: (node, usage) =>
       node.metadata.name === usage.node
         ? { ...measured(node, usage), kind: 'NodeMetrics', usage: usageQuantities(usage) }

@@ -1,13 +1,14 @@
 /** PodMetrics: the resource usage of a Pod's running containers. Source: metrics.k8s.io/v1beta1. */
-import { addQuantities, formatQuantity, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import { addQuantities, formatQuantity, quantityOrZero, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { ContainerMetrics, PodMetrics } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
+import { PODS } from '../../../resources.ts';
 import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
 
 const sumOf = (containers: readonly ContainerMetrics[], resource: string): string =>
   formatQuantity(
     containers
-      .map(({ usage }) => parseQuantity(usage[resource] ?? '') ?? zeroQuantity)
+      .map(({ usage }) => quantityOrZero(usage[resource]))
       .reduce((sum, each) => addQuantities(each, sum), zeroQuantity),
   );
 
@@ -21,7 +22,7 @@ export const podMetricsKind: KindDefinition<PodMetrics> = {
   namespaced: true,
   schema: 'PodMetrics',
   computed: {
-    from: { group: '', version: 'v1', resource: 'pods' },
+    from: PODS,
     make(pod, usage) {
       const { name, namespace } = pod.metadata;
       const used = usage.pods.find((each) => each.name === name && each.namespace === namespace);

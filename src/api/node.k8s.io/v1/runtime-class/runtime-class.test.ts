@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { runtimeClassKind } from './index.ts';
 
-it('judges the handler, the overhead and the scheduling', () => {
+it('the handler, overhead and tolerations of a RuntimeClass are validated', () => {
   expect(created(runtimeClassKind, { handler: 'runc', overhead: { podFixed: { cpu: '10m' } } }).errors).toEqual([]);
   const bad = {
     handler: 'Not A Name',
@@ -17,7 +17,7 @@ it('judges the handler, the overhead and the scheduling', () => {
   ]);
 });
 
-it('has each toleration once', () => {
+it('a RuntimeClass may not contain a toleration twice', () => {
   const tolerations = [
     { key: 'a', operator: 'Exists', effect: 'NoExecute' },
     { key: 'a', operator: 'Exists' },
@@ -28,14 +28,14 @@ it('has each toleration once', () => {
   ]);
 });
 
-it('keeps its handler', () => {
+it('the handler of a RuntimeClass is immutable', () => {
   const before = { handler: 'runc' };
   expect(updated(runtimeClassKind, before, { handler: 'crun' }).errors).toEqual([
     'handler: Invalid value: "crun": field is immutable',
   ]);
 });
 
-it('shows name, handler and age', () => {
+it('the table of RuntimeClasses shows name, handler and age', () => {
   expect(headings(runtimeClassKind)).toEqual({ narrow: 'NAME | HANDLER | AGE', all: 'NAME | HANDLER | AGE' });
   expect(row(runtimeClassKind, { handler: 'runc' })).toContain('runc');
 });

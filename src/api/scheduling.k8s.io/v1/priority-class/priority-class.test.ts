@@ -5,7 +5,7 @@ import { priorityClassKind, systemPriorityClasses } from './index.ts';
 const RESERVED =
   "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only.";
 
-describe('create', () => {
+describe('a new PriorityClass', () => {
   it.each<[Record<string, unknown>, string[]]>([
     [{ value: 1000 }, []],
     [{ value: -5, preemptionPolicy: 'Never' }, []],
@@ -22,16 +22,16 @@ describe('create', () => {
       { value: 1, metadata: { name: 'system-node-critical' } },
       [`${RESERVED} error: value of system-node-critical PriorityClass must be 2000001000`],
     ],
-  ])('%j', (body, errors) => {
+  ])('validation of a new PriorityClass with %j', (body, errors) => {
     expect(created(priorityClassKind, body).errors).toEqual(errors);
   });
-  it('takes the classes that every cluster has', () => {
+  it('the PriorityClasses of the system are valid', () => {
     for (const { apiVersion: _a, kind: _k, ...body } of systemPriorityClasses)
       expect(created(priorityClassKind, { ...body }).errors).toEqual([]);
   });
 });
 
-it('keeps value and policy; its description may change', () => {
+it('an update of a PriorityClass may not change value and policy, but the description', () => {
   expect(updated(priorityClassKind, { value: 1 }, { value: 1, description: 'x', globalDefault: true }).errors).toEqual(
     [],
   );
@@ -41,7 +41,7 @@ it('keeps value and policy; its description may change', () => {
   ]);
 });
 
-it('shows value, default, age and policy', () => {
+it('the table of PriorityClasses shows value, default, age and policy', () => {
   expect(headings(priorityClassKind).narrow).toBe('NAME | VALUE | GLOBAL-DEFAULT | AGE | PREEMPTIONPOLICY');
   expect(row(priorityClassKind, { value: 7 })).toEqual(['a', 7, 'false', '<unknown>', 'PreemptLowerPriority']);
 });

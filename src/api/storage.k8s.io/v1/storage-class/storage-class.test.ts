@@ -5,13 +5,13 @@ import { defaultClassName, storageClassKind } from './index.ts';
 
 const isDefault = { 'storageclass.kubernetes.io/is-default-class': 'true' };
 
-it('has defaults', () => {
+it('a new StorageClass gets its defaults', () => {
   const { object, errors } = created(storageClassKind, { provisioner: 'example.com/x' });
   expect(errors).toEqual([]);
   expect(object).toMatchObject({ reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' });
 });
 
-it('needs a provisioner and known words', () => {
+it('a StorageClass must have a provisioner and known policies', () => {
   expect(
     created(storageClassKind, { provisioner: '', reclaimPolicy: 'Burn', volumeBindingMode: 'Odd' }).errors,
   ).toEqual([
@@ -21,7 +21,7 @@ it('needs a provisioner and known words', () => {
   ]);
 });
 
-it('stays what it is', () => {
+it('a StorageClass is immutable', () => {
   const change = { provisioner: 'b.c/d', reclaimPolicy: 'Retain', parameters: { a: 'b' } };
   expect(updated(storageClassKind, { provisioner: 'a.b/c' }, change).errors).toEqual([
     'parameters: Forbidden: updates to parameters are forbidden.',
@@ -30,17 +30,22 @@ it('stays what it is', () => {
   ]);
 });
 
-it('is shown as kubectl knows it, the default one marked', () => {
+it('the table of StorageClasses marks the default class', () => {
   expect(headings(storageClassKind).all).toBe(
     'NAME | PROVISIONER | RECLAIMPOLICY | VOLUMEBINDINGMODE | ALLOWVOLUMEEXPANSION | AGE',
   );
   const metadata = { annotations: isDefault, creationTimestamp: '2026-01-31T11:59:00Z' };
   expect(row(storageClassKind, { metadata, provisioner: 'p' })).toEqual([
-    ...['a (default)', 'p', 'Delete', 'Immediate', 'false', '60s'],
+    'a (default)',
+    'p',
+    'Delete',
+    'Immediate',
+    'false',
+    '60s',
   ]);
 });
 
-it('the newest default class counts', () => {
+it('the newest of several default StorageClasses is used', () => {
   const of = (name: string, creationTimestamp: string, annotations: Record<string, string>): StorageClass => ({
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
@@ -57,10 +62,12 @@ it('the newest default class counts', () => {
   expect(defaultClassName([...together.reverse(), old])).toBe('a');
 });
 
-it('the default class is found without sorting them', () => {
+it('the default StorageClass is found in linear time', () => {
   let reads = 0;
   const classes = Array.from({ length: 10_000 }, (_, index) => ({
-    ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'p' },
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    provisioner: 'p',
     metadata: {
       name: `c${index}`,
       annotations: isDefault,

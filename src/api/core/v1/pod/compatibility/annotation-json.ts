@@ -4,10 +4,12 @@
  * This happens before the annotations are validated, so text that exceeds the limit for all annotations, or is nested deeper than
  * a request body may be, is rejected without decoding.
  */
-
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
 import { ANNOTATIONS_LIMIT_BYTES } from '../../../../../machinery/object-meta.ts';
 import { decode, type Shape, schemaTypes } from '../../../../schema.ts';
+
+/** The path of an annotation in errors and warnings. */
+export const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 
 export interface AnnotationJson {
   value: JsonObject;
@@ -50,7 +52,7 @@ export interface FormFault {
 export const differing = (path: string, text: string, field: string): FormFault => ({
   path,
   text,
-  cause: `must be equal to spec.${field} where both are given`,
+  cause: `must be equal to spec.${field} if both are set`,
   differs: true,
 });
 

@@ -27,7 +27,7 @@ test.each<[string, AppArmorProfile]>([
   ['unconfined', { type: 'Unconfined' }],
   ['runtime/default', { type: 'RuntimeDefault' }],
   ['localhost/k8s-deny', { type: 'Localhost', localhostProfile: 'k8s-deny' }],
-])('the annotation %s becomes the field of its container', (annotation, profile) => {
+])('the AppArmor annotation %s sets the field of its container', (annotation, profile) => {
   const pod = annotated({ app: annotation, clean: annotation }, { deferContainers: [deferOf('clean')] });
   expect(created(pod)).toEqual({
     warnings: [`${pathOf('app')}: ${deprecated}`, `${pathOf('clean')}: ${deprecated}`],
@@ -37,7 +37,7 @@ test.each<[string, AppArmorProfile]>([
   expect(pod.spec?.deferContainers?.[0]?.securityContext?.appArmorProfile).toEqual(profile);
 });
 
-test('an annotation that says what the Pod does adds nothing, and is no reason to warn', () => {
+test('an AppArmor annotation equal to the profile of the Pod changes nothing and causes no warning', () => {
   const pod = annotated({ app: 'unconfined' }, { securityContext: { appArmorProfile: { type: 'Unconfined' } } });
   expect(created(pod)).toEqual({ warnings: [], errors: [] });
   expect(pod.spec?.containers[0]?.securityContext?.appArmorProfile).toBeUndefined();
@@ -45,31 +45,34 @@ test('an annotation that says what the Pod does adds nothing, and is no reason t
 
 test.each<[string, Pod, ...string[]]>([
   [
-    'of no container',
+    'for an unknown container',
     annotated({ other: 'unconfined' }),
     `${pathOf('other')}: Invalid value: "other": container not found`,
   ],
   [
-    'that nobody understands',
+    'with an unknown profile',
     annotated({ app: 'strict' }),
     `${pathOf('app')}: Invalid value: "strict": invalid AppArmor profile name: "strict"`,
   ],
   [
-    'beside another type',
+    'and a field with another type',
     annotated({ app: 'unconfined' }, own({ type: 'RuntimeDefault' })),
     'spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match',
   ],
   [
-    'beside another profile',
+    'and a field with another profile',
     annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'b' })),
     'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match',
   ],
-  ['beside the same profile', annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'a' }))],
-])('an annotation %s', (_name, pod, ...errors) => {
+  [
+    'and a field with the same profile',
+    annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'a' })),
+  ],
+])('validation of an AppArmor annotation %s', (_name, pod, ...errors) => {
   expect(created(pod).errors).toEqual(errors);
 });
 
-test('nobody changes, adds or removes such an annotation later', () => {
+test('AppArmor annotations of an existing Pod are immutable', () => {
   const old = annotated({ app: 'unconfined', gone: 'unconfined' });
   const pod = annotated({ app: 'runtime/default', new: 'unconfined' });
   const about = podKind

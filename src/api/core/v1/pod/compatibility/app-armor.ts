@@ -13,7 +13,8 @@ import {
 } from '../../../../../machinery/field-error.ts';
 import type { AppArmorProfile, Pod } from '../../../../generated/types.ts';
 import { sameValue } from '../compare.ts';
-import { containersOf, containersWithPath } from '../containers.ts';
+import { containersOf, containersWithPath, specOf } from '../containers.ts';
+import { annotationPath } from './annotation-json.ts';
 
 const KEY_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
 const LOCALHOST_PREFIX = 'localhost/';
@@ -22,7 +23,6 @@ const UNCONFINED = 'unconfined';
 const PROFILE_TYPES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
 const MAX_LOCALHOST_PROFILE_BYTES = 4095;
 
-const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 const isWindows = ({ spec }: Pod): boolean => spec?.os?.name === 'windows';
 
 /** Returns undefined if the annotation has no equivalent field value. */
@@ -88,13 +88,13 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;
-  return containersWithPath(pod.spec ?? { containers: [] }).flatMap(({ container, path }) => {
+  return containersWithPath(specOf(pod)).flatMap(({ container, path }) => {
     const profile = container.securityContext?.appArmorProfile ?? shared;
     const annotation = pod.metadata.annotations?.[`${KEY_PREFIX}${container.name}`];
     if (profile === undefined || annotation === undefined) return [];
     const at = `${path}.securityContext.appArmorProfile`;
-    const said = annotation.startsWith(LOCALHOST_PREFIX) ? 'Localhost' : profileOf(annotation)?.type;
-    if (PROFILE_TYPES.includes(profile.type) && said !== profile.type)
+    const annotated = annotation.startsWith(LOCALHOST_PREFIX) ? 'Localhost' : profileOf(annotation)?.type;
+    if (PROFILE_TYPES.includes(profile.type) && annotated !== profile.type)
       return [forbidden(`${at}.type`, 'apparmor type in annotation and field must match')];
     return profile.type === 'Localhost' && profile.localhostProfile !== annotation.slice(LOCALHOST_PREFIX.length)
       ? [forbidden(`${at}.localhostProfile`, 'apparmor profile in annotation and field must match')]

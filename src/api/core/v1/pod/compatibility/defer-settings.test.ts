@@ -28,15 +28,15 @@ const created = (pod: Pod): Pod => {
 };
 const errorsOf = (pod: Pod): string[] => podKind.validateCreate(created(pod)).map(fieldErrorText);
 
-describe('the settings of defer containers in an annotation', () => {
-  it('are read on create where the fields are absent', () => {
+describe('settings of defer containers in an annotation', () => {
+  it('the annotation with settings sets absent fields on create', () => {
     const pod = created(annotated(JSON.stringify(settings)));
     expect(pod.spec).toMatchObject(settings);
     expect(pod.metadata.annotations).toEqual({ [KEY]: JSON.stringify(settings) });
     expect(podKind.validateCreate(pod)).toEqual([]);
   });
 
-  it('are read beside entries in an annotation', () => {
+  it('settings and entries can both be given in annotations', () => {
     const pod = annotated('{"postExitGracePeriodSeconds": 0}', { deferContainers: undefined });
     pod.metadata.annotations = { ...pod.metadata.annotations, [ENTRIES]: '[{"name": "entry", "imageFrom": "app"}]' };
     expect(created(pod).spec).toMatchObject({
@@ -47,52 +47,52 @@ describe('the settings of defer containers in an annotation', () => {
     expect(errorsOf(pod)).toEqual([]);
   });
 
-  it('the names of fields are read in any case, and null as nothing', () => {
+  it('field names in the annotation with settings are case-insensitive, and null means no settings', () => {
     expect(created(annotated('{"PreStopPolicy": "AfterPreExit"}')).spec?.preStopPolicy).toBe('AfterPreExit');
     expect(errorsOf(annotated('null'))).toEqual([]);
   });
 
   it.each<[string, string, RegExp]>([
-    ['no JSON', "{'a': 1}", /Expected property name/],
-    ['nothing', '', /Unexpected end of JSON input/],
+    ['malformed JSON', "{'a': 1}", /Expected property name/],
+    ['an empty text', '', /Unexpected end of JSON input/],
     ['a list', '[]', /json: cannot unmarshal array into Go value of type v1.DeferSettings/],
     ['a wrong type', '{"prePullDeferImages": "no"}', /json: cannot unmarshal string into Go .* of type bool/],
-  ])('bad JSON is an error at the annotation: %s', (_, text, message) => {
+  ])('an annotation with settings that cannot be decoded is an error at the annotation: %s', (_, text, message) => {
     const [error = '', ...others] = errorsOf(annotated(text));
     expect(others).toEqual([]);
     expect(error.startsWith(`${PATH}: Invalid value: ${JSON.stringify(text)}: `)).toBe(true);
     expect(error).toMatch(message);
   });
 
-  it('a setting that is not valid is an error of the field that it was read into', () => {
+  it('an invalid setting in the annotation is an error of the field that it sets', () => {
     expect(errorsOf(annotated('{"preStopPolicy": "Later"}'))).toEqual([
       'spec.preStopPolicy: Unsupported value: "Later": supported values: "Concurrent", "AfterPreExit"',
     ]);
   });
 
-  it('both forms may say the same, and each may say what the other does not', () => {
+  it('fields and annotation may contain equal settings, or different ones', () => {
     expect(errorsOf(annotated(JSON.stringify(settings), settings))).toEqual([]);
     expect(errorsOf(annotated('{"prePullDeferImages": true}', { preStopPolicy: 'AfterPreExit' }))).toEqual([]);
   });
 
-  it('both forms that differ are an error for each field', () => {
+  it('each setting that differs between field and annotation is an error', () => {
     const text = JSON.stringify(settings);
     const more = { ...settings, preStopPolicy: 'Concurrent', prePullDeferImages: true };
     expect(errorsOf(annotated(text, more))).toEqual(
       ['preStopPolicy', 'prePullDeferImages'].map(
-        (name) => `${PATH}: Invalid value: ${JSON.stringify(text)}: must be equal to spec.${name} where both are given`,
+        (name) => `${PATH}: Invalid value: ${JSON.stringify(text)}: must be equal to spec.${name} if both are set`,
       ),
     );
   });
 
-  it('an unknown field gives a warning', () => {
+  it('an unknown field in the annotation with settings causes a warning', () => {
     expect(podKind.warnings?.(created(annotated('{"colour": "red"}')))).toEqual([`${PATH}: unknown field "colour"`]);
   });
 
   it.each([
     ['update', (pod: Pod, old: Pod) => podKind.validateUpdate(pod, old)],
     ['status write', (pod: Pod, old: Pod) => podKind.subresources['status']?.validate?.(pod, old) ?? []],
-  ])('are immutable on an existing Pod: %s', (_, validate) => {
+  ])('the annotation with settings is immutable on an existing Pod: %s', (_, validate) => {
     const old = created(annotated('{}'));
     old.metadata.resourceVersion = '7';
     const without = structuredClone(old);
@@ -105,7 +105,7 @@ describe('the settings of defer containers in an annotation', () => {
     expect(validate(old, without).map(fieldErrorText)).toEqual(refused('add'));
   });
 
-  it('are not compared with the fields of an existing Pod', () => {
+  it('an update does not compare the annotation with settings with the fields', () => {
     const old = created(annotated('{"preStopPolicy": "AfterPreExit"}'));
     old.metadata.resourceVersion = '7';
     if (old.spec !== undefined) old.spec.preStopPolicy = 'Concurrent';
@@ -118,14 +118,14 @@ describe('a PUT of a Pod by a client whose types do not have the fields', () => 
   const isOurs = ([name]: [string, unknown]): boolean => /defer|postExit|preStop/i.test(name);
 
   it.each<[string, Pod]>([
-    ['the field form', podOf({ deferContainers: [deferOf('entry')], ...settings })],
-    ['the annotation form', annotated(JSON.stringify(settings))],
-    ['the defaults alone', podOf({ deferContainers: [deferOf('entry')] })],
+    ['set as fields', podOf({ deferContainers: [deferOf('entry')], ...settings })],
+    ['set in annotations', annotated(JSON.stringify(settings))],
+    ['only the defaults', podOf({ deferContainers: [deferOf('entry')] })],
     ['extension by liveness', podOf({ deferContainers: [deferOf('entry')], deferContainerGracePeriodExtension: true })],
-  ])('leaves them unchanged: %s', (_, given) => {
+  ])('an update from a client without the fields of defer containers leaves them unchanged: %s', (_, given) => {
     const old = created(given);
     old.metadata.resourceVersion = '7';
-    // Their images may have changed.
+    // The images of entries may have changed since the Pod was created.
     for (const entry of old.spec?.deferContainers ?? []) entry.image = 'busybox:1.36';
     const pod = structuredClone(old);
     pod.spec = Object.fromEntries(fieldsOf(old).filter((field) => !isOurs(field))) as unknown as PodSpec;
@@ -138,7 +138,7 @@ describe('a PUT of a Pod by a client whose types do not have the fields', () => 
     expect(pod.metadata.generation).toBe(old.metadata.generation);
   });
 
-  it('gives nothing to a Pod that has none', () => {
+  it('an update adds no fields to a Pod without defer containers', () => {
     const old = created(podOf());
     const pod = structuredClone(old);
     podKind.keepUnsent?.(pod, old);

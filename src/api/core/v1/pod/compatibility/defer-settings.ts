@@ -9,6 +9,7 @@ import { type FieldError, forbidden } from '../../../../../machinery/field-error
 import type { DeferSettings, Pod, PodSpec } from '../../../../generated/types.ts';
 import { schemaTypes } from '../../../../schema.ts';
 import { sameValue } from '../compare.ts';
+import { specOf } from '../containers.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 const KEY = 'pod.alpha.kubernetes.io/defer-settings';
@@ -42,7 +43,7 @@ export function readDeferSettings(pod: Pod): void {
 
 /** Copies fields that the client omitted from the replaced Pod, because the client's types may lack them. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
-  if (pod.spec !== undefined) copyAbsent(pod.spec, old.spec ?? { containers: [] }, deferFields);
+  if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
 
 /** The names of fields that are set in the old spec and absent in the new one. */

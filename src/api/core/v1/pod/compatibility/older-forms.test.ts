@@ -10,12 +10,12 @@ const BETA_STATUSES = 'pod.beta.kubernetes.io/init-container-statuses';
 const ALPHA_STATUSES = 'pod.alpha.kubernetes.io/init-container-statuses';
 const NOW = { now: 0 };
 
-/** As a client sends it. */
+/** A Pod as a client sends it. */
 const annotated = (annotations: Record<string, string>, initContainers?: Container[]): Pod => {
-  const pod = podOf(initContainers === undefined ? {} : { initContainers });
+  const pod = podOf({ initContainers });
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 };
-/** As the API server makes it of what was sent, up to its validation. */
+/** The Pod after the steps of the API server that precede validation. */
 function created(pod: Pod): Pod {
   const copy = structuredClone(pod);
   podKind.defaults?.(copy);
@@ -29,15 +29,15 @@ const first = { name: 'first', image: 'busybox:1.28', command: ['sh', '-c', 'tru
 const second = { name: 'second', image: 'busybox:1.28' };
 const json = JSON.stringify([first, second]);
 
-describe('on create', () => {
+describe('init containers in an annotation on create', () => {
   it.each<[string, Record<string, string>]>([
     ['the beta form', { [BETA]: json }],
     ['the alpha form', { [ALPHA]: json }],
     ['both forms', { [BETA]: json, [ALPHA]: json }],
-    ['white space and line ends', { [BETA]: `\n${JSON.stringify([first, second], undefined, 4)}\n ` }],
-    ['names of fields in any case', { [BETA]: json.replaceAll('"name"', '"Name"').replaceAll('"image"', '"IMAGE"') }],
-    ['fields that nobody knows', { [BETA]: JSON.stringify([{ ...first, colour: 'red' }, second]) }],
-  ])('%s: read into spec.initContainers, with the defaults of containers', (_, annotations) => {
+    ['whitespace and line breaks', { [BETA]: `\n${JSON.stringify([first, second], undefined, 4)}\n ` }],
+    ['field names in another case', { [BETA]: json.replaceAll('"name"', '"Name"').replaceAll('"image"', '"IMAGE"') }],
+    ['unknown fields', { [BETA]: JSON.stringify([{ ...first, colour: 'red' }, second]) }],
+  ])('the annotation with init containers sets spec.initContainers, with defaults: %s', (_, annotations) => {
     const pod = created(annotated(annotations));
     expect(pod.spec?.initContainers).toMatchObject([
       { ...first, imagePullPolicy: 'IfNotPresent', terminationMessagePath: '/dev/termination-log' },
@@ -47,19 +47,19 @@ describe('on create', () => {
     expect(pod.metadata.annotations).toEqual(annotations);
   });
 
-  it.each(['[]', 'null'])('%s says that there are none', (text) => {
+  it.each(['[]', 'null'])('an annotation with init containers of %s means no init containers', (text) => {
     expect(created(annotated({ [BETA]: text })).spec?.initContainers).toBeUndefined();
     expect(errorsOf(annotated({ [BETA]: text }))).toEqual([]);
   });
 
   it.each<[string, string, RegExp]>([
-    ['no JSON', "[{'name': 'a'}]", /Invalid value: "\[\{'name': 'a'\}\]": Expected property name/],
-    ['nothing', '', /Invalid value: "": Unexpected end of JSON input/],
-    ['half of it', json.slice(0, 20), /Invalid value: .*: Unterminated string in JSON/],
+    ['malformed JSON', "[{'name': 'a'}]", /Invalid value: "\[\{'name': 'a'\}\]": Expected property name/],
+    ['an empty text', '', /Invalid value: "": Unexpected end of JSON input/],
+    ['truncated JSON', json.slice(0, 20), /Invalid value: .*: Unterminated string in JSON/],
     ['an object', '{}', /Invalid value: "\{\}": json: cannot unmarshal object into Go struct field/],
-    ['a list of texts', '["a"]', /Invalid value: .*: json: cannot unmarshal string into Go/],
+    ['a list of strings', '["a"]', /Invalid value: .*: json: cannot unmarshal string into Go/],
     ['a wrong type', '[{"name": 1}]', /Invalid value: .*: json: cannot unmarshal number into Go .* of type string/],
-  ])('%s is an error at the annotation', (_, text, message) => {
+  ])('an annotation with init containers that is %s is an error at the annotation', (_, text, message) => {
     for (const key of [BETA, ALPHA]) {
       const [error = '', ...others] = errorsOf(annotated({ [key]: text }));
       expect(others).toEqual([]);
@@ -71,7 +71,7 @@ describe('on create', () => {
   it.each([
     ['a list', '[', ']'],
     ['an object', '{"a":', '}'],
-  ])('levels without end in %s are an error at the annotation', (_, open, close) => {
+  ])('JSON nested too deeply in an annotation with init containers is an error: %s', (_, open, close) => {
     const deep = `${open.repeat(10_000)}0${close.repeat(10_000)}`;
     for (const key of [BETA, ALPHA]) {
       const text = `[{"name":"a","image":"b","resources":{"limits":{"cpu":${deep}}}}]`;
@@ -82,7 +82,7 @@ describe('on create', () => {
     }
   });
 
-  it('an annotation that is longer than all may be is not read', () => {
+  it('an annotation longer than the limit for all annotations is not parsed', () => {
     const text = `[{${'"a":0,'.repeat(50_000)}"name":"a"}]`;
     const parse = vi.spyOn(JSON, 'parse');
     const errors = errorsOf(annotated({ [BETA]: text }));
@@ -94,18 +94,18 @@ describe('on create', () => {
     ]);
   });
 
-  it('a field that nobody knows is not compared with all that there are', () => {
+  it('the time to find unknown fields in an annotation is linear', () => {
     const fields = Array.from({ length: 10_000 }, (_, index) => `"A${index}":0`);
     const pod = annotated({ [BETA]: `[{"name":"a","image":"b",${fields.join()}}]` });
     const lowerCase = vi.spyOn(String.prototype, 'toLowerCase');
     created(pod);
     const times = lowerCase.mock.calls.length;
     lowerCase.mockRestore();
-    // Once for each, and some for other texts.
+    // One call per field, and some for other texts.
     expect(times).toBeLessThan(20_000);
   });
 
-  it('a container that is not valid is an error of the field that it was read into', () => {
+  it('an invalid init container in the annotation is an error of spec.initContainers', () => {
     expect(errorsOf(annotated({ [BETA]: '[{"name": "Not_valid", "image": "x"}]' }))).toEqual([
       expect.stringMatching(/^spec\.initContainers\[0\]\.name: Invalid value: "Not_valid"/),
     ]);
@@ -115,7 +115,7 @@ describe('on create', () => {
   });
 
   it.each<[string, Record<string, string>, Container[]]>([
-    ['as they were sent', { [BETA]: json }, [first, second]],
+    ['as sent by the client', { [BETA]: json }, [first, second]],
     [
       'with their defaults and the token of the ServiceAccount',
       { [ALPHA]: json },
@@ -124,36 +124,39 @@ describe('on create', () => {
         { ...second, imagePullPolicy: 'IfNotPresent', resources: {} },
       ],
     ],
-  ])('the field beside the same containers wins: %s', (_, annotations, initContainers) => {
-    const pod = annotated(annotations, initContainers);
-    pod.spec = { ...(pod.spec ?? { containers: [] }), volumes: [{ name: 'kube-api-access-x7f2q', emptyDir: {} }] };
-    expect(errorsOf(pod)).toEqual([]);
-    expect(created(pod).spec?.initContainers).toMatchObject(initContainers);
-  });
+  ])(
+    'the field is used if annotation and field contain equal init containers: %s',
+    (_, annotations, initContainers) => {
+      const pod = annotated(annotations, initContainers);
+      pod.spec = { ...(pod.spec ?? { containers: [] }), volumes: [{ name: 'kube-api-access-x7f2q', emptyDir: {} }] };
+      expect(errorsOf(pod)).toEqual([]);
+      expect(created(pod).spec?.initContainers).toMatchObject(initContainers);
+    },
+  );
 
   it.each<[string, Record<string, string>, Container[] | undefined, string]>([
-    ['others in the field', { [BETA]: json }, [first], BETA],
-    ['none in the annotation', { [ALPHA]: '[]' }, [first], ALPHA],
-    ['others in the two forms', { [BETA]: json, [ALPHA]: JSON.stringify([first]) }, undefined, ALPHA],
-  ])('%s: an error, for it cannot be both', (_, annotations, initContainers, key) => {
+    ['a field with different containers', { [BETA]: json }, [first], BETA],
+    ['an empty annotation and a field', { [ALPHA]: '[]' }, [first], ALPHA],
+    ['alpha and beta annotations that differ', { [BETA]: json, [ALPHA]: JSON.stringify([first]) }, undefined, ALPHA],
+  ])('init containers given twice in different ways are an error: %s', (_, annotations, initContainers, key) => {
     expect(errorsOf(annotated(annotations, initContainers))).toEqual([
-      `metadata.annotations[${key}]: Invalid value: ${JSON.stringify(annotations[key])}: must be equal to spec.initContainers where both are given`,
+      `metadata.annotations[${key}]: Invalid value: ${JSON.stringify(annotations[key])}: must be equal to spec.initContainers if both are set`,
     ]);
   });
 
-  it('of two forms that differ the newer one is read', () => {
+  it('the beta annotation is used if alpha and beta annotation differ', () => {
     expect(initNames(annotated({ [ALPHA]: '[{"name": "old", "image": "x"}]', [BETA]: json }))).toEqual([
       'first',
       'second',
     ]);
   });
 
-  it('a client sets no statuses', () => {
+  it('clients cannot set the annotations with statuses of init containers', () => {
     const pod = created(annotated({ [BETA]: json, [BETA_STATUSES]: '[]', [ALPHA_STATUSES]: '[]', other: 'x' }));
     expect(pod.metadata.annotations).toEqual({ [BETA]: json, other: 'x' });
   });
 
-  it('warns of the form, and of what is not read of it', () => {
+  it('an annotation with init containers causes warnings about its form and its unknown fields', () => {
     const text = JSON.stringify([{ ...first, colour: 'red', env: [{ name: 'A', value: 'b', shade: 1 }] }]);
     expect(podKind.warnings?.(created(annotated({ [BETA]: text, [ALPHA]: text })))).toEqual(
       [BETA, ALPHA].flatMap((key) => [
@@ -166,7 +169,7 @@ describe('on create', () => {
   });
 });
 
-describe('on a Pod that is there', () => {
+describe('init containers in an annotation of an existing Pod', () => {
   const stored = (annotations: Record<string, string>): Pod => {
     const pod = created(annotated(annotations));
     pod.metadata.resourceVersion = '7';
@@ -181,10 +184,10 @@ describe('on a Pod that is there', () => {
   describe.each([
     ['update', (pod: Pod, old: Pod) => podKind.validateUpdate(pod, old)],
     ['status write', (pod: Pod, old: Pod) => podKind.subresources['status']?.validate?.(pod, old) ?? []],
-  ])('%s', (_, validate) => {
+  ])('%s of a Pod with containers in an annotation', (_, validate) => {
     const texts = (pod: Pod, old: Pod): string[] => validate(pod, old).map(fieldErrorText);
 
-    it.each([BETA, ALPHA])('%s is immutable', (key) => {
+    it.each([BETA, ALPHA])('the annotation %s is immutable', (key) => {
       const old = stored({ [key]: json, other: 'x' });
       const path = `metadata.annotations[${key}]`;
       const changed = `${path}: Forbidden: may not remove or update init container annotations`;
@@ -194,7 +197,7 @@ describe('on a Pod that is there', () => {
       expect(texts(without(old, 'other', 'y'), old)).toEqual([]);
     });
 
-    it('is not added later', () => {
+    it('an annotation with init containers cannot be added to an existing Pod', () => {
       const old = stored({ other: 'x' });
       expect(texts(without(old, BETA, '[]'), old)).toEqual([
         `metadata.annotations[${BETA}]: Forbidden: may not add init container annotations`,
@@ -202,7 +205,7 @@ describe('on a Pod that is there', () => {
     });
   });
 
-  it('an image of an init container may change, though the annotation names the old one', () => {
+  it('the image of an init container may change although the annotation contains the old one', () => {
     const old = stored({ [BETA]: json });
     const pod = structuredClone(old);
     pod.spec?.initContainers?.forEach((container) => {
@@ -224,26 +227,29 @@ describe('on a Pod that is there', () => {
   };
 
   it.each<[string, Record<string, string>, string[]]>([
-    ['beta', { [BETA]: json }, [BETA_STATUSES]],
-    ['alpha', { [ALPHA]: json }, [ALPHA_STATUSES]],
-    ['both', { [ALPHA]: json, [BETA]: json }, [ALPHA_STATUSES, BETA_STATUSES]],
-    ['neither', { other: 'x' }, []],
-  ])('statuses are mirrored in the form that was used: %s', (_, annotations, keys) => {
-    const old = stored(annotations);
-    const pod = afterStatus(old, statuses);
-    const mirrored = Object.fromEntries(keys.map((key) => [key, JSON.stringify(statuses)]));
-    expect(pod.metadata.annotations).toEqual({ ...annotations, ...mirrored });
-    expect(podKind.subresources['status']?.validate?.(pod, old)).toEqual([]);
-    expect(afterStatus(pod, undefined).metadata.annotations).toEqual(annotations);
-  });
+    ['the beta form', { [BETA]: json }, [BETA_STATUSES]],
+    ['the alpha form', { [ALPHA]: json }, [ALPHA_STATUSES]],
+    ['both forms', { [ALPHA]: json, [BETA]: json }, [ALPHA_STATUSES, BETA_STATUSES]],
+    ['neither form', { other: 'x' }, []],
+  ])(
+    'statuses of init containers are mirrored into the annotations of the form in which the Pod was created: %s',
+    (_, annotations, keys) => {
+      const old = stored(annotations);
+      const pod = afterStatus(old, statuses);
+      const mirrored = Object.fromEntries(keys.map((key) => [key, JSON.stringify(statuses)]));
+      expect(pod.metadata.annotations).toEqual({ ...annotations, ...mirrored });
+      expect(podKind.subresources['status']?.validate?.(pod, old)).toEqual([]);
+      expect(afterStatus(pod, undefined).metadata.annotations).toEqual(annotations);
+    },
+  );
 
-  it('a client changes no statuses', () => {
+  it('clients cannot change the annotations with statuses of init containers', () => {
     const old = afterStatus(stored({ [BETA]: json }), statuses);
-    const pod = without(old, BETA_STATUSES, 'lies');
+    const pod = without(old, BETA_STATUSES, 'forged');
     podKind.prepareForUpdate?.(pod, old, NOW);
     expect(pod.metadata.annotations).toEqual(old.metadata.annotations);
-    const lied = afterStatus(without(old, BETA_STATUSES, 'lies'), statuses);
-    expect(lied.metadata.annotations).toEqual(old.metadata.annotations);
+    const written = afterStatus(without(old, BETA_STATUSES, 'forged'), statuses);
+    expect(written.metadata.annotations).toEqual(old.metadata.annotations);
   });
 });
 
@@ -261,7 +267,7 @@ describe('defer containers in an annotation', () => {
     return deferContainers === undefined ? pod : { ...pod, spec: { containers: [], ...pod.spec, deferContainers } };
   };
 
-  it('is read on create where the field is absent', () => {
+  it('the annotation with defer containers sets the absent field on create', () => {
     const pod = created(withEntries({ [KEY]: text }));
     const defaults = { imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'FallbackToLogsOnError' };
     expect(pod.spec?.deferContainers).toMatchObject([
@@ -273,32 +279,32 @@ describe('defer containers in an annotation', () => {
     expect(podKind.validateCreate(pod)).toEqual([]);
   });
 
-  it.each(['[]', 'null'])('%s says that there are none', (none) => {
+  it.each(['[]', 'null'])('an annotation with defer containers of %s means no defer containers', (none) => {
     const pod = created(withEntries({ [KEY]: none }));
     expect(pod.spec).not.toHaveProperty('deferContainers');
     expect(podKind.validateCreate(pod)).toEqual([]);
   });
 
   it.each<[string, string, RegExp]>([
-    ['no JSON', "[{'name': 'a'}]", /Expected property name/],
-    ['half of it', text.slice(0, 20), /Unterminated string in JSON/],
+    ['malformed JSON', "[{'name': 'a'}]", /Expected property name/],
+    ['truncated JSON', text.slice(0, 20), /Unterminated string in JSON/],
     ['an object', '{}', /json: cannot unmarshal object into Go struct field/],
     ['a wrong type', '[{"timeoutSeconds": "5"}]', /json: cannot unmarshal string into Go .* of type int32/],
-  ])('bad JSON is a validation error: %s', (_, bad, message) => {
+  ])('an annotation with defer containers that cannot be decoded is a validation error: %s', (_, bad, message) => {
     const [error = '', ...others] = errorsOf(withEntries({ [KEY]: bad }));
     expect(others).toEqual([]);
     expect(error.startsWith(`${PATH}: Invalid value: `)).toBe(true);
     expect(error).toMatch(message);
   });
 
-  it('an entry that is not valid is an error of the field that it was read into', () => {
+  it('an invalid entry in the annotation is an error of spec.deferContainers', () => {
     expect(errorsOf(withEntries({ [KEY]: '[{"name": "app", "image": "x", "timeoutSeconds": 0}]' }))).toEqual([
       'spec.deferContainers[0].name: Duplicate value: "app"',
       'spec.deferContainers[0].timeoutSeconds: Invalid value: 0: must be greater than 0',
     ]);
   });
 
-  it('both forms with the same entries are fine', () => {
+  it('annotation and field may contain the same entries', () => {
     expect(errorsOf(withEntries({ [KEY]: text }, entries))).toEqual([]);
     const [first, second] = entries as [DeferContainer, DeferContainer];
     expect(errorsOf(withEntries({ [KEY]: text }, [{ ...first, trigger: 'PreExit', resources: {} }, second]))).toEqual(
@@ -307,16 +313,16 @@ describe('defer containers in an annotation', () => {
   });
 
   it.each<[string, string, DeferContainer[]]>([
-    ['fewer in the field', text, entries.slice(0, 1)],
-    ['fewer in the annotation', '[]', entries],
+    ['fewer entries in the field', text, entries.slice(0, 1)],
+    ['fewer entries in the annotation', '[]', entries],
     ['another trigger', text, entries.map((entry) => ({ ...entry, trigger: 'PostExit' }))],
-  ])('both forms that differ are a validation error: %s', (_, given, field) => {
+  ])('entries that differ between annotation and field are a validation error: %s', (_, given, field) => {
     expect(errorsOf(withEntries({ [KEY]: given }, field))).toEqual([
-      `${PATH}: Invalid value: ${JSON.stringify(given)}: must be equal to spec.deferContainers where both are given`,
+      `${PATH}: Invalid value: ${JSON.stringify(given)}: must be equal to spec.deferContainers if both are set`,
     ]);
   });
 
-  it('warns of unknown fields, not of the form: it is the way for typed clients', () => {
+  it('an annotation with defer containers causes warnings about unknown fields, but not about its form', () => {
     const unknown = JSON.stringify([{ ...entries[0], colour: 'red' }]);
     expect(podKind.warnings?.(created(withEntries({ [KEY]: unknown })))).toEqual([
       `${PATH}: unknown field "[0].colour"`,
@@ -337,8 +343,8 @@ describe('defer containers in an annotation', () => {
   describe.each([
     ['update', (pod: Pod, old: Pod) => podKind.validateUpdate(pod, old)],
     ['status write', (pod: Pod, old: Pod) => podKind.subresources['status']?.validate?.(pod, old) ?? []],
-  ])('%s', (_, validate) => {
-    it('is immutable on an existing Pod', () => {
+  ])('%s of a Pod with containers in an annotation', (_, validate) => {
+    it('the annotation with defer containers is immutable on an existing Pod', () => {
       const old = stored(withEntries({ [KEY]: text }));
       const changed = [`${PATH}: Forbidden: may not remove or update defer container annotations`];
       for (const annotations of [{ [KEY]: '[]' }, { [KEY]: `${text} ` }, { other: 'x' }] as Record<string, string>[]) {
@@ -351,18 +357,18 @@ describe('defer containers in an annotation', () => {
     });
   });
 
-  it('the statuses are mirrored', () => {
+  it('statuses of defer containers are mirrored into an annotation', () => {
     const old = stored(withEntries({ [KEY]: text, other: 'x' }));
     const deferContainerStatuses = [statusOf('flush', { state: { waiting: { reason: 'PodRunning' } } })];
     const write = (of: Pod): Pod =>
       podKind.subresources['status']?.apply?.(of, { ...of, status: { deferContainerStatuses } } as Pod, NOW) as Pod;
     const mirrored = { [KEY]: text, other: 'x', [STATUSES]: JSON.stringify(deferContainerStatuses) };
     expect(write(old).metadata.annotations).toEqual(mirrored);
-    expect(write(reannotated(old, { ...mirrored, [STATUSES]: 'lies' })).metadata.annotations).toEqual(mirrored);
+    expect(write(reannotated(old, { ...mirrored, [STATUSES]: 'forged' })).metadata.annotations).toEqual(mirrored);
     expect(write(stored(withEntries({ other: 'x' }, entries))).metadata.annotations).toEqual({ other: 'x' });
   });
 
-  it('a client sets no statuses', () => {
+  it('clients cannot set the annotation with statuses of defer containers', () => {
     expect(created(withEntries({ [KEY]: text, [STATUSES]: '[]' })).metadata.annotations).toEqual({ [KEY]: text });
   });
 });

@@ -9,7 +9,7 @@
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
 import type { Container, DeferContainer, Pod } from '../../../../generated/types.ts';
-import { differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
+import { annotationPath, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 /** A list of containers that can also be given in annotations. */
 interface ContainerList {
@@ -70,8 +70,6 @@ function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
       : [{ field: list.field, path: annotationPath(key), text, ...readContainers(text, list) }];
   });
 }
-
-const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 
 function readContainers(
   text: string,

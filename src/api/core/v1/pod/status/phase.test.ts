@@ -9,6 +9,6 @@ test.each([
   ['Succeeded', true],
   ['Failed', true],
   ['Unknown', false],
-])('a Pod has ended in the phases Succeeded and Failed alone: %s', (phase, ended) => {
+])('a Pod has terminated only in the phases Succeeded and Failed: %s', (phase, ended) => {
   expect(hasEnded(podOf({}, { phase }))).toBe(ended);
 });

@@ -1,6 +1,7 @@
 /** The quality-of-service class of a Pod. Source: Pod Quality of Service Classes, v1.33. */
 import { addQuantities, compareQuantities, type Quantity, zeroQuantity } from '../../../../../machinery/quantity.ts';
 import type { Pod } from '../../../../generated/types.ts';
+import { specOf } from '../containers.ts';
 import { countedDefers, resourceQuantity } from '../resources.ts';
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
@@ -15,7 +16,7 @@ export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
   const limits = new Map<string, Quantity>();
   let everyLimitSet = true;
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   for (const { resources } of [...(spec.initContainers ?? []), ...spec.containers, ...countedDefers(spec)]) {
     addCounted(requests, resources?.requests);
     everyLimitSet = addCounted(limits, resources?.limits) === counted.length && everyLimitSet;

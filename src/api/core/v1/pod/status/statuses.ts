@@ -17,13 +17,16 @@ export const shownId = (shown: { containerID?: string } | undefined): string | u
  * For each container whose end is recorded in the Pod's status: that run and all earlier ones, oldest first. They must be removed
  * in this order, because otherwise a remaining older run would look like the latest.
  */
-export function toldRuns<Run extends { id: string; name: string; attempt: number }>(pod: Pod, runs: readonly Run[]) {
+export function recordedRuns<Run extends { id: string; name: string; attempt: number }>(
+  pod: Pod,
+  runs: readonly Run[],
+) {
   const byId = new Map(runs.map((run) => [run.id, run]));
   const byName = Map.groupBy(runs, ({ name }) => name);
   return recordedStatuses(pod).flatMap(({ name, state }) => {
     const last = byId.get(shownId(state?.terminated) ?? '');
     if (last === undefined) return [];
-    const told = (byName.get(name) ?? []).filter(({ attempt }) => attempt <= last.attempt);
-    return [told.sort((a, b) => a.attempt - b.attempt)];
+    const recorded = (byName.get(name) ?? []).filter(({ attempt }) => attempt <= last.attempt);
+    return [recorded.sort((a, b) => a.attempt - b.attempt)];
   });
 }

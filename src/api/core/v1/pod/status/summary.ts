@@ -12,7 +12,7 @@ export interface PodSummary {
   total: number;
   status: string;
   restarts: number;
-  /** When the most recently restarted container had ended. */
+  /** The time when the previous run of the most recently restarted container ended. */
   lastRestart: Millis | undefined;
 }
 

@@ -31,7 +31,11 @@ export interface Termination {
 }
 
 const TIMES: ReadonlySet<string> = new Set([
-  ...['startedAt', 'deadline', 'preExitDeadline', 'outagesCountedUntil', 'since'],
+  'startedAt',
+  'deadline',
+  'preExitDeadline',
+  'outagesCountedUntil',
+  'since',
 ]);
 
 /** Applies `other` to all times. */

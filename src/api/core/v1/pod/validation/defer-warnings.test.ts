@@ -10,9 +10,9 @@ const bounded = (more: Partial<DeferContainer> = {}) => deferOf('entry', { timeo
 const timeout = 'spec.deferContainers[0].timeoutSeconds';
 const hangs = `${timeout}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`;
 const retried = (policy: string): string =>
-  `${timeout}: not set; with restartPolicy ${policy} a failing entry is retried until its stage is over`;
+  `${timeout}: not set; with restartPolicy ${policy} a failing entry is retried until its stage ends`;
 
-describe('the warnings of defer containers', () => {
+describe('warnings about defer containers', () => {
   it.each<[string, DeferContainer[], Partial<PodSpec>, ...string[]]>([
     ['an entry with a timeout', [bounded()], {}],
     ['a PostExit entry without a timeout', [deferOf('entry', { trigger: 'PostExit' })], {}],
@@ -35,7 +35,7 @@ describe('the warnings of defer containers', () => {
       'a timeout longer than the grace period',
       [bounded({ timeoutSeconds: 31 })],
       {},
-      `${timeout}: longer than the grace period of 30 s, which ends the entry before`,
+      `${timeout}: longer than the grace period of 30 s, which ends the entry earlier`,
     ],
     ['a reserve that leaves 10 s', [bounded()], { postExitGracePeriodSeconds: 20 }],
     [
@@ -52,11 +52,11 @@ describe('the warnings of defer containers', () => {
     ],
     ['a grace period of 0 without entries', [], { terminationGracePeriodSeconds: 0 }],
     ['a reserve without entries', [], { postExitGracePeriodSeconds: 29 }],
-  ])('%s', (_, entries, more, ...expected) => {
+  ])('warnings about defer containers: %s', (_, entries, more, ...expected) => {
     expect(warningsOf(entries, more)).toEqual(expected);
   });
 
-  it('come on create only', () => {
+  it('warnings about defer containers are returned only on create', () => {
     const pod = defaulted(podOf({ deferContainers: [deferOf('entry')] }));
     expect(podKind.warnings?.(pod)).toEqual([hangs]);
     expect(podKind.warnings?.(pod, pod)).toEqual([]);

@@ -1,9 +1,9 @@
-/** What is valid for defer containers but hardly meant. Source: the specification of defer containers, "Validation". */
+/** Warnings about settings of defer containers that are valid but probably a mistake. Source: their specification, "Validation". */
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 
-/** Less time than this is hardly enough for PreExit entries and the stop of the app containers. */
-const LITTLE_SECONDS = 10;
+/** A shorter time is probably not enough to run PreExit entries and stop the app containers. */
+const RECOMMENDED_SECONDS = 10;
 
 export function deferWarnings(spec: PodSpec): string[] {
   const entries = spec.deferContainers ?? [];
@@ -13,10 +13,10 @@ export function deferWarnings(spec: PodSpec): string[] {
   const left = graceSeconds - (reserve ?? 0);
   return [
     ...entries.flatMap((entry, index) => entryWarnings(entry, graceSeconds, `spec.deferContainers[${index}]`)),
-    ...(reserve === undefined || left >= LITTLE_SECONDS
+    ...(reserve === undefined || left >= RECOMMENDED_SECONDS
       ? []
       : [
-          `spec.postExitGracePeriodSeconds: leaves ${left} s of the grace period to PreExit entries and app containers; at least ${LITTLE_SECONDS} s are recommended`,
+          `spec.postExitGracePeriodSeconds: leaves ${left} s of the grace period to PreExit entries and app containers; at least ${RECOMMENDED_SECONDS} s are recommended`,
         ]),
     ...(graceSeconds === 0
       ? ['spec.terminationGracePeriodSeconds: with a grace period of 0 defer container entries will not run on delete']
@@ -29,13 +29,13 @@ function entryWarnings(entry: DeferContainer, graceSeconds: number, path: string
   const at = `${path}.timeoutSeconds`;
   if (timeoutSeconds !== undefined) {
     return timeoutSeconds > graceSeconds
-      ? [`${at}: longer than the grace period of ${graceSeconds} s, which ends the entry before`]
+      ? [`${at}: longer than the grace period of ${graceSeconds} s, which ends the entry earlier`]
       : [];
   }
   return [
     ...(restartPolicy === 'Never'
       ? []
-      : [`${at}: not set; with restartPolicy ${restartPolicy} a failing entry is retried until its stage is over`]),
+      : [`${at}: not set; with restartPolicy ${restartPolicy} a failing entry is retried until its stage ends`]),
     ...(runsBeforeExit(entry)
       ? [`${at}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`]
       : []),

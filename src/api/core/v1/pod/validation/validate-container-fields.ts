@@ -1,4 +1,4 @@
-/** What containers of every list have in common. Source: validation of v1.33 (rules and wording). */
+/** Validates the fields that containers of all lists have in common. Source: validation of v1.33 (rules and wording). */
 import { duplicate, type FieldError, invalid, required } from '../../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, portNameErrors, portNumberErrors } from '../../../../../machinery/names.ts';
 import type { Container, ContainerPort, PodSpec, Volume } from '../../../../generated/types.ts';
@@ -10,8 +10,8 @@ import { validateResources } from './validate-resources.ts';
 import { validateSecurityContext } from './validate-security.ts';
 import { choiceErrors, nameErrors, requiredName } from './validate-values.ts';
 
-/** What a container's rules depend on beside itself. */
-export interface Surroundings {
+/** The parts of the Pod that the validation of a container depends on. */
+export interface ContainerContext {
   spec: PodSpec;
   volumes: ReadonlyMap<string, Volume>;
   claimNames: ReadonlySet<string>;
@@ -23,15 +23,15 @@ const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
 const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
 
-/** The fields that containers of every list have. `rules`: what differs for the list. */
+/** Validates the fields that containers of all lists have. `rules`: checks that differ between the lists. */
 export function validateFields(
   container: AnyContainer,
-  around: Surroundings,
+  context: ContainerContext,
   path: string,
   rules: { fieldPaths?: readonly string[]; images?: FieldError[] } = {},
 ): FieldError[] {
   const { fieldPaths = envFieldPaths, images = imageErrors(container, path) } = rules;
-  const hostUsers = around.spec.hostUsers ?? true;
+  const hostUsers = context.spec.hostUsers ?? true;
   return [
     ...requiredName(container.name, `${path}.name`, dns1123LabelErrors),
     ...images,
@@ -39,16 +39,16 @@ export function validateFields(
     ...validatePorts(container.ports, `${path}.ports`),
     ...validateEnv(container.env, `${path}.env`, fieldPaths),
     ...validateEnvFrom(container.envFrom, `${path}.envFrom`),
-    ...validateMounts(container, around.volumes, `${path}.volumeMounts`),
-    ...validateDevices(container, around.volumes, `${path}.volumeDevices`),
+    ...validateMounts(container, context.volumes, `${path}.volumeMounts`),
+    ...validateDevices(container, context.volumes, `${path}.volumeDevices`),
     ...choiceErrors(container.imagePullPolicy, `${path}.imagePullPolicy`, pullPolicies),
-    ...validateResources(container.resources, around.claimNames, `${path}.resources`),
-    ...validateResizePolicy(container, around.spec, `${path}.resizePolicy`),
+    ...validateResources(container.resources, context.claimNames, `${path}.resources`),
+    ...validateResizePolicy(container, context.spec, `${path}.resizePolicy`),
     ...validateSecurityContext(container.securityContext, hostUsers, `${path}.securityContext`),
   ];
 }
 
-/** Pods, unlike templates of them, may not have spaces around an image's name. */
+/** Rejects whitespace around the image's name. For Pods only: upstream allows it in Pod templates. */
 export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 
@@ -76,19 +76,19 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
 
 const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
 
-/** The containers' ports of the node. */
+/** The host ports of the containers, as keys of protocol, IP and port. */
 export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
   new Set(
     containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),
   );
 
-/** The ports that one of the containers wants though another has them. */
+/** Reports host ports that an earlier container of the list uses. */
 export function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
   const taken = new Set<string>();
   return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));
 }
 
-/** Adds the container's ports of the node to `taken`; an error for each that is there, or among `others`, already. */
+/** Adds the container's host ports to `taken`. A port that is already in `taken` or `others` is an error instead. */
 export function takeHostPorts(
   { ports }: Container,
   taken: Set<string>,

@@ -1,4 +1,4 @@
-/** The containers of a Pod, list by list: init, app and ephemeral. Source: validation of v1.33 (rules and wording). */
+/** Validates the lists of containers of a Pod. Source: validation of v1.33 (rules and wording). */
 import {
   duplicate,
   type FieldError,
@@ -9,9 +9,10 @@ import {
   required,
 } from '../../../../../machinery/field-error.ts';
 import type { Container, EphemeralContainer, PodSpec, Volume } from '../../../../generated/types.ts';
+import { isEmpty } from '../compare.ts';
 import { isSidecar } from '../containers.ts';
 import {
-  type Surroundings,
+  type ContainerContext,
   validateFields,
   validateHostPorts,
   validateImageSpaces,
@@ -21,23 +22,23 @@ import { validateProbesAndHooks } from './validate-probes.ts';
 
 export function validateAllContainers(spec: PodSpec, volumes: ReadonlyMap<string, Volume>): FieldError[] {
   const claimNames = new Set((spec.resourceClaims ?? []).map((claim) => claim.name));
-  const around: Surroundings = { spec, volumes, claimNames };
+  const context: ContainerContext = { spec, volumes, claimNames };
   return [
-    ...validateAppContainers(around),
-    ...validateInitContainers(around),
-    ...validateDeferContainers(around),
-    ...validateEphemeralContainers(spec.ephemeralContainers ?? [], around),
+    ...validateAppContainers(context),
+    ...validateInitContainers(context),
+    ...validateDeferContainers(context),
+    ...validateEphemeralContainers(spec.ephemeralContainers ?? [], context),
   ];
 }
 
-function validateAppContainers(around: Surroundings): FieldError[] {
-  const { spec } = around;
+function validateAppContainers(context: ContainerContext): FieldError[] {
+  const { spec } = context;
   const path = 'spec.containers';
   if (spec.containers.length === 0) return [required(path)];
   const names = new Set<string>();
   const errors = spec.containers.flatMap((container, index) => {
     const at = `${path}[${index}]`;
-    const found = validateFields(container, around, at);
+    const found = validateFields(container, context, at);
     if (names.has(container.name)) found.push(duplicate(`${at}.name`, container.name));
     names.add(container.name);
     found.push(...validateProbesAndHooks(container, spec.terminationGracePeriodSeconds, at));
@@ -49,26 +50,26 @@ function validateAppContainers(around: Surroundings): FieldError[] {
   return [...errors, ...validateHostPorts(spec.containers, path)];
 }
 
-function validateInitContainers(around: Surroundings): FieldError[] {
-  const { spec } = around;
+function validateInitContainers(context: ContainerContext): FieldError[] {
+  const { spec } = context;
   const path = 'spec.initContainers';
   const names = new Set(spec.containers.map((container) => container.name));
   return (spec.initContainers ?? []).flatMap((container, index) => {
     const at = `${path}[${index}]`;
-    const errors = validateFields(container, around, at);
+    const errors = validateFields(container, context, at);
     if (container.restartPolicy !== undefined && container.restartPolicy !== 'Always') {
       errors.push(notSupported(`${at}.restartPolicy`, container.restartPolicy, ['Always']));
     }
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     else if (container.name) names.add(container.name);
-    // One by one: init containers do not run together. Upstream reports the index of the port's container as 0.
+    // Init containers run one at a time, so their ports cannot conflict with each other. The index in the path is 0, as upstream.
     errors.push(...validateHostPorts([container], path));
     errors.push(...validateInitHooks(container, spec.terminationGracePeriodSeconds, at));
     return errors;
   });
 }
 
-/** An init container that must end before the next starts cannot be probed: only sidecars have these fields. */
+/** Only sidecars may have probes and hooks: other init containers terminate before the next one starts. */
 function validateInitHooks(container: Container, gracePeriodSeconds: number | undefined, path: string): FieldError[] {
   if (isSidecar(container)) return validateProbesAndHooks(container, gracePeriodSeconds, path);
   return (['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const)
@@ -87,26 +88,26 @@ const forbiddenInEphemeral = [
   'restartPolicy',
 ] as const satisfies readonly (keyof EphemeralContainer)[];
 
-const isSet = (value: unknown): boolean =>
-  value != null && value !== '' && (typeof value !== 'object' || Object.keys(value).length > 0);
-
-function validateEphemeralContainers(containers: readonly EphemeralContainer[], around: Surroundings): FieldError[] {
-  const { spec } = around;
+function validateEphemeralContainers(
+  containers: readonly EphemeralContainer[],
+  context: ContainerContext,
+): FieldError[] {
+  const { spec } = context;
   const targets = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const deferNames = new Set((spec.deferContainers ?? []).map((entry) => entry.name));
   const names = new Set([...targets, ...deferNames]);
   return containers.flatMap((container, index) => {
     const at = `spec.ephemeralContainers[${index}]`;
-    const errors = [...validateFields(container, around, at), ...validateImageSpaces(container, at)];
+    const errors = [...validateFields(container, context, at), ...validateImageSpaces(container, at)];
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     names.add(container.name);
     const target = container.targetContainerName;
     if (target && deferNames.has(target)) {
-      // Ephemeral containers start while the Pod lives, defer containers once it ends: there is never one to join.
+      // Ephemeral containers start before the Pod terminates, when no defer container is running that they could join.
       errors.push(invalid(`${at}.targetContainerName`, target, 'must not be a defer container'));
     } else if (target && !targets.has(target)) errors.push(notFoundField(`${at}.targetContainerName`, target));
     const refuse = (path: string) => errors.push(forbidden(path, 'cannot be set for an Ephemeral Container'));
-    for (const field of forbiddenInEphemeral) if (isSet(container[field])) refuse(`${at}.${field}`);
+    for (const field of forbiddenInEphemeral) if (!isEmpty(container[field])) refuse(`${at}.${field}`);
     (container.volumeMounts ?? []).forEach((mount, mountIndex) => {
       if (mount.subPath) refuse(`${at}.volumeMounts[${mountIndex}].subPath`);
       if (mount.subPathExpr) refuse(`${at}.volumeMounts[${mountIndex}].subPathExpr`);

@@ -1,4 +1,4 @@
-/** The rules of defer containers: on create, on update, and in what the node says of them. */
+/** Validation of defer containers on create, on update, and in the status. */
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type {
@@ -22,20 +22,20 @@ const exec = { exec: { command: ['true'] } };
 const path = 'spec.deferContainers[0]';
 
 type Case = [name: string, spec: Partial<PodSpec>, ...errors: string[]];
-const check = (cases: Case[]): void =>
-  void it.each(cases)('%s', (_, spec, ...expected) => expect(errorsOf(spec)).toEqual(expected));
+const check = (subject: string, cases: Case[]): void =>
+  void it.each(cases)(`${subject}: %s`, (_, spec, ...expected) => expect(errorsOf(spec)).toEqual(expected));
 
 describe('names are unique across init, app, defer and ephemeral containers', () => {
-  check([
+  check('names of containers', [
     ['all different', { initContainers: [containerOf('i')], deferContainers: [deferOf('d'), deferOf('e')] }],
-    ['as an app container', { deferContainers: [deferOf('app')] }, `${path}.name: Duplicate value: "app"`],
+    ['the name of an app container', { deferContainers: [deferOf('app')] }, `${path}.name: Duplicate value: "app"`],
     [
-      'as an init container',
+      'the name of an init container',
       { initContainers: [containerOf('i')], deferContainers: [deferOf('i')] },
       `${path}.name: Duplicate value: "i"`,
     ],
     [
-      'as each other',
+      'the same name twice',
       { deferContainers: [deferOf('d'), deferOf('d')] },
       'spec.deferContainers[1].name: Duplicate value: "d"',
     ],
@@ -49,11 +49,11 @@ describe('names are unique across init, app, defer and ephemeral containers', ()
     return errors.map(fieldErrorText);
   };
 
-  it('as an ephemeral container', () => {
+  it('an ephemeral container may not have the name of a defer container', () => {
     expect(debugging('app', 'entry')).toEqual(['spec.ephemeralContainers[0].name: Duplicate value: "entry"']);
   });
 
-  it('an ephemeral container joins no defer container: none runs while it may start', () => {
+  it('an ephemeral container may not target a defer container', () => {
     expect(debugging('app')).toEqual([]);
     expect(debugging('entry')).toEqual([
       'spec.ephemeralContainers[0].targetContainerName: Invalid value: "entry": must not be a defer container',
@@ -62,20 +62,20 @@ describe('names are unique across init, app, defer and ephemeral containers', ()
   });
 });
 
-describe('all rules of app containers hold', () => {
+describe('rules of app containers apply to defer containers', () => {
   const broken: [string, Partial<Container>][] = [
     ['no name', { name: '' }],
-    ['a bad name', { name: 'A_b' }],
+    ['an invalid name', { name: 'A_b' }],
     ['spaces around the image', { image: ' a ' }],
     ['an unknown pull policy', { imagePullPolicy: 'Sometimes' }],
     ['an unknown message policy', { terminationMessagePolicy: 'x' }],
-    ['a bad port', { ports: [{ containerPort: 0 }, { containerPort: 65536, hostPort: -1 }] }],
-    ['a bad variable', { env: [{ name: '' }, { name: 'A', valueFrom: {} }] }],
-    ['a bad source of variables', { envFrom: [{}] }],
-    ['a volume that is not there', { volumeMounts: [{ name: 'none', mountPath: '/x' }] }],
-    ['a device that is not there', { volumeDevices: [{ name: 'none', devicePath: '/x' }] }],
+    ['invalid ports', { ports: [{ containerPort: 0 }, { containerPort: 65536, hostPort: -1 }] }],
+    ['invalid variables', { env: [{ name: '' }, { name: 'A', valueFrom: {} }] }],
+    ['an invalid source of variables', { envFrom: [{}] }],
+    ['an unknown volume', { volumeMounts: [{ name: 'none', mountPath: '/x' }] }],
+    ['an unknown device', { volumeDevices: [{ name: 'none', devicePath: '/x' }] }],
     ['a request above its limit', { resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }],
-    ['a bad resize policy', { resizePolicy: [{ resourceName: 'gpu', restartPolicy: 'NotRequired' }] }],
+    ['an invalid resize policy', { resizePolicy: [{ resourceName: 'gpu', restartPolicy: 'NotRequired' }] }],
     [
       'a security context that contradicts itself',
       { securityContext: { privileged: true, allowPrivilegeEscalation: false } },
@@ -83,7 +83,7 @@ describe('all rules of app containers hold', () => {
     ['a liveness probe without a handler', { livenessProbe: {} }],
     ['a liveness probe with two successes', { livenessProbe: { ...exec, successThreshold: 2 } }],
   ];
-  it.each(broken)('%s', (_, more) => {
+  it.each(broken)('a defer container is validated like an app container: %s', (_, more) => {
     const inPlace = (texts: string[]): string[] =>
       texts.map((text) => text.replace(/spec\.\w+\[\d\]/g, 'spec.list[0]'));
     const asApp = errorsOf({ containers: [containerOf('entry', more)] });
@@ -91,7 +91,7 @@ describe('all rules of app containers hold', () => {
     expect(inPlace(errorsOf(entry(more)))).toEqual(inPlace(asApp));
   });
 
-  it('on the network of the node a port is that of the node', () => {
+  it('in the host network, a port of a defer container must be the host port', () => {
     expect(errorsOf({ hostNetwork: true, ...entry({ ports: [{ containerPort: 1, hostPort: 2 }] }) })).toEqual([
       `${path}.ports[0].hostPort: Invalid value: 2: must match \`containerPort\` when \`hostNetwork\` is true`,
     ]);
@@ -99,17 +99,17 @@ describe('all rules of app containers hold', () => {
 });
 
 describe('probes and hooks', () => {
-  check([
+  check('probes and hooks of a defer container', [
     ['a livenessProbe is allowed', entry({ livenessProbe: exec })],
     ...(['readinessProbe', 'startupProbe'] as const).map(
       (field): Case => [
-        `no ${field}`,
+        `a ${field} is forbidden`,
         entry({ [field]: exec }),
         `${path}.${field}: Forbidden: may not be set for defer containers`,
       ],
     ),
     [
-      'no lifecycle',
+      'a lifecycle is forbidden',
       entry({ lifecycle: { preStop: exec } }),
       `${path}.lifecycle: Forbidden: may not be set for defer containers`,
     ],
@@ -119,8 +119,8 @@ describe('probes and hooks', () => {
 describe('trigger, restartPolicy and timeoutSeconds', () => {
   const before = deferOf('before', { trigger: 'PreExit' });
   const after = deferOf('after', { trigger: 'PostExit' });
-  check([
-    ['every PreExit entry stands before every PostExit entry', { deferContainers: [before, after] }],
+  check('defer containers', [
+    ['PreExit entries before PostExit entries are valid', { deferContainers: [before, after] }],
     [
       'a PreExit entry after a PostExit entry',
       { deferContainers: [after, before, deferOf('last')] },
@@ -147,7 +147,7 @@ describe('trigger, restartPolicy and timeoutSeconds', () => {
       `${path}.timeoutSeconds: Invalid value: 0: must be greater than 0`,
     ],
     [
-      'timeoutSeconds below 0',
+      'negative timeoutSeconds',
       entry({ timeoutSeconds: -1 }),
       `${path}.timeoutSeconds: Invalid value: -1: must be greater than 0`,
     ],
@@ -157,27 +157,31 @@ describe('trigger, restartPolicy and timeoutSeconds', () => {
 describe('image and imageFrom', () => {
   const withoutImage = (imageFrom?: string): Partial<PodSpec> => ({
     initContainers: [containerOf('init')],
-    deferContainers: [{ name: 'entry', ...(imageFrom === undefined ? {} : { imageFrom }) }, deferOf('other')],
+    deferContainers: [{ name: 'entry', imageFrom }, deferOf('other')],
   });
-  check([
+  check('image of a defer container', [
     ['imageFrom names an app container', withoutImage('app')],
     ['imageFrom names an init container', withoutImage('init')],
-    ['neither', withoutImage(), `${path}.image: Required value: must specify one of: \`image\` or \`imageFrom\``],
     [
-      'both',
+      'neither image nor imageFrom',
+      withoutImage(),
+      `${path}.image: Required value: must specify one of: \`image\` or \`imageFrom\``,
+    ],
+    [
+      'both image and imageFrom',
       entry({ imageFrom: 'app' }),
       `${path}.imageFrom: Forbidden: may not be specified when \`image\` is not empty`,
     ],
     ['imageFrom names another entry', withoutImage('other'), `${path}.imageFrom: Not found: "other"`],
     ['imageFrom names the entry itself', withoutImage('entry'), `${path}.imageFrom: Not found: "entry"`],
-    ['imageFrom names no container', withoutImage('none'), `${path}.imageFrom: Not found: "none"`],
+    ['imageFrom names an unknown container', withoutImage('none'), `${path}.imageFrom: Not found: "none"`],
   ]);
 });
 
 describe('onReasons, when and failurePolicy', () => {
   const known =
     '"Deleted", "ScaledDown", "Replaced", "OwnerDeleted", "Evicted", "Preempted", "DeadlineExceeded", "NodeShutdown", "NodePressure", "Completed"';
-  check([
+  check('circumstances of a defer container', [
     ['every known reason', entry({ onReasons: [...terminationReasons] })],
     ['an empty list means every reason', entry({ onReasons: [] })],
     [
@@ -223,11 +227,11 @@ describe('preStopPolicy and postExitGracePeriodSeconds', () => {
     postExitGracePeriodSeconds,
     terminationGracePeriodSeconds,
   });
-  check([
-    ['hooks beside the entries', { ...entry({}), preStopPolicy: 'Concurrent' }],
-    ['hooks after the entries', { ...entry({}), preStopPolicy: 'AfterPreExit' }],
+  check('preStopPolicy and postExitGracePeriodSeconds', [
+    ['hooks start at the same time as the entries', { ...entry({}), preStopPolicy: 'Concurrent' }],
+    ['hooks start after the entries', { ...entry({}), preStopPolicy: 'AfterPreExit' }],
     [
-      'hooks at another time',
+      'an unknown preStopPolicy',
       { ...entry({}), preStopPolicy: 'Later' },
       'spec.preStopPolicy: Unsupported value: "Later": supported values: "Concurrent", "AfterPreExit"',
     ],
@@ -238,32 +242,36 @@ describe('preStopPolicy and postExitGracePeriodSeconds', () => {
       of(30),
       `${reserve}: Invalid value: 30: must be less than terminationGracePeriodSeconds (30)`,
     ],
-    ['a reserve below 0', of(-1), `${reserve}: Invalid value: -1: must be greater than or equal to 0`],
+    ['a negative reserve', of(-1), `${reserve}: Invalid value: -1: must be greater than or equal to 0`],
     [
-      'a reserve of a negative grace period, which counts as one second',
+      'a reserve of a negative grace period, which counts as 1 s',
       of(1, -5),
       `${reserve}: Invalid value: 1: must be less than terminationGracePeriodSeconds (-5)`,
     ],
   ]);
 });
 
-describe('the extension of the grace period', () => {
+describe('extension of the grace period', () => {
   const interval = 'deferContainerGracePeriodExtensionInterval';
   const count = 'deferContainerGracePeriodExtensionCount';
   const withLiveness = 'Forbidden: may not be set when `deferContainerGracePeriodExtension` is true';
-  check([
+  check('extension of the grace period', [
     ['interval and count together, without entries', { [interval]: 10, [count]: 3 }],
     ['liveness, without entries', { deferContainerGracePeriodExtension: true, prePullDeferImages: false }],
     [
-      'not by liveness, but by interval and count',
+      'interval and count, with liveness disabled',
       { ...entry({}), deferContainerGracePeriodExtension: false, [interval]: 10, [count]: 3 },
     ],
     [
       'interval without count',
       { [interval]: 10 },
-      `spec.${count}: Required value: must be set where \`${interval}\` is`,
+      `spec.${count}: Required value: must be set when \`${interval}\` is set`,
     ],
-    ['count without interval', { [count]: 3 }, `spec.${interval}: Required value: must be set where \`${count}\` is`],
+    [
+      'count without interval',
+      { [count]: 3 },
+      `spec.${interval}: Required value: must be set when \`${count}\` is set`,
+    ],
     [
       'interval and count of 0',
       { [interval]: 0, [count]: 0 },
@@ -271,13 +279,13 @@ describe('the extension of the grace period', () => {
       `spec.${count}: Invalid value: 0: must be greater than 0`,
     ],
     [
-      'interval and count below 0',
+      'negative interval and count',
       { [interval]: -1, [count]: -1 },
       `spec.${interval}: Invalid value: -1: must be greater than 0`,
       `spec.${count}: Invalid value: -1: must be greater than 0`,
     ],
     [
-      'interval and count beside liveness',
+      'interval and count together with liveness',
       { deferContainerGracePeriodExtension: true, [interval]: 10, [count]: 3 },
       `spec.${interval}: ${withLiveness}`,
       `spec.${count}: ${withLiveness}`,
@@ -290,37 +298,40 @@ describe('host ports', () => {
   const sidecar = containerOf('sidecar', { restartPolicy: 'Always', ports });
   const taken = `${path}.ports[0].hostPort: Duplicate value: "TCP//80"`;
   const app = containerOf('app', { ports });
-  check([
-    ['a PreExit entry runs beside the apps', { containers: [app], ...entry({ ports }) }, taken],
-    ['a PostExit entry runs after the apps', { containers: [app], ...entry({ ports, trigger: 'PostExit' }) }],
-    ['a PreExit entry runs beside the sidecars', { initContainers: [sidecar], ...entry({ ports }) }, taken],
+  check('host ports of defer containers', [
+    ['a PreExit entry may not use a port of an app', { containers: [app], ...entry({ ports }) }, taken],
+    ['a PostExit entry may use a port of an app', { containers: [app], ...entry({ ports, trigger: 'PostExit' }) }],
+    ['a PreExit entry may not use a port of a sidecar', { initContainers: [sidecar], ...entry({ ports }) }, taken],
     [
-      'a PostExit entry runs beside the sidecars',
+      'a PostExit entry may not use a port of a sidecar',
       { initContainers: [sidecar], ...entry({ ports, trigger: 'PostExit' }) },
       taken,
     ],
-    ['entries run one after the other', { deferContainers: [deferOf('a', { ports }), deferOf('b', { ports })] }],
-    ['init containers have ended by then', { initContainers: [containerOf('i', { ports })], ...entry({ ports }) }],
+    ['entries may use the same port', { deferContainers: [deferOf('a', { ports }), deferOf('b', { ports })] }],
     [
-      'an entry alone cannot have a port twice',
+      'an entry may use a port of an init container',
+      { initContainers: [containerOf('i', { ports })], ...entry({ ports }) },
+    ],
+    [
+      'an entry may not use a port twice',
       entry({ ports: [...ports, { containerPort: 2, hostPort: 80 }] }),
       `${path}.ports[1].hostPort: Duplicate value: "TCP//80"`,
     ],
   ]);
 });
 
-describe('the downward API of the termination', () => {
+describe('downward API of the termination', () => {
   const fields = ['containers', 'deadline', 'exitCodes', 'reason'].map((field) => `status.termination.${field}`);
   const env = (fieldPath: string): EnvVar[] => [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }];
   const others =
     '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"';
 
-  it.each(fields)('%s is offered to defer containers, as env', (field) => {
+  it.each(fields)('%s is available in the environment of defer containers', (field) => {
     expect(errorsOf(entry({ env: env(field) }))).toEqual([]);
     expect(errorsOf(entry({ env: env(field), trigger: 'PostExit' }))).toEqual([]);
   });
 
-  it.each(fields)('%s is not offered to init and app containers', (field) => {
+  it.each(fields)('%s is not available in the environment of init and app containers', (field) => {
     const refused = `valueFrom.fieldRef.fieldPath: Unsupported value: "${field}": supported values: ${others}`;
     expect(errorsOf({ containers: [containerOf('app', { env: env(field) })] })).toEqual([
       `spec.containers[0].env[0].${refused}`,
@@ -338,11 +349,11 @@ describe('the downward API of the termination', () => {
     ];
   };
 
-  it.each(fields)('%s is offered in volumes, also projected ones', (field) => {
+  it.each(fields)('%s is available in downward API and projected volumes', (field) => {
     expect(errorsOf({ ...entry({}), volumes: inVolumes(field) })).toEqual([]);
   });
 
-  it.each(fields)('%s is not offered in volumes of a Pod without defer containers', (field) => {
+  it.each(fields)('%s is not available in volumes of a Pod without defer containers', (field) => {
     const refused = `Unsupported value: "${field}": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"`;
     expect(errorsOf({ volumes: inVolumes(field) })).toEqual([
       `spec.volumes[0].downwardAPI.fieldRef.fieldPath: ${refused}`,
@@ -350,7 +361,7 @@ describe('the downward API of the termination', () => {
     ]);
   });
 
-  it('defer containers have all other fields, and no more', () => {
+  it('the environment of defer containers has all fields of app containers, and of the termination only the documented ones', () => {
     expect(errorsOf(entry({ env: env('status.podIP') }))).toEqual([]);
     expect(errorsOf(entry({ env: env("metadata.labels['a']") }))).toEqual([]);
     expect(errorsOf(entry({ env: env('status.phase') }))).toEqual([
@@ -369,7 +380,7 @@ const stored = (spec: Partial<PodSpec>): Pod => {
   return pod;
 };
 
-describe('an update of a Pod with defer containers', () => {
+describe('update of a Pod with defer containers', () => {
   const update = (change: (spec: PodSpec) => void, of: (pod: Pod) => void = () => {}): string[] => {
     const old = stored({ deferContainers: [deferOf('a'), deferOf('b')] });
     of(old);
@@ -385,14 +396,14 @@ describe('an update of a Pod with defer containers', () => {
   const onlyThese =
     'spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.deferContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n';
 
-  it('may change images', () => {
+  it('an update may change the images of defer containers', () => {
     expect(update(setImages)).toEqual([]);
   });
 
   it.each<[string, (pod: Pod) => void]>([
-    ['it is deleted', (pod) => Object.assign(pod.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
-    ['its list runs', (pod) => Object.assign(pod.status ?? {}, { termination: { reason: 'Completed' } })],
-  ])('may not change images once %s', (_, of) => {
+    ['the Pod is deleted', (pod) => Object.assign(pod.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+    ['the Pod is terminating', (pod) => Object.assign(pod.status ?? {}, { termination: { reason: 'Completed' } })],
+  ])('an update may not change the images of defer containers once %s', (_, of) => {
     expect(update(setImages, of)).toEqual([
       `spec.deferContainers[0].image: ${ended}`,
       `spec.deferContainers[1].image: ${ended}`,
@@ -417,26 +428,26 @@ describe('an update of a Pod with defer containers', () => {
       'spec.deferContainers[0].timeoutSeconds: unset -> 5',
     ],
     [
-      'how the grace period is extended',
+      'the extension of the grace period',
       (spec) => {
         spec.deferContainerGracePeriodExtension = true;
       },
       'spec.deferContainerGracePeriodExtension: unset -> true',
     ],
     [
-      'whether images are pulled before',
+      'whether images are pulled in advance',
       (spec) => {
         spec.prePullDeferImages = false;
       },
       'spec.prePullDeferImages: true -> false',
     ],
-  ])('may not change %s', (_, change, difference) => {
+  ])('an update may not change %s', (_, change, difference) => {
     expect(update(change)).toEqual([`${onlyThese}${difference}\n`]);
   });
 
   it.each<[string, (entry: DeferContainer) => void, string[]]>([
     [
-      'the container whose image is taken',
+      'another container',
       (each) => Object.assign(each, { imageFrom: 'sidecar' }),
       [`${onlyThese}spec.deferContainers[0].imageFrom: "app" -> "sidecar"\n`],
     ],
@@ -446,11 +457,11 @@ describe('an update of a Pod with defer containers', () => {
       [`${onlyThese}spec.deferContainers[0].imageFrom: "app" -> ""\n`],
     ],
     [
-      'an image beside imageFrom',
+      'both an image and imageFrom',
       (each) => Object.assign(each, { image: 'busybox:2' }),
       ['spec.deferContainers[0].imageFrom: Forbidden: may not be specified when `image` is not empty'],
     ],
-  ])('imageFrom is immutable: %s', (_, change, expected) => {
+  ])('imageFrom may not change: %s', (_, change, expected) => {
     const old = stored({
       initContainers: [containerOf('sidecar', { restartPolicy: 'Always' })],
       deferContainers: [{ name: 'entry', imageFrom: 'app' }],
@@ -460,7 +471,7 @@ describe('an update of a Pod with defer containers', () => {
     expect(podKind.validateUpdate(pod, old).map(fieldErrorText)).toEqual(expected);
   });
 
-  it('accepts a Pod that was stored before there were preStopPolicy, when and failurePolicy', () => {
+  it('an update accepts a Pod that was stored before preStopPolicy, when and failurePolicy existed', () => {
     const old = stored({ deferContainers: [deferOf('a')] });
     delete old.spec?.preStopPolicy;
     for (const each of old.spec?.deferContainers ?? []) {
@@ -476,7 +487,7 @@ describe('an update of a Pod with defer containers', () => {
     expect(pod.spec?.preStopPolicy).toBe('Concurrent');
   });
 
-  it('may not reorder entries', () => {
+  it('an update may not reorder defer containers', () => {
     expect(update((spec) => spec.deferContainers?.reverse())).toEqual([
       `${onlyThese}spec.deferContainers[0].name: "a" -> "b"\nspec.deferContainers[1].name: "b" -> "a"\n`,
     ]);
@@ -491,11 +502,11 @@ describe('an update of a Pod with defer containers', () => {
         delete spec.deferContainers;
       },
     ],
-  ])('may not %s entries', (_, change) => {
+  ])('an update may not %s defer containers', (_, change) => {
     expect(update(change)).toEqual(['spec.deferContainers: Forbidden: pod updates may not add or remove containers']);
   });
 
-  it('the ephemeralcontainers subresource is as ever', () => {
+  it('the ephemeralcontainers subresource leaves defer containers unchanged', () => {
     const old = stored(entry({}));
     const body = structuredClone(old);
     (body.spec as PodSpec).ephemeralContainers = [{ ...containerOf('debug'), targetContainerName: 'app' }];
@@ -506,11 +517,11 @@ describe('an update of a Pod with defer containers', () => {
   });
 });
 
-describe('the status of defer containers', () => {
+describe('status of defer containers', () => {
   const { apply, validate } = podKind.subresources['status'] ?? {};
   const statusWrite = (old: Pod, status: PodStatus): Pod => apply?.(old, { ...old, status } as Pod, { now: 0 }) as Pod;
 
-  describe('an entry that has ended for good does not come back', () => {
+  describe('an entry that has terminated for good may not run again', () => {
     const refused =
       'status.deferContainerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state';
     it.each<[string, number, string?]>([
@@ -520,15 +531,18 @@ describe('the status of defer containers', () => {
       ['OnFailure', 1],
       ['Always', 0, refused],
       ['Always', 1],
-    ])('restartPolicy %s after exit code %i', (restartPolicy, exitCode, ...expected) => {
-      const of = (state: ContainerState): PodStatus => ({ deferContainerStatuses: [statusOf('entry', { state })] });
-      const old = { ...stored(entry({ restartPolicy })), status: of({ terminated: { exitCode } }) };
-      for (const state of [{ running: {} }, { waiting: { reason: 'CrashLoopBackOff' } }] as ContainerState[]) {
-        const errors = validate?.({ ...structuredClone(old), status: of(state) }, old) ?? [];
-        expect(errors.map(fieldErrorText)).toEqual(expected);
-      }
-      expect(validate?.(old, old)).toEqual([]);
-    });
+    ])(
+      'the status may report a new run if the policy allows it: restartPolicy %s after exit code %i',
+      (restartPolicy, exitCode, ...expected) => {
+        const of = (state: ContainerState): PodStatus => ({ deferContainerStatuses: [statusOf('entry', { state })] });
+        const old = { ...stored(entry({ restartPolicy })), status: of({ terminated: { exitCode } }) };
+        for (const state of [{ running: {} }, { waiting: { reason: 'CrashLoopBackOff' } }] as ContainerState[]) {
+          const errors = validate?.({ ...structuredClone(old), status: of(state) }, old) ?? [];
+          expect(errors.map(fieldErrorText)).toEqual(expected);
+        }
+        expect(validate?.(old, old)).toEqual([]);
+      },
+    );
   });
 
   const termination = (deadline: string) => ({
@@ -537,7 +551,7 @@ describe('the status of defer containers', () => {
     deadline: `2026-01-01T00:00:${deadline}Z`,
   });
 
-  it('that the Pod ends, and what its entries did, is kept where a client does not know of it', () => {
+  it('a status write without the fields of defer containers keeps the termination and the statuses of entries', () => {
     const old = stored(entry({}));
     const deferContainerStatuses = [statusOf('entry', { state: { running: {} } })];
     old.status = { ...old.status, phase: 'Terminating', termination: termination('30.250000'), deferContainerStatuses };
@@ -546,11 +560,11 @@ describe('the status of defer containers', () => {
     expect(statusWrite(stored({}), { phase: 'Running' }).status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
   });
 
-  it('the entries that were given up are kept where the node has not seen it', () => {
+  it('a status write keeps the entries that were given up before the node observed it', () => {
     const old = stored({ deferContainers: [deferOf('entry'), deferOf('other')] });
     old.status = { ...old.status, termination: { ...termination('30.250000'), skip: ['entry'] } };
     const skipOf = (skip?: string[]) =>
-      statusWrite(old, { termination: { ...termination('31.250000'), ...(skip && { skip }) } }).status?.termination;
+      statusWrite(old, { termination: { ...termination('31.250000'), skip } }).status?.termination;
     expect(skipOf()).toEqual({ ...termination('31.250000'), skip: ['entry'] });
     expect(skipOf([])).toMatchObject({ skip: ['entry'] });
     expect(skipOf(['other', 'entry'])).toMatchObject({ skip: ['entry', 'other'] });
@@ -559,7 +573,7 @@ describe('the status of defer containers', () => {
   });
 });
 
-describe('the delete of a Pod whose list runs', () => {
+describe('deletion of a Pod while its entries run', () => {
   const at = { now: Date.parse('2026-01-01T00:00:10Z') };
   const listRuns = (): Pod => {
     const pod = stored({ ...entry({}), nodeName: 'node-1', restartPolicy: 'Never' });
@@ -578,10 +592,13 @@ describe('the delete of a Pod whose list runs', () => {
     [undefined, { now: false, graceSeconds: 30 }],
     [5, { now: false, graceSeconds: 5 }],
     [0, { now: true }],
-  ])('is graceful though it completed by itself, as of a running one: %s', (gracePeriodSeconds, expected) => {
-    expect(podKind.deletion?.(listRuns(), { gracePeriodSeconds }, at)).toEqual(expected);
-  });
-  it('is immediate once the list has ended', () => {
+  ])(
+    'the deletion of a completed Pod is graceful while its entries run, with the grace period %s',
+    (gracePeriodSeconds, expected) => {
+      expect(podKind.deletion?.(listRuns(), { gracePeriodSeconds }, at)).toEqual(expected);
+    },
+  );
+  it('the deletion of a completed Pod is immediate once its entries have terminated', () => {
     const pod = listRuns();
     pod.status = { ...pod.status, phase: 'Succeeded' };
     expect(podKind.deletion?.(pod, {}, at)).toEqual({ now: true });

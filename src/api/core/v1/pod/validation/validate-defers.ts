@@ -1,6 +1,6 @@
 /**
- * Defer containers, and the fields of the Pod that go with them. Source: the specification of defer containers,
- * "Validation"; the wording is that of v1.33.
+ * Validates defer containers and the related fields of the Pod. Source: the specification of defer containers, "Validation"; the
+ * messages are worded like those of v1.33.
  */
 import {
   duplicate,
@@ -15,7 +15,7 @@ import { repeats } from '../../../../../machinery/repeats.ts';
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from '../containers.ts';
 import { terminationReasons } from '../status/termination-reasons.ts';
-import { hostPortsOf, type Surroundings, takeHostPorts, validateFields } from './validate-container-fields.ts';
+import { type ContainerContext, hostPortsOf, takeHostPorts, validateFields } from './validate-container-fields.ts';
 import { validateProbesAndHooks } from './validate-probes.ts';
 import { deferEnvFieldPaths } from './validate-references.ts';
 import { choiceErrors, nonNegative, positive } from './validate-values.ts';
@@ -26,12 +26,12 @@ const outcomes = ['Always', 'Succeeded', 'Failed'] as const;
 const failurePolicies = ['Ignore', 'FailPod'] as const;
 const preStopPolicies = ['Concurrent', 'AfterPreExit'] as const;
 
-export function validateDeferContainers(around: Surroundings): FieldError[] {
-  const { spec } = around;
+export function validateDeferContainers(context: ContainerContext): FieldError[] {
+  const { spec } = context;
   const path = 'spec.deferContainers';
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const names = new Set(others);
-  // Entries run one after the other: before the exit beside apps and sidecars, after it beside sidecars.
+  // Entries run one at a time: PreExit entries while apps and sidecars run, PostExit entries while only sidecars run.
   const sidecars = (spec.initContainers ?? []).filter(isSidecar);
   const portsAfterExit = hostPortsOf(sidecars);
   const portsBeforeExit = hostPortsOf([...sidecars, ...spec.containers]);
@@ -39,7 +39,7 @@ export function validateDeferContainers(around: Surroundings): FieldError[] {
   return (spec.deferContainers ?? []).flatMap((entry, index) => {
     const at = `${path}[${index}]`;
     const images = validateImage(entry, others, at);
-    const errors = validateFields(entry, around, at, { fieldPaths: deferEnvFieldPaths, images });
+    const errors = validateFields(entry, context, at, { fieldPaths: deferEnvFieldPaths, images });
     errors.push(...choiceErrors(entry.trigger, `${at}.trigger`, triggers));
     errors.push(...choiceErrors(entry.restartPolicy, `${at}.restartPolicy`, restartPolicies));
     if (names.has(entry.name)) errors.push(duplicate(`${at}.name`, entry.name));
@@ -48,7 +48,7 @@ export function validateDeferContainers(around: Surroundings): FieldError[] {
       errors.push(invalid(`${at}.trigger`, entry.trigger, 'must not come after an entry with trigger PostExit'));
     }
     afterExit ||= entry.trigger === 'PostExit';
-    errors.push(...validateCircumstances(entry, at));
+    errors.push(...validateConditions(entry, at));
     errors.push(...positive(entry.timeoutSeconds, `${at}.timeoutSeconds`));
     errors.push(...takeHostPorts(entry, new Set(), at, runsBeforeExit(entry) ? portsBeforeExit : portsAfterExit));
     const { lifecycle, readinessProbe, startupProbe, ...allowed } = entry;
@@ -67,8 +67,8 @@ function validateImage({ image, imageFrom }: DeferContainer, others: ReadonlySet
   return others.has(imageFrom) ? [] : [notFoundField(`${path}.imageFrom`, imageFrom)];
 }
 
-/** The reasons and outcomes for which the entry runs, and what its failure means. */
-function validateCircumstances(entry: DeferContainer, path: string): FieldError[] {
+/** The reasons and outcomes for which the entry runs, and the effect of its failure. */
+function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   const { trigger, onReasons = [], when, failurePolicy } = entry;
   const repeated = repeats(onReasons);
   const errors = onReasons.flatMap((reason, index): FieldError[] => {
@@ -85,14 +85,14 @@ function validateCircumstances(entry: DeferContainer, path: string): FieldError[
   return [...errors, ...choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies)];
 }
 
-/** The fields of the Pod beside the list. */
+/** Validates the fields of the Pod, other than the list, that concern defer containers. */
 export const validateDeferSettings = (spec: PodSpec): FieldError[] => [
   ...validateReserve(spec),
   ...(spec.preStopPolicy === undefined ? [] : choiceErrors(spec.preStopPolicy, 'spec.preStopPolicy', preStopPolicies)),
   ...validateGraceExtension(spec),
 ];
 
-/** The reserve of the PostExit entries is a part of the grace period. */
+/** The reserve for PostExit entries is part of the grace period, so it must be shorter. */
 function validateReserve({
   postExitGracePeriodSeconds: reserve,
   terminationGracePeriodSeconds = 0,
@@ -100,14 +100,14 @@ function validateReserve({
   const path = 'spec.postExitGracePeriodSeconds';
   const errors = nonNegative(reserve, path);
   if (reserve === undefined || errors.length > 0) return errors;
-  // Source: a negative grace period is taken for one second.
+  // Upstream treats a negative grace period as 1 s.
   const grace = terminationGracePeriodSeconds < 0 ? 1 : terminationGracePeriodSeconds;
   return reserve < grace
     ? []
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/** How the grace period of defer containers is extended: by their liveness, or by an interval so many times. */
+/** The grace period of defer containers is extended while they are live, or by an interval at most `count` times, but not both. */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',
@@ -117,7 +117,7 @@ function validateGraceExtension(spec: PodSpec): FieldError[] {
   const given = fields.filter((field) => spec[field] !== undefined);
   if (given.length === 1) {
     for (const field of fields) {
-      if (!given.includes(field)) errors.push(required(`spec.${field}`, `must be set where \`${given[0]}\` is`));
+      if (!given.includes(field)) errors.push(required(`spec.${field}`, `must be set when \`${given[0]}\` is set`));
     }
   }
   if (spec.deferContainerGracePeriodExtension === true) {

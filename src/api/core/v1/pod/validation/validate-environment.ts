@@ -1,11 +1,11 @@
-/** Environment variables of a container. Source: validation of v1.33 (rules and wording). */
+/** Validates environment variables of a container. Source: validation of v1.33 (rules and wording). */
 import { type FieldError, invalid } from '../../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, envVarNameErrors } from '../../../../../machinery/names.ts';
 import type { EnvFromSource, EnvVar } from '../../../../generated/types.ts';
 import { validateFieldRef, validateKeyRef, validateResourceFieldRef } from './validate-references.ts';
 import { nameErrors, requiredName } from './validate-values.ts';
 
-/** `fieldPaths`: the fields of the Pod that the container may ask for. */
+/** `fieldPaths`: the fields of the Pod that a variable of the container may refer to. */
 export const validateEnv = (
   variables: readonly EnvVar[] | undefined,
   path: string,

@@ -1,4 +1,4 @@
-/** Volume mounts and devices of a container. Source: validation of v1.33 (rules and wording). */
+/** Validates volume mounts and block devices of a container. Source: validation of v1.33 (rules and wording). */
 import {
   type FieldError,
   forbidden,
@@ -38,7 +38,7 @@ export function validateMounts(
   });
 }
 
-/** `listPath` without the index is where upstream reports some of these. */
+/** `listPath`: the path without the mount's index, at which upstream reports some of these errors. */
 function validateSubPaths(mount: VolumeMount, path: string, listPath: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ['subPath', 'subPathExpr'] as const) {

@@ -1,4 +1,4 @@
-/** Where a Pod may run: tolerations, affinity, spread, gates. Source: validation of v1.33 (rules and wording). */
+/** Validates tolerations, affinity, topology spread and scheduling gates. Source: validation of v1.33 (rules and wording). */
 import {
   duplicate,
   type FieldError,
@@ -116,7 +116,7 @@ const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: st
   ),
 ];
 
-/** Values of a preference are not judged: a preference may hold on no node. */
+/** `checkValues`: false for preferences, because upstream accepts invalid label values there. They match no node. */
 function validateNodeRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   checkValues: boolean,
@@ -213,7 +213,7 @@ function validateSchedulingGates(gates: readonly PodSchedulingGate[] | undefined
 
 function validateSpread(constraints: readonly TopologySpreadConstraint[] | undefined, path: string): FieldError[] {
   const pairs = (constraints ?? []).map(({ topologyKey, whenUnsatisfiable }) => `${topologyKey} ${whenUnsatisfiable}`);
-  // The last of them is the one that is none too many.
+  // Like upstream, report all equal constraints except the last one.
   const repeated = repeats(pairs.reverse()).reverse();
   return (constraints ?? []).flatMap((constraint, index) => {
     const at = `${path}[${index}]`;

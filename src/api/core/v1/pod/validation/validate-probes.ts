@@ -1,11 +1,11 @@
-/** Probes and lifecycle hooks of a container. Source: validation of v1.33 (rules and wording). */
+/** Validates probes and lifecycle hooks of a container. Source: validation of v1.33 (rules and wording). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from '../../../../generated/types.ts';
 import { nonNegative, portErrors, requiredText } from './validate-values.ts';
 
 type Handler = LifecycleHandler & Pick<Probe, 'grpc'>;
 
-/** HTTP header names: RFC 7230 tokens as upstream limits them. */
+/** The names of HTTP headers that upstream allows: fewer characters than an RFC 7230 token may have. */
 const headerName = /^[-A-Za-z0-9]+$/;
 
 const handlerTypes = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
@@ -82,11 +82,11 @@ function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, pat
   ];
 }
 
-/** For probes that restart: one success is all that they may ask for. */
+/** Liveness and startup probes may not require more than one success. */
 const onceSuccessful = (probe: Probe, path: string): FieldError[] =>
   probe.successThreshold === 1 ? [] : [invalid(`${path}.successThreshold`, probe.successThreshold ?? 0, 'must be 1')];
 
-/** Of an app container or a sidecar. */
+/** The container is an app container, a sidecar or a defer container. */
 export function validateProbesAndHooks(
   container: { lifecycle?: Lifecycle; livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   gracePeriodSeconds: number | undefined,

@@ -1,5 +1,5 @@
 /**
- * References of environment variables and volumes to fields of the Pod, resources of a container and keys of
+ * Validates the references in environment variables and volumes to fields of the Pod, resources of a container, and keys of
  * ConfigMaps and Secrets. Source: validation of v1.33 (rules and wording).
  */
 import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
@@ -20,7 +20,7 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** The end of a Pod with defer containers: these know it in their environment, all its containers in files of volumes. */
+/** Describe the termination of a Pod with defer containers. Their variables and the files of the Pod's volumes may refer to them. */
 const terminationFieldPaths = [
   'status.termination.containers',
   'status.termination.deadline',
@@ -38,10 +38,10 @@ export const volumeFieldPaths = [
   'metadata.uid',
 ] as const;
 
-/** For volumes of a Pod with defer containers. */
+/** The field paths for volumes of a Pod with defer containers. */
 export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
-/** Paths that may be asked for at all; which of them, depends on where. */
+/** All field paths that exist. A reference supports only some of them; another known path gets a different error than an unknown one. */
 const knownFieldPaths = new Set<string>([
   ...deferEnvFieldPaths,
   ...volumeFieldPaths,
@@ -83,7 +83,7 @@ const containerResources = [
 
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'] as const;
 
-/** What a divisor may be, and what the resource is called where it is something else. */
+/** The divisors allowed for the resource, and the words of the error about another one. undefined: any divisor is allowed. */
 function divisorRule(resource: string): { allowed: readonly string[]; shown: string; name: string } | undefined {
   const bytes = (name: string) => ({ allowed: byteDivisors, shown: byteDivisors.join(', '), name });
   if (resource.endsWith('.cpu')) return { allowed: ['1m', '1'], shown: '1m and 1', name: 'cpu' };
@@ -92,7 +92,7 @@ function divisorRule(resource: string): { allowed: readonly string[]; shown: str
   return resource.includes('.hugepages-') ? bytes('hugepages') : undefined;
 }
 
-/** `needsContainer`: in a volume, which belongs to no container. */
+/** `needsContainer`: the reference is in a volume, which belongs to no container, and must therefore name one. */
 export function validateResourceFieldRef(
   { containerName, resource, divisor }: ResourceFieldSelector,
   path: string,
@@ -121,7 +121,7 @@ export function validateResourceFieldRef(
   return errors;
 }
 
-/** A key of a ConfigMap or a Secret. */
+/** Validates the reference to a key of a ConfigMap or a Secret. */
 export const validateKeyRef = ({ name, key }: ConfigMapKeySelector, path: string): FieldError[] => [
   ...nameErrors(name ?? '', `${path}.name`, dns1123SubdomainErrors),
   ...(key ? nameErrors(key, `${path}.key`, configMapKeyErrors) : requiredText(key, `${path}.key`)),

@@ -14,14 +14,14 @@ const COUNT = 1000;
 const many = (): Record<string, string> =>
   Object.fromEntries(Array.from({ length: COUNT }, (_, index) => [`example.com/r${index}`, '5']));
 
-test('a name that limits and requests have is judged once, an amount that both have read once', () => {
+test('a name in limits and requests is validated once, and an equal amount is parsed once', () => {
   vi.clearAllMocks();
   expect(validateResources({ limits: many(), requests: many() }, new Set(), 'resources')).toEqual([]);
   expect(qualifiedNameErrors).toHaveBeenCalledTimes(COUNT);
   expect(parseQuantity).toHaveBeenCalledTimes(COUNT);
 });
 
-test('more than 1000 names are too many, and none of them is looked at', () => {
+test('more than 1000 names of resources are an error, and none of them is validated', () => {
   const list = { ...many(), 'a b': 'c' };
   vi.clearAllMocks();
   expect(validateResources({ limits: list, requests: list }, new Set(), 'resources').map(fieldErrorText)).toEqual([
@@ -34,7 +34,7 @@ test('more than 1000 names are too many, and none of them is looked at', () => {
   expect(qualifiedNameErrors).not.toHaveBeenCalled();
 });
 
-test('huge pages need cpu or memory, named in limits or in requests', () => {
+test('huge pages require cpu or memory in limits or requests', () => {
   const hugePages = { 'hugepages-2Mi': '4Mi' };
   const errors = (resources: object) => validateResources(resources, new Set(), 'resources').map(fieldErrorText);
   expect(errors({ limits: hugePages, requests: hugePages })).toEqual([
@@ -44,7 +44,7 @@ test('huge pages need cpu or memory, named in limits or in requests', () => {
   expect(errors({ limits: { ...hugePages, memory: '1Gi' }, requests: hugePages })).toEqual([]);
 });
 
-test('the class of a Pod, and one of its limits, are computed without its other resources', () => {
+test('the QoS class and a single limit are computed without parsing other resources', () => {
   const resources = { limits: { ...many(), memory: '1Gi' }, requests: many() };
   const pod = podOf({ containers: [containerOf('a', { resources })] });
   vi.clearAllMocks();
@@ -56,12 +56,15 @@ test('the class of a Pod, and one of its limits, are computed without its other 
 test.each([
   [244, []],
   [245, [expect.stringContaining("doesn't follow extended resource name standard")]],
-])('the name of the quota of an extended resource has to be one: a prefix of %i characters', (length, expected) => {
-  const limits = { [`${'a'.repeat(length)}/r`]: '1' };
-  expect(validateResources({ limits }, new Set(), 'resources').map(fieldErrorText)).toEqual(expected);
-});
+])(
+  'the name of an extended resource must be short enough for its quota: a prefix of %i characters',
+  (length, expected) => {
+    const limits = { [`${'a'.repeat(length)}/r`]: '1' };
+    expect(validateResources({ limits }, new Set(), 'resources').map(fieldErrorText)).toEqual(expected);
+  },
+);
 
-test('a wrong name is an error in limits and in requests', () => {
+test('an invalid name of a resource is an error in limits and in requests', () => {
   const wrong = { 'a b': '1' };
   const errors = validateResources({ limits: wrong, requests: wrong }, new Set(), 'resources');
   expect(errors.map(({ field }) => field)).toEqual(['resources.limits[a b]', 'resources.requests[a b]']);

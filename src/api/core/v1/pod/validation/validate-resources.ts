@@ -1,4 +1,4 @@
-/** Resource requests and limits. Source: validation of v1.33 (rules and wording). */
+/** Validates resource requests and limits. Source: validation of v1.33 (rules and wording). */
 import {
   duplicate,
   type FieldError,
@@ -20,19 +20,19 @@ import {
 import type { ResourceRequirements } from '../../../../generated/types.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** A machine has a few. Upstream bounds them by the size of an object alone. */
+/** Far more resources than a machine has. Upstream limits their number only by the size of the object. */
 const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-/** Names without a prefix, and those under kubernetes.io, are Kubernetes's own. */
+/** Names without a prefix and those under kubernetes.io are defined by Kubernetes. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
-/** Whether the quota of a qualified name has a qualified name as well: `requests.` before it. */
+/** Whether `requests.<name>`, the name of the resource in a quota, is short enough to be a qualified name as well. */
 const hasQuotaName = (name: string): boolean =>
   !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
 const isExtended = (name: string): boolean =>
   !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
-/** An amount that the kernel can lend out more than once. */
+/** Whether limits may be higher than requests. A node cannot grant huge pages or devices to more containers than it has. */
 const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 function validateResourceName(name: string, path: string): FieldError[] {
@@ -69,7 +69,7 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   return errors;
 }
 
-/** Huge pages are lent out whole. The size is in the name: hugepages-2Mi. */
+/** The amount must be a positive multiple of the page size, which is part of the name (hugepages-2Mi). */
 function validateHugePages(name: string, text: string, path: string): FieldError[] {
   const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
   if (quantity === undefined) return [];
@@ -94,7 +94,7 @@ export function validateResourceList(list: Record<string, string> | undefined, p
   ]);
 }
 
-/** A request that is equal to its limit, as those are that defaults bring, is looked at no further, and a name once. */
+/** For speed, skips a request whose text equals its valid limit, as the defaults set it, and validates each name only once. */
 export function validateResources(
   resources: ResourceRequirements | undefined,
   claimNames: ReadonlySet<string>,

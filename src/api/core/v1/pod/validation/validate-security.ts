@@ -1,4 +1,4 @@
-/** Security contexts of Pods and containers. Source: validation of v1.33 (rules and wording). */
+/** Validates security contexts of Pods and containers. Source: validation of v1.33 (rules and wording). */
 import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import type { PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../../../../generated/types.ts';
 import { validateAppArmor } from '../compatibility/app-armor.ts';

@@ -1,18 +1,18 @@
 /**
- * What an update of a Pod's status may say: nothing that had ended for good runs again, the class stays, addresses are
- * addresses. Source: ValidatePodStatusUpdate of v1.33; of defer containers, their specification.
+ * Validates an update of a Pod's status: a container that has terminated for good must not run again, the QoS class must not
+ * change, and addresses must be IPs. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers.
  */
 import { duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from '../../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../../machinery/object-meta.ts';
 import { repeats } from '../../../../../machinery/repeats.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../../generated/types.ts';
-import { isSidecar } from '../containers.ts';
+import { isSidecar, specOf } from '../containers.ts';
 import { validateTermination } from './validate-termination.ts';
 import { validateFixedAnnotations } from './validate-update.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** An update of the status subresource. */
+/** Validates an update of the status subresource. */
 export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   const status = pod.status ?? {};
   const oldStatus = old.status ?? {};
@@ -28,8 +28,8 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
     errors.push(invalid('status.qosClass', status.qosClass, 'field is immutable'));
   }
   errors.push(
-    ...allRevivals(status, oldStatus, old.spec ?? { containers: [] }),
-    ...validateTermination(status, oldStatus, old.spec ?? { containers: [] }),
+    ...allRevivals(status, oldStatus, specOf(old)),
+    ...validateTermination(status, oldStatus, specOf(old)),
     ...validateIps(
       (status.podIPs ?? []).map(({ ip }) => ip),
       'status.podIPs',
@@ -46,7 +46,7 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   return errors;
 }
 
-/** Containers of every list that had ended for good and are said to run again. */
+/** Reports containers of all lists that had terminated for good according to `old` and have not according to `status`. */
 function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldError[] {
   const ofPod = spec.restartPolicy ?? 'Always';
   const sidecars = new Set((spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
@@ -60,7 +60,7 @@ function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldErr
   return [
     ...revived('containerStatuses', () => ofPod),
     ...revived('initContainerStatuses', (name) => (sidecars.has(name) ? 'Always' : ofPod)),
-    // An entry with policy Always is done with its first success, as with OnFailure.
+    // As with OnFailure, an entry with policy Always does not run again after its first success.
     ...revived('deferContainerStatuses', (name) => (persistent.has(name) ? 'OnFailure' : 'Never')),
     ...revived('ephemeralContainerStatuses', () => 'Never'),
   ];
@@ -85,7 +85,7 @@ function revivals(
   });
 }
 
-/** At most one address of each family. */
+/** There may be at most one IP of each family. */
 function validateIps(ips: readonly string[], path: string): FieldError[] {
   const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
   if (ips.length > 1) {

@@ -41,7 +41,7 @@ describe('status.termination', () => {
   it.each<[string, object, ...string[]]>([
     ['all fields', {}],
     [
-      'only those that are needed',
+      'only the required fields',
       { preExitDeadline: undefined, turn: undefined, skip: undefined, containers: undefined },
     ],
     [
@@ -56,31 +56,31 @@ describe('status.termination', () => {
       `${path}.deadline: Required value`,
     ],
     [
-      'seconds below 0',
+      'negative seconds',
       { extendedSeconds: -1, outageSeconds: -0.5 },
       `${path}.extendedSeconds: Invalid value: -1: must be greater than or equal to 0`,
       `${path}.outageSeconds: Invalid value: -0.5: must be greater than or equal to 0`,
     ],
     [
-      'the turn of no entry',
+      'a turn of an unknown entry',
       { turn: { entry: 'app', since: valid.startedAt } },
       `${path}.turn.entry: Not found: "app"`,
     ],
     ['a turn without its time', { turn: { entry: 'first' } }, `${path}.turn.since: Required value`],
     [
-      'entries that are given up twice, or are none',
+      'duplicate or unknown entries that were given up',
       { skip: ['first', 'first', 'third'] },
       `${path}.skip[1]: Duplicate value: "first"`,
       `${path}.skip[2]: Not found: "third"`,
     ],
     [
-      'containers that are none of the Pod, or twice',
+      'unknown or duplicate containers',
       { containers: [app, app, { ...app, name: 'first' }] },
       `${path}.containers[1].name: Duplicate value: "app"`,
       `${path}.containers[2].name: Not found: "first"`,
     ],
     [
-      'containers of another kind',
+      'containers with the wrong kind',
       {
         containers: [
           { ...init, kind: 'app' },
@@ -91,15 +91,15 @@ describe('status.termination', () => {
       `${path}.containers[1].kind: Unsupported value: "defer": supported values: "init", "app"`,
     ],
     [
-      'a restart count below 0',
+      'a negative restart count',
       { containers: [{ ...app, restartCount: -1 }] },
       `${path}.containers[0].restartCount: Invalid value: -1: must be greater than or equal to 0`,
     ],
-  ])('is judged when it changes: %s', (_, change, ...expected) => {
+  ])('a changed status.termination is validated: %s', (_, change, ...expected) => {
     expect(errorsOf(change)).toEqual(expected);
   });
 
-  it('is not judged as long as it stays', () => {
+  it('an unchanged status.termination is not validated', () => {
     const other = { ...valid, reason: 'Bored', turn: undefined };
     expect(errorsOf(other, other)).toEqual([]);
   });

@@ -1,7 +1,7 @@
 /**
- * What a status may say of the end of a Pod. Source: the specification of defer containers, "Status and events".
+ * Validates `status.termination`. Source: the specification of defer containers, "Status and events".
  *
- * Only what a write changes is judged: a status that is there can always be written again.
+ * Only a changed value is validated, so that a stored status can always be written again.
  */
 import {
   duplicate,
@@ -52,7 +52,7 @@ function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string
   });
 }
 
-/** Each is an init or app container of the Pod, once. */
+/** Each item must name an init or app container of the Pod, and each container at most once. */
 function validateTerminated(containers: readonly TerminatedContainer[], spec: PodSpec): FieldError[] {
   const kinds = new Map([
     ...(spec.initContainers ?? []).map(({ name }) => [name, 'init'] as const),

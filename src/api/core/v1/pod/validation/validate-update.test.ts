@@ -22,7 +22,7 @@ const update = (before: Partial<PodSpec>, change: (spec: PodSpec) => void): stri
 const onlyThese =
   'spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n';
 
-describe('an update of a Pod', () => {
+describe('update of a Pod', () => {
   it.each<[string, Partial<PodSpec>, (spec: PodSpec) => void, ...string[]]>([
     ['may change nothing', {}, () => {}],
     [
@@ -91,14 +91,14 @@ describe('an update of a Pod', () => {
       'spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds',
     ],
     [
-      'may open a gate',
+      'may remove a scheduling gate',
       { schedulingGates: [{ name: 'a' }] },
       (spec) => {
         spec.schedulingGates = [];
       },
     ],
     [
-      'may not close a gate',
+      'may not add a scheduling gate',
       {},
       (spec) => {
         spec.schedulingGates = [{ name: 'a' }];
@@ -106,14 +106,14 @@ describe('an update of a Pod', () => {
       "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'",
     ],
     [
-      'may select nodes more tightly while gated',
+      'may narrow the node selector while the Pod has scheduling gates',
       { schedulingGates: [{ name: 'a' }], nodeSelector: { a: 'b' } },
       (spec) => {
         spec.nodeSelector = { a: 'b', c: 'd' };
       },
     ],
     [
-      'may not select other nodes while gated',
+      'may not change the node selector otherwise while the Pod has scheduling gates',
       { schedulingGates: [{ name: 'a' }], nodeSelector: { a: 'b' } },
       (spec) => {
         spec.nodeSelector = { a: 'c' };
@@ -121,7 +121,7 @@ describe('an update of a Pod', () => {
       'spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)',
     ],
     [
-      'may not select nodes',
+      'may not change the node selector without scheduling gates',
       {},
       (spec) => {
         spec.nodeSelector = { a: 'b' };
@@ -129,7 +129,7 @@ describe('an update of a Pod', () => {
       `${onlyThese}spec.nodeSelector: unset -> {"a":"b"}\n`,
     ],
     [
-      'may not change the rest',
+      'may not change other fields',
       {},
       (spec) => {
         spec.hostname = 'b';
@@ -146,24 +146,24 @@ describe('an update of a Pod', () => {
       `${onlyThese}spec.terminationGracePeriodSeconds: 30 -> 1\n`,
     ],
     [
-      'may mend a negative grace period',
+      'may change a negative grace period to 1',
       { terminationGracePeriodSeconds: -1 },
       (spec) => {
         spec.terminationGracePeriodSeconds = 1;
       },
     ],
     [
-      'sees no change in an empty list',
+      'treats an empty list like an absent one',
       {},
       (spec) => {
         spec.imagePullSecrets = [];
       },
     ],
-  ])('%s', (_name, before, change, ...expected) => {
+  ])('an update of a Pod %s', (_name, before, change, ...expected) => {
     expect(update(before, change)).toEqual(expected);
   });
 
-  it('may not change the name', () => {
+  it('an update of a Pod may not change the name', () => {
     const old = stored({});
     const pod = structuredClone(old);
     pod.metadata.name = 'other';
@@ -173,25 +173,25 @@ describe('an update of a Pod', () => {
   });
 });
 
-describe('an update of the status', () => {
+describe('update of the status of a Pod', () => {
   const ended = (exitCode: number) => statusOf('app', { state: { terminated: { exitCode } } });
   const running = statusOf('app', { state: { running: {} } });
   it.each<[string, Partial<PodSpec>, PodStatus, PodStatus, ...string[]]>([
     [
-      'may bring nothing that ended back to life',
+      'may not restart a container of a Pod with restartPolicy Never',
       { restartPolicy: 'Never' },
       { containerStatuses: [ended(1)] },
       { containerStatuses: [running] },
       'status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state',
     ],
     [
-      'may restart a failure',
+      'may restart a failed container with restartPolicy OnFailure',
       { restartPolicy: 'OnFailure' },
       { containerStatuses: [ended(1)] },
       { containerStatuses: [running] },
     ],
     [
-      'may not restart a success',
+      'may not restart a successful container with restartPolicy OnFailure',
       { restartPolicy: 'OnFailure' },
       { containerStatuses: [ended(0)] },
       { containerStatuses: [running] },
@@ -204,28 +204,33 @@ describe('an update of the status', () => {
       { initContainerStatuses: [{ ...running, name: 'app2' }] },
     ],
     [
-      'may not change the class',
+      'may not change the QoS class',
       {},
       { qosClass: 'BestEffort' },
       { qosClass: 'Burstable' },
       'status.qosClass: Invalid value: "Burstable": field is immutable',
     ],
     [
-      'has one address of a family',
+      'may have only one address of an IP family',
       {},
       {},
       { podIPs: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }] },
       'status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]: may specify no more than one IP for each IP family',
     ],
-    ['has two families', {}, {}, { hostIP: '10.0.0.1', hostIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] }],
     [
-      'has proper conditions',
+      'may have addresses of two IP families',
+      {},
+      {},
+      { hostIP: '10.0.0.1', hostIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] },
+    ],
+    [
+      'must have valid types of conditions',
       {},
       {},
       { conditions: [{ type: 'a b', status: 'True' }] },
       "metadata.conditions[0].Type: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
-  ])('%s', (_name, spec, before, after, ...expected) => {
+  ])('the status of a Pod %s', (_name, spec, before, after, ...expected) => {
     const old = { ...stored(spec), status: before };
     const pod = { ...structuredClone(old), status: after };
     expect(validatePodStatusUpdate(pod, old).map(fieldErrorText)).toEqual(expected);

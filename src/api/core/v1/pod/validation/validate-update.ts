@@ -1,6 +1,6 @@
 /**
- * What an update of a Pod may change: of its spec only images (those of defer containers until it ends), the deadline (set
- * or lowered), more tolerations, fewer scheduling gates, and while it is gated, tighter node selection.
+ * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates),
+ * set or lower the deadline, add tolerations, remove scheduling gates and, while the Pod has gates, narrow the node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
 import { type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
@@ -11,12 +11,13 @@ import { differences, sameValue } from '../compare.ts';
 import { validateAppArmorUpdate } from '../compatibility/app-armor.ts';
 import { validateDeferSettingsUpdate } from '../compatibility/defer-settings.ts';
 import { validateOlderFormsUpdate } from '../compatibility/older-forms.ts';
+import { specOf } from '../containers.ts';
 import { currentSpec } from '../defaults.ts';
 import { isMirrorPod, validateMirrorUpdate } from '../mirror.ts';
 import { MAX_INT32 } from './validate-values.ts';
 import { validatePod } from './validation.ts';
 
-/** Upstream's list; only who has defer containers is told of them. */
+/** The list in upstream's message. Images of defer containers are mentioned only if the Pod has defer containers. */
 const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
   [
     '`spec.containers[*].image`',
@@ -26,8 +27,6 @@ const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
     '`spec.tolerations` (only additions to existing tolerations)',
     '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
   ].join(',');
-
-const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
 export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const spec = specOf(pod);
@@ -69,7 +68,7 @@ export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
   ...validateDeferSettingsUpdate(pod, old),
 ];
 
-/** The new spec with every change undone that is allowed as such; what still differs is not. */
+/** The new spec with all allowed changes undone. Any remaining difference from `old` is an error. */
 function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
   const withImagesOf = <T extends Container>(containers: T[] | undefined, oldContainers: T[] | undefined) =>
     containers?.map((container, index) => ({ ...container, image: oldContainers?.[index]?.image }));
@@ -91,7 +90,7 @@ function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
 const isTerminating = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.termination !== undefined;
 
-/** Once the Pod ends, its entries run as they were written. */
+/** The images of defer containers must not change once the Pod is terminating. */
 function validateDefersKept(spec: PodSpec, old: PodSpec): FieldError[] {
   return (spec.deferContainers ?? []).flatMap(({ image }, index) =>
     image === old.deferContainers?.[index]?.image
@@ -139,7 +138,7 @@ function validateGateRemovals(spec: PodSpec, old: PodSpec): FieldError[] {
   );
 }
 
-/** Judges the node selection of a gated Pod, which may become tighter, and undoes it in `spec`. */
+/** Validates the node selection of a gated Pod, which an update may only narrow, and undoes the update in `spec`. */
 function undoGatedUpdates(spec: PodSpec, old: PodSpec): FieldError[] {
   const errors: FieldError[] = [];
   const oldSelector = old.nodeSelector ?? {};
@@ -186,7 +185,7 @@ const requiredTerms = (spec: PodSpec) =>
 const startsWith = (list: NodeSelectorRequirement[] | undefined, head: NodeSelectorRequirement[] | undefined) =>
   sameValue((list ?? []).slice(0, (head ?? []).length), head ?? []);
 
-/** An update of the ephemeralcontainers subresource: containers are only added. */
+/** Validates an update of the ephemeralcontainers subresource, which may only add containers. */
 export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
   if (isMirrorPod(old)) return [forbidden('', 'static pods do not support ephemeral containers')];
   const path = 'spec.ephemeralContainers';

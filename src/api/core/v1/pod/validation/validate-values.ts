@@ -1,4 +1,4 @@
-/** Checks that the validation of several parts of a Pod shares; each returns the errors of one value at one path. */
+/** Checks shared by the validation of several parts of a Pod. Each returns the errors of one value at one path. */
 import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import {
   inclusiveRangeText,
@@ -17,7 +17,7 @@ export const requiredName = (value: string | undefined, path: string, errors: Na
 
 export const requiredText = (value: string | undefined, path: string): FieldError[] => (value ? [] : [required(path)]);
 
-/** One of `choices`, and not absent. */
+/** The value is required and must be one of `choices`. */
 export const choiceErrors = (value: string | undefined, path: string, choices: readonly string[]): FieldError[] => {
   if (!value) return [required(path)];
   return choices.includes(value) ? [] : [notSupported(path, value, choices)];
@@ -29,7 +29,7 @@ export const nonNegative = (value: number | undefined, path: string): FieldError
 export const positive = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || value > 0 ? [] : [invalid(path, value, 'must be greater than 0')];
 
-/** A user or group id. */
+/** The value is the ID of a user or group. */
 export const idErrors = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || (value >= 0 && value <= MAX_INT32)
     ? []
@@ -50,13 +50,13 @@ export const hasBacksteps = (value: string): boolean => value.split('/').include
 export const noBacksteps = (value: string, path: string): FieldError[] =>
   hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];
 
-/** Relative, and never above where it starts. */
+/** The path must be relative, without '..' components. */
 export const descendingPath = (value: string, path: string): FieldError[] => [
   ...(value.startsWith('/') ? [invalid(path, value, 'must be a relative path')] : []),
   ...noBacksteps(value, path),
 ];
 
-/** A descending path that does not begin with two dots either: volumes keep their own files there. */
+/** A descending path that does not start with '..' either: volumes store internal files under such names (`..data`). */
 export const unreservedPath = (value: string, path: string): FieldError[] => [
   ...descendingPath(value, path),
   ...(value.startsWith('..') && value !== '..' && !value.startsWith('../..')

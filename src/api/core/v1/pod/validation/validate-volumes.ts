@@ -1,4 +1,4 @@
-/** The volumes of a Pod. Source: validation of v1.33 (rules and wording). */
+/** Validates the volumes of a Pod. Source: validation of v1.33 (rules and wording). */
 import {
   duplicate,
   type FieldError,
@@ -31,7 +31,7 @@ import {
 
 type SourceName = Exclude<keyof Volume, 'name'>;
 
-/** In the order in which upstream looks: the first that is there counts, the others are one too many. */
+/** In upstream's order: the first source that is set is validated, and each further one is an error. */
 const sourceOrder = [
   'emptyDir',
   'hostPath',
@@ -65,7 +65,7 @@ const sourceOrder = [
   'image',
 ] as const satisfies readonly SourceName[];
 
-/** `fieldPaths`: the fields of the Pod that files may show. `byName`: what containers may mount, by valid unique names. */
+/** `fieldPaths`: the fields of the Pod that files may contain. `byName`: the valid volumes, which containers may mount. */
 export function validateVolumes(
   volumes: readonly Volume[] | undefined,
   fieldPaths: readonly string[] = volumeFieldPaths,
@@ -93,7 +93,7 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   ];
 }
 
-/** One rule a source: the fields that must be there, and their forms. */
+/** Validates the required fields of each source and the format of its fields. */
 const validators: Partial<
   Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
 > = {
@@ -211,7 +211,7 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPa
   return [...errors, ...fileModeErrors(file.mode, `${path}.mode`)];
 }
 
-/** Upstream v1.33 drops the others where their features are off, as they are by default: the file would be missing. */
+/** The supported sources. Upstream v1.33 silently drops the others by default, with their feature gates off; an error is clearer. */
 const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 
 function validateProjected(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
+import { cpuMillisOf } from '../../../../../machinery/testing.ts';
 import type { Container, PodSpec } from '../../../../generated/types.ts';
 import { containerOf, defaulted, podOf } from '../pod-fixtures.ts';
 import { validatePodCreate } from './validation.ts';
@@ -13,12 +14,13 @@ const exec = { exec: { command: ['true'] } };
 
 type Case = [Partial<PodSpec>, ...string[]];
 
-it('a long field path is refused in linear time', () => {
+it('a long field path is rejected in linear time', () => {
   const fieldPath = "['".repeat(300_000);
-  const began = process.cpuUsage();
-  const [error] = errorsOf(app({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }] }));
-  expect(error).toContain('error converting fieldPath: field label not supported: ');
-  expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
+  const reject = () => {
+    const [error] = errorsOf(app({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }] }));
+    expect(error).toContain('error converting fieldPath: field label not supported: ');
+  };
+  expect(cpuMillisOf(reject)).toBeLessThan(1000);
 });
 
 const containers: Case[] = [
@@ -507,14 +509,14 @@ describe('validation of a new Pod', () => {
     ['containers', containers],
     ['init containers', initContainers],
     ['ports', ports],
-    ['environment', environment],
+    ['environment variables', environment],
     ['volumes', volumes],
     ['resources', resources],
     ['probes', probes],
-    ['security', security],
-    ['pod', pod],
+    ['security contexts', security],
+    ['fields of the Pod', pod],
     ['placement', placement],
-  ])('%s', (_name, cases) => {
+  ])('validation of a new Pod finds all errors in %s', (_name, cases) => {
     for (const [spec, ...expected] of cases) expect(errorsOf(spec)).toEqual(expected);
   });
 });

@@ -1,8 +1,8 @@
 /**
- * Whether a Pod is valid: every error at once, with the path and in the words of upstream.
+ * Validates a Pod and returns all errors at once, with upstream's paths and messages.
  *
- * The Pod has its defaults. validatePod() holds of every Pod; validatePodCreate() adds what holds of a new one;
- * validate-update.ts what an update may change. What needs other objects (the account, the class) is in admission.ts.
+ * The Pod must have its defaults. validatePod() contains the rules for all Pods; validatePodCreate() adds those for new Pods, and
+ * validate-update.ts those for updates. Rules that need other objects (ServiceAccount, PriorityClass) are in admission.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
 import { type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
@@ -19,6 +19,7 @@ import type { FormFault } from '../compatibility/annotation-json.ts';
 import { validateAppArmorAnnotations, validateAppArmorMatch } from '../compatibility/app-armor.ts';
 import { deferSettingsFaults } from '../compatibility/defer-settings.ts';
 import { type OlderForm, olderFormFaults } from '../compatibility/older-forms.ts';
+import { specOf } from '../containers.ts';
 import { defaultPod } from '../defaults.ts';
 import { validateMirrorCreate } from '../mirror.ts';
 import { validateImageSpaces } from './validate-container-fields.ts';
@@ -47,13 +48,16 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   return errors;
 }
 
-/** Of the annotations that stand for fields: those that cannot be read, and those that differ from the field. */
+/** Errors of annotations that represent fields: the annotation cannot be decoded, or differs from the field. */
 export const formFaults = (pod: Pod): FormFault[] => [
   ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
   ...deferSettingsFaults(pod),
 ];
 
-/** Admission may have mounted the ServiceAccount's token into the containers of the spec. */
+/**
+ * Whether the containers in the annotation equal those in the spec. Mounts of the ServiceAccount's token are not compared, because
+ * admission may have added them to the spec.
+ */
 function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   const other: Pod = structuredClone({ ...pod, spec: { ...specOf(pod), [field]: containers } });
   defaultPod(other);
@@ -65,10 +69,8 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   return sameValue(withoutToken(other), withoutToken(pod));
 }
 
-const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
-
 export function validatePod(pod: Pod): FieldError[] {
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   return [
     ...validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
     ...validateAppArmorAnnotations(pod),
@@ -137,7 +139,7 @@ function validatePriority(spec: PodSpec): FieldError[] {
   ];
 }
 
-/** On the host's network a container's port is the host's. */
+/** In the host network, the port of a container is also the host port. */
 function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   if (!spec.hostNetwork) return [];
   return (['containers', 'deferContainers'] as const).flatMap((field) =>
@@ -157,7 +159,7 @@ function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   );
 }
 
-/** The paths' capital letters are upstream's. */
+/** The capital letters in the paths are upstream's. */
 function validateHostUsers(spec: PodSpec): FieldError[] {
   if (spec.hostUsers !== false) return [];
   const errors: FieldError[] = [];
@@ -210,7 +212,7 @@ const searchLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const searchPattern = `${searchLabel}(\\.${searchLabel})*`;
 const searchRegexp = new RegExp(`^${searchPattern}$`);
 
-/** A search path may have underscores, unlike other names. */
+/** Unlike other DNS names, a search path may contain underscores. */
 function searchErrors(value: string): string[] {
   const errors = value.length > 253 ? ['must be no more than 253 characters'] : [];
   if (searchRegexp.test(value)) return errors;

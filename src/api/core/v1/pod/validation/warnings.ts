@@ -1,4 +1,4 @@
-/** Sentences for whoever creates a Pod that is valid but hardly what was meant. Source: v1.33 (rules and wording). */
+/** Warnings to the client about a Pod that is valid but probably contains a mistake. Source: v1.33 (rules and wording). */
 import { dns1123LabelErrors } from '../../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../../machinery/quantity.ts';
 import { repeats } from '../../../../../machinery/repeats.ts';
@@ -13,11 +13,11 @@ import type {
 } from '../../../../generated/types.ts';
 import { deferSettingsWarnings } from '../compatibility/defer-settings.ts';
 import { olderFormWarnings } from '../compatibility/older-forms.ts';
-import { containersWithPath } from '../containers.ts';
+import { containersWithPath, specOf } from '../containers.ts';
 import { deferWarnings } from './defer-warnings.ts';
 
 export function podWarnings(pod: Pod): string[] {
-  const spec = pod.spec ?? { containers: [] };
+  const spec = specOf(pod);
   const nameErrors = dns1123LabelErrors(pod.metadata.name ?? '');
   return [
     ...(nameErrors.length === 0
@@ -83,7 +83,7 @@ const annotationWarnings = ({ metadata }: Pod): string[] =>
     metadata.annotations?.[key] === undefined ? [] : [`metadata.annotations[${key}]: ${text}`],
   );
 
-/** Where the annotation says it and the field does not, nothing holds. */
+/** Warns about a seccomp annotation without the field that replaced it, because the annotation has no effect. */
 const seccompWarnings = (
   { metadata }: Pod,
   key: string,
@@ -128,7 +128,7 @@ function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
   ];
 }
 
-/** A byte cannot be split: memory: 100m is a tenth of one, and surely not meant. */
+/** Warns about fractions of a byte, such as memory: 100m, a tenth of a byte. */
 function fractionWarnings(texts: Record<string, string> | undefined, path: string): string[] {
   return ['memory', 'ephemeral-storage'].flatMap((name) => {
     const text = texts?.[name];
@@ -139,7 +139,7 @@ function fractionWarnings(texts: Record<string, string> | undefined, path: strin
   });
 }
 
-/** A second definition of a variable is fine where it extends the first: X=$(X)123. */
+/** Warns about variables that are defined twice, unless the second definition extends the first: X=$(X)123. */
 function envWarnings(variables: readonly EnvVar[] | undefined, path: string): string[] {
   const seen = new Set<string>();
   return (variables ?? []).flatMap(({ name, value = '', valueFrom }, index) => {
@@ -151,16 +151,19 @@ function envWarnings(variables: readonly EnvVar[] | undefined, path: string): st
   });
 }
 
-/** What includes() says, except of a name with "$(" in it; but includes() takes quadratic time for some long names. */
+/**
+ * Like value.includes(`$(${name})`), which takes quadratic time for some long names. The results differ only for names that
+ * contain "$(".
+ */
 const refersTo = (value: string, name: string): boolean =>
   value
     .split('$(')
     .slice(1)
     .some((rest) => rest.startsWith(`${name})`));
 
-/** With how many others of the same number a port is compared. */
+/** A port is compared with at most this many earlier ports of the same number and protocol. */
 const COMPARED_PORTS = 16;
-/** More do not fit into the headers of an answer. */
+/** More warnings do not fit into the headers of a response. */
 const MAX_PORT_WARNINGS = 100;
 
 function portWarnings(spec: PodSpec): string[] {
@@ -184,7 +187,7 @@ function portWarnings(spec: PodSpec): string[] {
   return warnings;
 }
 
-/** Of two ports with the same number and protocol. */
+/** The relation of two ports with the same number and protocol. */
 function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
   const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
   if (ipA === ipB && hostA === hostB) return 'duplicate';
