@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Pod } from '../src/api/generated/types.ts';
 import type { Client } from '../src/client/client.ts';
-import { nodePlatform } from '../src/platform/node.ts';
+import { nodePlatform } from '../src/platform/node-js.ts';
 import type { WatchEvent } from '../src/ports/backend.ts';
 import { containerdPaths } from '../src/runtime/containerd/paths.ts';
 import { connectRuntime } from '../src/runtime/cri/cri-runtime.ts';

@@ -34,7 +34,7 @@ import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
 import { boundConnections, DEFAULT_LIMITS, type Limits, places } from './http/bounds/limits.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
-import { isNext } from './http/bounds/turns.ts';
+import { isNext } from './http/bounds/pipelining.ts';
 import { unfinishedParts } from './http/bounds/unfinished.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import type { ServerContext } from './http/context.ts';
@@ -48,7 +48,7 @@ import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from '
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
-import { createStreamRoom } from './streaming/spdy/stream-room.ts';
+import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** Go's clients keep idle connections for 90 s; the server must not close one first. */

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import { outgoingBudget } from './http/bounds/outgoing.ts';

@@ -8,7 +8,7 @@ import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { ensureDataDir, UserError } from '../platform/files.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 

@@ -4,7 +4,7 @@ import { registryBackend } from '../client/registry-fixture.ts';
 import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { endAllPods, removeRest } from './end-pods.ts';
 

@@ -10,7 +10,7 @@ import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
 import { binarySize } from '../machinery/binary-size.ts';
 import { imagesOf, isMeant, isUnfinished } from '../node/images/images-in-use.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
 import { imagesInUse, listImages, removeImage } from '../runtime/cri/images/image-service.ts';

@@ -17,7 +17,7 @@ import {
   LOG_LEVELS,
   type UpOptions,
 } from '../engine/settings.ts';
-import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
+import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 import { realFolder } from '../platform/files.ts';
 import { failureText } from './failures.ts';
 import { plainFlags } from './logs/log-options.ts';

@@ -4,7 +4,7 @@ import { type Engine, startEngine } from '../engine/engine.ts';
 import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
-import { createLog, systemTimers } from '../platform/node.ts';
+import { createLog, systemTimers } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
 
 /** The messages that an engine process sends to the process that started it. */

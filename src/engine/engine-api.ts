@@ -13,9 +13,9 @@ import type { Platform } from '../platform/platform.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
-import type { LateNode } from './late-node.ts';
+import type { LateNode } from './node-placeholder.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
-import { together } from './together.ts';
+import { together } from './settle-all.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 export const HOST = '127.0.0.1';

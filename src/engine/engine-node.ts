@@ -5,7 +5,7 @@ import type { NodeAgentOptions } from '../node/agent-options.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
 import { type Capacity, readCapacity } from '../node/status/machine-facts.ts';
 import type { NodeStatusReporter } from '../node/status/node-status.ts';
-import { dropBallast, keepBallast } from '../platform/ballast.ts';
+import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
 import { UserError } from '../platform/files.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';

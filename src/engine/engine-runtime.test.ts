@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
-import { nodePlatform } from '../platform/node.ts';
+import { nodePlatform } from '../platform/node-js.ts';
 import { connectOwnRuntime } from './engine-runtime.ts';
 
 test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {

@@ -18,7 +18,7 @@ import type { NodeAgent } from '../node/agent.ts';
 import { MACHINE_RESOLV_CONF } from '../node/container/node-resolver.ts';
 import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
-import { dropBallast, keepBallast } from '../platform/ballast.ts';
+import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
@@ -29,8 +29,8 @@ import { CLUSTER_DOMAIN, HOST, type OpenRegistry, openRegistry, serveApi } from 
 import { createEngineMetrics } from './engine-metrics.ts';
 import { checkPodGroups, checkResolvConf, createShutdown } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
-import { lateNode } from './late-node.ts';
 import { checkMachine, checkPortFree } from './machine-checks.ts';
+import { lateNode } from './node-placeholder.ts';
 import { nodeReady, type Waiting } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
 import { parseRecordLimits } from './record-settings.ts';
@@ -43,8 +43,8 @@ import {
   usesPrivateContainerd,
   writeEngineRecord,
 } from './settings.ts';
+import { together } from './settle-all.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
-import { together } from './together.ts';
 
 const DNS_PORT = 53;
 

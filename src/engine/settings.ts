@@ -5,7 +5,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Option } from 'commander';
-import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
+import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 import { overlaps } from '../machinery/cidr.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';

@@ -12,10 +12,10 @@ import type { Platform } from '../platform/platform.ts';
 import { CLUSTER_DOMAIN } from './engine-api.ts';
 import { agentSettings, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
-import type { lateNode } from './late-node.ts';
 import { machineAddresses, type NodeAddress, openNodeAddress } from './node-address.ts';
+import type { lateNode } from './node-placeholder.ts';
 import type { Settings } from './settings.ts';
-import { together } from './together.ts';
+import { together } from './settle-all.ts';
 import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
 
 /** What each part that uses the API gets. */

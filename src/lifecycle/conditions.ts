@@ -1,9 +1,9 @@
 /** The conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
 import type { ContainerStatus, DeferContainer, PodCondition } from '../api/generated/types.ts';
-import { defined } from '../machinery/defined.ts';
+import { defined } from '../machinery/drop-undefined.ts';
 import { formatTime } from '../machinery/time.ts';
+import { isInitialized, type Situation } from './container-phases.ts';
 import { GIVEN_UP, OUT_OF_TIME, SANDBOX_LOST } from './defer.ts';
-import { isInitialized, type Situation } from './phases.ts';
 
 type Statuses = ContainerStatus[];
 type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;

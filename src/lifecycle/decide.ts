@@ -12,17 +12,18 @@
  *  5. A second decision on the same input requests no action that is already under way.
  *  6. decide() with a memory rebuilt at any point reaches the same final state.
  */
+
+import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './container-phases.ts';
 import { endsOf } from './defer.ts';
 import { act, type Rule, reduce, wake } from './effects.ts';
-import { endPod, removeEverything, removeRecorded } from './ending.ts';
-import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './phases.ts';
+import { postStartHooks, stopOfRun } from './hooks-and-stops.ts';
 import { countedProbes, dueProbes, stopOfProbes } from './probes.ts';
-import { advancePod, finishedForGood, progressOf } from './progress.ts';
 import { reportOf } from './report.ts';
-import { type End, endingOf } from './stages.ts';
+import { advancePod, finishedForGood, progressOf } from './start-order.ts';
 import { statusOf } from './status.ts';
-import { postStartHooks, stopOfRun } from './stops.ts';
-import { activeDeadline } from './termination.ts';
+import { activeDeadline } from './termination-causes.ts';
+import { type End, endingOf } from './termination-stages.ts';
+import { endPod, removeEverything, removeRecorded } from './termination-waves.ts';
 import { type Decision, type Input, type Journal, runKey, type Stop } from './types.ts';
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 

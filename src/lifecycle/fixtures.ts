@@ -5,7 +5,7 @@ import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatu
 import type { ObjectMeta } from '../machinery/meta.ts';
 import { formatTime, type Millis, parseTime } from '../machinery/time.ts';
 import { decide } from './decide.ts';
-import { emptyMemory } from './memory.ts';
+import { emptyMemory } from './initial-memory.ts';
 import type { Action, ContainerState, Decision, ImageState, Input, Memory, Observed, SandboxState } from './types.ts';
 import { actionKey } from './types.ts';
 

@@ -5,7 +5,7 @@
 import type { Container, Probe } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { act, type Rule, wake } from './effects.ts';
-import { hasStarted, killingMessage, MINIMUM_GRACE_MILLIS } from './stops.ts';
+import { hasStarted, killingMessage, MINIMUM_GRACE_MILLIS } from './hooks-and-stops.ts';
 import type { ContainerState, ProbeKind, ProbeMemory, ProbeResult, Stop } from './types.ts';
 import { actionKey, PROBE_KINDS, runKey } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';

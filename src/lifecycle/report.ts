@@ -11,12 +11,19 @@
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
 import { deferredVerdict } from './conditions.ts';
-import { imageActions, imageFound, missingTarget } from './containers.ts';
+import {
+  isBackingOffForImage,
+  LOOK_EVENTS,
+  type Phase,
+  phaseOf,
+  podInFull,
+  type Situation,
+} from './container-phases.ts';
+import { imageActions, imageFound, missingTarget } from './container-steps.ts';
 import { type Plan, pullRetryAt } from './effects.ts';
-import { type Facts, factsOf } from './facts.ts';
-import { isBackingOffForImage, LOOK_EVENTS, type Phase, phaseOf, podInFull, type Situation } from './phases.ts';
+import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';
-import { isPostExit } from './termination.ts';
+import { isPostExit } from './termination-causes.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 

@@ -5,13 +5,13 @@
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { TerminationReason } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { ContainerStatus, PodStatus, PodTermination } from '../api/generated/types.ts';
-import { defined } from '../machinery/defined.ts';
+import { defined } from '../machinery/drop-undefined.ts';
 import { formatTime } from '../machinery/time.ts';
 import { conditionsOf } from './conditions.ts';
+import { isInitialized, type Phase, phaseOf, type Situation } from './container-phases.ts';
 import { attemptOf, hasFailed } from './defer.ts';
-import { isInitialized, type Phase, phaseOf, type Situation } from './phases.ts';
 import { isReady, isStarted } from './probes.ts';
-import { isCompletion, isFinal } from './termination.ts';
+import { isCompletion, isFinal } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 

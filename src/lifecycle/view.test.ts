@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { ContainerStateTerminated } from '../api/generated/types.ts';
-import { emptyMemory } from './memory.ts';
+import { emptyMemory } from './initial-memory.ts';
 import type { ContainerState, Input } from './types.ts';
 import { viewOf } from './view.ts';
 

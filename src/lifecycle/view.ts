@@ -2,7 +2,7 @@
 import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
 import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
-import { defined } from '../machinery/defined.ts';
+import { defined } from '../machinery/drop-undefined.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import type { Action, ActionOf, ContainerKind, ContainerState, FailedAction, ImageState } from './types.ts';
 import { actionKey, type Input, type Memory, PROBE_KINDS, runKey, type SandboxState } from './types.ts';

@@ -4,7 +4,7 @@
  * Messages and causes quote what a client sent, and the path of a field repeats all keys above it. Their text can be a thousand
  * times as long as the request, and longer than the longest possible JavaScript string.
  */
-import { defined } from './defined.ts';
+import { defined } from './drop-undefined.ts';
 import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 

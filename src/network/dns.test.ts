@@ -10,7 +10,7 @@ import { type RegistryBackend, registryBackend } from '../client/registry-fixtur
 import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import { startDns } from './dns.ts';
 import { createForwarder } from './dns-forward.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { machineClock, type SteadyClocks, systemTimers } from './node.ts';
+import { machineClock, type SteadyClocks, systemTimers } from './node-js.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

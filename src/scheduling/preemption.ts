@@ -5,7 +5,7 @@
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
-import { fitBeside } from './beside.ts';
+import { fitBeside } from './fit-with-others.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 export interface Room {

@@ -9,7 +9,7 @@ import { createRegistry, type Registry } from '../apiserver/registry/registry.ts
 import { inProcessClient } from '../client/typed-client.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
-import { systemTimers } from '../platform/node.ts';
+import { systemTimers } from '../platform/node-js.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';

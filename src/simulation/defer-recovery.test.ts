@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
-import { rebuildMemory } from '../lifecycle/memory.ts';
+import { rebuildMemory } from '../lifecycle/initial-memory.ts';
 import type { ContainerState, Decision, Observed, SandboxState } from '../lifecycle/types.ts';
 import { formatMicroTime } from '../machinery/time.ts';
 import { simulatedPod } from './simulated-pod.ts';

@@ -5,7 +5,7 @@
  */
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { nodeEndAfter } from '../lifecycle/termination.ts';
+import { nodeEndAfter } from '../lifecycle/termination-causes.ts';
 import type { Journal, NodeEnd } from '../lifecycle/types.ts';
 import { notFound } from '../machinery/status.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';

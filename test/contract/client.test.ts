@@ -22,7 +22,7 @@ import { startControllers } from '../../src/controllers/controllers.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { ApiError } from '../../src/machinery/status.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';

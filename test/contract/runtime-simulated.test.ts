@@ -1,4 +1,4 @@
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { createSimulatedRuntime } from '../../src/runtime/simulated/simulated-runtime.ts';
 import { PROGRAMS, runtimeContract } from './runtime-contract.ts';
 

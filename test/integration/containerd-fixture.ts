@@ -1,7 +1,7 @@
 /** A real, private containerd in a scratch folder, with a bridge network of its own and a busybox image. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import type { Log } from '../../src/platform/platform.ts';
 import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';

@@ -329,7 +329,7 @@ describe('a private containerd', () => {
 /** Starts another process that supervises a containerd, as the engine does. */
 async function startInOtherProcess(where: Scratch) {
   const module = new URL('../../src/runtime/containerd/containerd.ts', import.meta.url).href;
-  const node = new URL('../../src/platform/node.ts', import.meta.url).href;
+  const node = new URL('../../src/platform/node-js.ts', import.meta.url).href;
   const { log: _log, timers: _timers, ...plain } = where.options;
   const script = `
     import { startContainerd } from ${JSON.stringify(module)};

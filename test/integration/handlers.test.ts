@@ -4,7 +4,7 @@ import type { Probe } from '../../src/api/generated/types.ts';
 import { runHook } from '../../src/node/handlers/hook.ts';
 import { type HandlerPorts, type ProbeOutcome, runProbe } from '../../src/node/handlers/probe.ts';
 import type { HandlerTarget } from '../../src/node/handlers/target.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { type ContainerConfig, ExecTimeoutError, type SandboxConfig } from '../../src/runtime/runtime.ts';
 import { BUSYBOX, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 

@@ -10,7 +10,7 @@ import { createKeptReferences } from '../../src/node/pod/kept-references.ts';
 import { unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
 import { createVolumeManager } from '../../src/node/volumes/volume-manager.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { scratchFolder } from '../support/lifepod.ts';
 import { quiet } from './containerd-fixture.ts';
 

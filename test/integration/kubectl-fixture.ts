@@ -13,7 +13,7 @@ import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
 import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
 import { noNodes } from '../../src/apiserver/server-fixture.ts';
-import { createLog, systemTimers } from '../../src/platform/node.ts';
+import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 
 const SERVICE_CIDR = '10.99.0.0/24';

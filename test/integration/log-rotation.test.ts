@@ -9,7 +9,7 @@ import { inProcessClient } from '../../src/client/typed-client.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
 import { rotatedFiles } from '../../src/node/logs/log-files.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import type { LogOptions } from '../../src/ports/node-connection.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 

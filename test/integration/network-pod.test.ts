@@ -20,7 +20,7 @@ import { readContainerLog } from '../../src/node/logs/log-source.ts';
 import { unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
 import { createVolumeManager, type VolumeManager } from '../../src/node/volumes/volume-manager.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import type { ContainerRuntime } from '../../src/runtime/runtime.ts';

@@ -11,7 +11,7 @@ import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
 import { startDns } from '../../src/network/dns.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { type Datagram, listenOn, routeLoopbackOutside } from '../support/pod-packets.ts';
 

@@ -14,7 +14,7 @@ import { inProcessClient } from '../../src/client/typed-client.ts';
 import { startPersistentVolumes } from '../../src/controllers/persistent-volumes/persistent-volumes.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { bindMount, unmountUnder } from '../../src/node/volumes/mounts.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import type { ResourceBackend } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import { startNodeAgent } from '../../src/node/agent.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import type { ResourceBackend } from '../../src/ports/backend.ts';
 import type { PodObservation } from '../../src/runtime/runtime.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
 import {
   ENTRIES,

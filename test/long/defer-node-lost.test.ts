@@ -1,7 +1,7 @@
 /** Defer containers of a machine that fails: all containers are lost with containerd, and the engine continues the list. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseTime } from '../../src/machinery/time.ts';
-import { nodePlatform, systemTimers } from '../../src/platform/node.ts';
+import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';
 import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
 import { deferPod, entry, logOf, POST } from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';

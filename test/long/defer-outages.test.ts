@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { killContainerd } from '../support/containerd.ts';
 import { type Fleet, fleet } from '../support/defer-fleet.ts';
 import { deferPod, entry, gate, openGate, POST, TELLING } from '../support/defer-pods.ts';

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
-import { systemTimers } from '../../src/platform/node.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
 import { killContainerd } from '../support/containerd.ts';
 import { type Fleet, fleet, inNamespace } from '../support/defer-fleet.ts';
 import { deferPod, entry, POST, TELLING } from '../support/defer-pods.ts';

@@ -14,10 +14,10 @@ const typed = 'test/e2e/defer-kept.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
 const onContainers = 'test/long/defer-fields.test.ts';
 const status = 'src/lifecycle/status.test.ts';
-const stages = 'src/lifecycle/stages.test.ts';
+const stages = 'src/lifecycle/termination-stages.test.ts';
 const defer = 'src/lifecycle/defer.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
-const reserve = 'src/lifecycle/termination.test.ts';
+const reserve = 'src/lifecycle/termination-causes.test.ts';
 const failures = 'src/simulation/defer-failures.test.ts';
 
 export const fieldSentences: readonly Sentence[] = [
@@ -25,7 +25,7 @@ export const fieldSentences: readonly Sentence[] = [
     says: 'A Pod without `deferContainers` behaves exactly as upstream.',
     tests: [
       ['src/simulation/lives/lives.test.ts', 'lives written out'],
-      ['src/lifecycle/ending.test.ts', 'a Pod without defer containers'],
+      ['src/lifecycle/termination-waves.test.ts', 'a Pod without defer containers'],
       [fields, 'a Pod without defer containers gets none of their fields'],
     ],
   },

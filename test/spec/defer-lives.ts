@@ -17,9 +17,9 @@ const outages = 'src/simulation/defer-outages.test.ts';
 const properties = 'src/simulation/defer.property.test.ts';
 const times = 'src/simulation/defer-time.property.test.ts';
 const played = 'src/simulation/lives-of-the-specification.test.ts';
-const causes = 'src/lifecycle/termination.test.ts';
-const stages = 'src/lifecycle/stages.test.ts';
-const memory = 'src/lifecycle/memory.test.ts';
+const causes = 'src/lifecycle/termination-causes.test.ts';
+const stages = 'src/lifecycle/termination-stages.test.ts';
+const memory = 'src/lifecycle/initial-memory.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
 const defer = 'src/lifecycle/defer.test.ts';
 

@@ -13,7 +13,7 @@ const onContainers = 'test/long/defer-fields.test.ts';
 const inLives = 'src/simulation/defer-status.test.ts';
 const order = 'src/simulation/defer-order.test.ts';
 const status = 'src/lifecycle/status.test.ts';
-const progress = 'src/lifecycle/progress.test.ts';
+const progress = 'src/lifecycle/start-order.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
 const kept = 'src/node/pod/kept-references.test.ts';
 const onMachine = 'test/integration/kept-references.test.ts';
@@ -50,7 +50,7 @@ export const knowledge: readonly Sentence[] = [
     tests: [
       [downward, 'is empty before the termination starts and has a value afterwards'],
       [files, 'updates the fields of the termination, which are empty before it'],
-      ['src/lifecycle/ending.test.ts', 'are written before the first hook or entry'],
+      ['src/lifecycle/termination-waves.test.ts', 'are written before the first hook or entry'],
       [onContainers, 'the downward API shows the termination in files'],
     ],
   },

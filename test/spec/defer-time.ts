@@ -9,12 +9,12 @@ const reasons = 'src/simulation/defer-reasons.test.ts';
 const outages = 'src/simulation/defer-outages.test.ts';
 const times = 'src/simulation/defer-time.property.test.ts';
 const played = 'src/simulation/lives-of-the-specification.test.ts';
-const causes = 'src/lifecycle/termination.test.ts';
-const stages = 'src/lifecycle/stages.test.ts';
+const causes = 'src/lifecycle/termination-causes.test.ts';
+const stages = 'src/lifecycle/termination-stages.test.ts';
 const defer = 'src/lifecycle/defer.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
-const ending = 'src/lifecycle/ending.test.ts';
-const stops = 'src/lifecycle/stops.test.ts';
+const ending = 'src/lifecycle/termination-waves.test.ts';
+const stops = 'src/lifecycle/hooks-and-stops.test.ts';
 const deletion = 'src/api/core/v1/pod/strategy.test.ts';
 
 export const time: readonly Sentence[] = [
@@ -30,7 +30,7 @@ export const time: readonly Sentence[] = [
     tests: [
       [causes, 'the grace period of a deletion counts from when the agent sees it'],
       [causes, 'the cause with the earliest end gives the end'],
-      ['src/lifecycle/memory.test.ts', 'counts a deletion that was made while no agent ran from now'],
+      ['src/lifecycle/initial-memory.test.ts', 'counts a deletion that was made while no agent ran from now'],
     ],
   },
   {

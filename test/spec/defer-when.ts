@@ -10,7 +10,7 @@ const reasons = 'src/simulation/defer-reasons.test.ts';
 const outages = 'src/simulation/defer-outages.test.ts';
 const defer = 'src/lifecycle/defer.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
-const causes = 'src/lifecycle/termination.test.ts';
+const causes = 'src/lifecycle/termination-causes.test.ts';
 const status = 'src/lifecycle/status.test.ts';
 const conditions = 'src/lifecycle/conditions.test.ts';
 const deletion = 'src/api/core/v1/pod/strategy.test.ts';
@@ -104,7 +104,10 @@ export const occasions: readonly Sentence[] = [
       [defer, 'a grace period of 0'],
       [deletion, 'is immediate if the Pod has a grace period of 0'],
       ['src/lifecycle/report.test.ts', 'entries of a removed object that did not run are recorded as skipped'],
-      ['src/lifecycle/ending.test.ts', 'a removed object runs no list, and its containers are killed after 2 s'],
+      [
+        'src/lifecycle/termination-waves.test.ts',
+        'a removed object runs no list, and its containers are killed after 2 s',
+      ],
       [e2e, '--grace-period=0 --force runs no entry'],
     ],
   },

@@ -6,7 +6,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { clearMachine } from '../../src/engine/leftovers.ts';
-import { nodePlatform } from '../../src/platform/node.ts';
+import { nodePlatform } from '../../src/platform/node-js.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { killEngine } from './kill-engine.ts';
 

@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
 import { clearMachine } from '../../src/engine/leftovers.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
-import { nodePlatform } from '../../src/platform/node.ts';
+import { nodePlatform } from '../../src/platform/node-js.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';

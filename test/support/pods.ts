@@ -5,7 +5,7 @@
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
-import { createLog, systemTimers } from '../../src/platform/node.ts';
+import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import type { LifepodClient } from './lifepod.ts';
 
 const DEADLINE_MILLIS = 60_000;

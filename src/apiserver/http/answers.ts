@@ -7,8 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import type { Status } from '../../machinery/meta.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
-import { drainedOrClosed } from './drained.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
+import { drainedOrClosed } from './wait-for-drain.ts';
 
 /** The length of one piece. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;

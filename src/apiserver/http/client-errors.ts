@@ -2,7 +2,7 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
-import { waitsForAnswer } from './bounds/turns.ts';
+import { waitsForAnswer } from './bounds/pipelining.ts';
 
 /** By error code of Node.js's parser; every other error is a 400. */
 const STATUS_LINES: Readonly<Record<string, string>> = {

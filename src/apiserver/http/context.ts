@@ -4,7 +4,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import type { NodeReports } from '../../ports/node-reports.ts';
-import type { StreamRoom } from '../streaming/spdy/stream-room.ts';
+import type { StreamRoom } from '../streaming/spdy/stream-limit.ts';
 import type { BodyReader } from './body.ts';
 import type { Places } from './bounds/limits.ts';
 import type { Unfinished } from './bounds/unfinished.ts';

@@ -18,7 +18,7 @@ import {
   objectMediaType,
   patchMediaType,
 } from './body.ts';
-import { getComputed, listComputed } from './computed.ts';
+import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { serveLogs } from './logs.ts';

@@ -3,9 +3,9 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { Store } from '../../store/store.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
-import type { SelectorRoom } from './reads/selector-room.ts';
+import type { ObjectRoom } from './object-memory-limit.ts';
+import type { SelectorRoom } from './reads/selector-limit.ts';
 import type { ResourceIndex } from './resources.ts';
-import type { ObjectRoom } from './room.ts';
 import type { ServiceAllocator } from './services/service-allocator.ts';
 
 export interface RegistryContext {

@@ -6,7 +6,7 @@
  * and sizes that were parsed first (terminal-sizes.ts).
  */
 import type { Writable } from 'node:stream';
-import { drainedOrClosed } from '../http/drained.ts';
+import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { CHANNEL } from './channels.ts';
 import { createSizeReader } from './terminal-sizes.ts';
 

@@ -8,7 +8,7 @@ import { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import { internalError } from '../../machinery/status.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
 import { type PeerStream, type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
 import { createSpdyConnection } from './spdy/spdy-connection.ts';

@@ -12,7 +12,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
-import { createLog, systemTimers } from '../../platform/node.ts';
+import { createLog, systemTimers } from '../../platform/node-js.ts';
 import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 
 export interface FollowPorts {

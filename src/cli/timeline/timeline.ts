@@ -6,7 +6,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { toApi } from '../../node/record/step-conversion.ts';
 import { UserError } from '../../platform/files.ts';
-import { createLog, systemTimers } from '../../platform/node.ts';
+import { createLog, systemTimers } from '../../platform/node-js.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';

@@ -1,6 +1,6 @@
 /** Reconciles a claim: finds or provisions its volume and completes the binding. Source: persistentvolume controller of v1.33. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
-import { defined } from '../../machinery/defined.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
 import { isApiError } from '../../machinery/status.ts';
 import {
   BIND_COMPLETED,

@@ -1,6 +1,6 @@
 /** Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior). */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
-import { defined } from '../../machinery/defined.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
 import { readNow, type Storage } from './storage.ts';

@@ -3,7 +3,7 @@
  * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
-import { defined } from '../../machinery/defined.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
 /** Annotation on a volume: the provisioner that created it, and that therefore may delete its content. */

@@ -18,7 +18,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { byAge, excessParts, type Part } from './parts.ts';
+import { byAge, excessParts, type Part } from './parts-to-delete.ts';
 import { createSweeper } from './sweeper.ts';
 
 export interface RecordLimits {

@@ -5,8 +5,9 @@
  * Values are plain JSON without null. Inputs are not modified, and results may share parts with them.
  * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behavior).
  */
+
+import { repeats } from '../duplicates.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
-import { repeats } from '../repeats.ts';
 import {
   asMember,
   below,

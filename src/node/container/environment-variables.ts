@@ -14,7 +14,7 @@ import type {
   Secret,
   Service,
 } from '../../api/generated/types.ts';
-import { putNewest } from '../put-newest.ts';
+import { putNewest } from '../bounded-map.ts';
 import { ContainerConfigError } from './container-config-error.ts';
 import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './downward.ts';
 import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';

@@ -10,7 +10,7 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { keepBallast } from '../../platform/ballast.ts';
+import { keepBallast } from '../../platform/disk-reserve.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { Refusal } from '../../scheduling/node-admission.ts';
 import { podLogDirectory } from '../container/container-config.ts';
@@ -23,7 +23,7 @@ import type { RunLookup } from '../pod/run-lookup.ts';
 import type { PodWorker } from '../pod/worker/worker.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { createEndedPods, type EndedPods } from './ended-pods.ts';
-import { createNodeEnds, type NodeEnds } from './node-ends.ts';
+import { createNodeEnds, type NodeEnds } from './pod-terminations.ts';
 import { terminateByPriority } from './shutdown.ts';
 import type { ShutdownPeriod } from './shutdown-periods.ts';
 

@@ -8,7 +8,7 @@ import { uidOf } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { PodWorker } from '../pod/worker/worker.ts';
 import type { EndedPods } from './ended-pods.ts';
-import type { NodeEnds } from './node-ends.ts';
+import type { NodeEnds } from './pod-terminations.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';
 
 /** The time to kill a Pod after its grace period: 2 s each for its last PreExit entry, its app containers and its last PostExit entry. */

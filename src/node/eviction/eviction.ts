@@ -14,7 +14,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Millis, Timer, Timers } from '../../platform/platform.ts';
 import { createEvictedPods, type EvictedPods } from './evicted-pods.ts';
 import type { NodePressure } from './pressure.ts';
-import { createRelief, type Relief, type ReliefOptions } from './relief.ts';
+import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
 /** The polling interval, as upstream's: the kernel sends no events. A check starts earlier when a grace period or a condition ends. */

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LifecycleHandler } from '../../api/generated/types.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ExecResult } from '../../runtime/runtime.ts';
 import { HookError, type HookOutcome, runHook } from './hook.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Container } from '../../api/generated/types.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { Log } from '../../platform/platform.ts';
 import {
   type ContainerObservation,

@@ -13,7 +13,7 @@ import {
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Container, Probe } from '../../api/generated/types.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import { type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { DeadlineExceeded } from './failure.ts';
 import { checkHealth } from './grpc.ts';

@@ -7,7 +7,7 @@ import type { ContainerRuntime, ImageChange } from '../../runtime/runtime.ts';
 import type { KeptReferences } from '../pod/kept-references.ts';
 import type { ImageGarbage } from './garbage-collection.ts';
 import type { GarbagePolicy } from './garbage-policy.ts';
-import { startNodeGarbageCollection } from './node-garbage.ts';
+import { startNodeGarbageCollection } from './node-garbage-collection.ts';
 import { createPodImagePull, type PodImagePull } from './pod-images.ts';
 import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 

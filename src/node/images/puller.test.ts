@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import {
   type ContainerRuntime,
   type ImageInfo,

@@ -5,7 +5,7 @@
  * Invariant: a container has at least 2 s between the stop signal and the kill, however late the signal is sent. Exception: a
  * deadline that is not after the container's creation is the core's request for a kill without a signal.
  */
-import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/stops.ts';
+import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/hooks-and-stops.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime } from '../../runtime/runtime.ts';

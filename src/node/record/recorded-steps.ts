@@ -3,7 +3,7 @@
  * valid again, however old they are. A probe result, of which there may be one a second, is valid until the next one.
  */
 import type { Transition } from '../../lifecycle/types.ts';
-import { putNewest } from '../put-newest.ts';
+import { putNewest } from '../bounded-map.ts';
 
 export interface RecordedSteps {
   /** Returns the steps that are new, in their order, and remembers them. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readTextIfPresent } from '../../platform/files.ts';
-import { nodePlatform } from '../../platform/node.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
 import { followFolder } from './folder.ts';
 
 let folder: string;

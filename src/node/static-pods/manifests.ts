@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 import { followFolder, type ManifestFile, readManifestFiles } from './folder.ts';
-import { ManifestError, readManifest } from './manifest.ts';
 import { fullNameOf } from './mirrors.ts';
-import type { PodRecord } from './records.ts';
+import { ManifestError, readManifest } from './parse-manifest.ts';
+import type { PodRecord } from './status-files.ts';
 
 export interface Wanted {
   /** By full name. */

@@ -7,7 +7,7 @@ import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import { createMirrors, type Mirrors, throughMirrors } from './mirrors.ts';
 

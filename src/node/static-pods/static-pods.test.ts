@@ -8,12 +8,12 @@ import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { Log, Platform } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import { readAll } from './manifests.ts';
+import { nextSteps } from './starts-and-ends.ts';
 import { createStaticPods, type StaticPods } from './static-pods.ts';
-import { nextSteps } from './steps.ts';
 
 const text = (name: string, image = 'busybox:1.28', more: object = {}): string =>
   JSON.stringify({

@@ -20,9 +20,9 @@ import type { Platform } from '../../platform/platform.ts';
 import type { PodSource } from '../pod/pod-source.ts';
 import { createManifests, type Wanted } from './manifests.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
-import { openRecords, type PodRecord } from './records.ts';
-import { createSlots } from './slots.ts';
-import { asBeforeTermination, isShutDown, nextSteps, terminating } from './steps.ts';
+import { createSlots } from './started-pods.ts';
+import { asBeforeTermination, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
+import { openRecords, type PodRecord } from './status-files.ts';
 
 export interface StaticPodsOptions extends Platform {
   client: Client;

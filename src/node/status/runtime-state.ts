@@ -9,7 +9,7 @@
 import type { ContainerImage } from '../../api/generated/types.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeFeatures } from '../../runtime/runtime.ts';
-import { reportedImages } from '../images/reported.ts';
+import { reportedImages } from '../images/status-images.ts';
 
 const SILENT_MILLIS = 30_000;
 const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createMetrics } from '../../platform/metrics.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import type { NodePod } from './node-pods.ts';
 import { createNodeReports } from './reports.ts';

@@ -10,6 +10,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 import type { SerialByKey } from '../../platform/serial-by-key.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import { shownRoom } from './file-size-limit.ts';
 import {
   downwardFacts,
   type PodVolumes,
@@ -19,7 +20,6 @@ import {
   setUpVolumes,
 } from './pod-set-up.ts';
 import { shownObjects, showsChange, showsObjects, showsPod } from './references.ts';
-import { shownRoom } from './room.ts';
 
 export interface MountedPods {
   /** Sets up all volumes of the Pod and follows changes. The Pod stays registered if this fails. */

@@ -6,11 +6,11 @@ import { settleAtMost } from '../../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import type { DownwardFacts } from '../container/downward.ts';
 import type { ClaimSource } from './claim.ts';
+import { NoRoomError } from './file-size-limit.ts';
 import type { VolumeImages } from './image.ts';
-import { dataReader, type PayloadSource } from './payload.ts';
 import type { PodMemory } from './pod-memory.ts';
+import { dataReader, type PayloadSource } from './projected-files.ts';
 import { showsObjects } from './references.ts';
-import { NoRoomError } from './room.ts';
 import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up.ts';
 import { createFailures, VolumeError } from './volume-error.ts';
 

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Volume } from '../../api/generated/types.ts';
 import { writePayload } from './atomic-writer.ts';
-import type { PayloadSource } from './payload.ts';
-import { shownRoom } from './room.ts';
+import { shownRoom } from './file-size-limit.ts';
+import type { PayloadSource } from './projected-files.ts';
 import { keepVolume, setUpVolume, type VolumePlace } from './set-up.ts';
 
 let folder: string;

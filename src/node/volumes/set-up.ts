@@ -6,8 +6,14 @@ import { type ClaimSource, setUpClaim } from './claim.ts';
 import { makeFolder, setUpEmptyDir } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
 import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
-import { collectConfigMap, collectDownward, collectProjected, collectSecret, type PayloadSource } from './payload.ts';
 import type { PodMemory } from './pod-memory.ts';
+import {
+  collectConfigMap,
+  collectDownward,
+  collectProjected,
+  collectSecret,
+  type PayloadSource,
+} from './projected-files.ts';
 import { isInMemory } from './references.ts';
 import { VolumeError } from './volume-error.ts';
 

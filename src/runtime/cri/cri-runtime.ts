@@ -7,18 +7,17 @@
  * 2. Stop and remove treat NotFound as success if the container or the sandbox itself is gone.
  */
 import type { Metrics } from '../../platform/metrics.ts';
-import { machineClock } from '../../platform/node.ts';
+import { machineClock } from '../../platform/node-js.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import { createSteadyStamps } from '../clock-conversion.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
-import { createSteadyStamps } from '../steady-stamps.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
-import { type EndingParts, removeContainer, removeSandbox, stopContainer, stopSandbox } from './ending.ts';
 import { followEvents } from './events.ts';
 import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, sandboxFacts } from './facts.ts';
-import { garbageCalls } from './garbage.ts';
+import { garbageCalls } from './garbage-collection.ts';
 import { followImages } from './images/image-events.ts';
 import { imageMountCalls } from './images/image-mounts.ts';
 import { imageFolder, imageStatus, imagesInUse, listImages, pullImage, removeImage } from './images/image-service.ts';
@@ -28,6 +27,7 @@ import { createObserver, type Observer } from './observer.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
 import { shareEvents } from './shared-events.ts';
 import { featuresOf, notReady, readStatus } from './status.ts';
+import { type EndingParts, removeContainer, removeSandbox, stopContainer, stopSandbox } from './stop-and-remove.ts';
 import { streamCalls } from './streams.ts';
 import { usageCalls } from './usage.ts';
 

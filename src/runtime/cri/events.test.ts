@@ -12,7 +12,7 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, expect, test } from 'vitest';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime.ts';

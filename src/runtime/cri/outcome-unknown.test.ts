@@ -7,7 +7,7 @@ import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { testTimers } from '../../client/testing.ts';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import type { Log } from '../../platform/platform.ts';
 import { type ContainerRuntime, ExecTimeoutError, OutcomeUnknownError } from '../runtime.ts';
 import { connectRuntime } from './cri-runtime.ts';

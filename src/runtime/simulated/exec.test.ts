@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemTimers } from '../../platform/node.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import { ExecTimeoutError } from '../runtime.ts';
 import type { ExecScript } from './exec.ts';
 import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runtime.ts';

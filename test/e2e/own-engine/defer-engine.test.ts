@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { processesNaming } from '../../../src/engine/leftovers.ts';
-import { systemTimers } from '../../../src/platform/node.ts';
+import { systemTimers } from '../../../src/platform/node-js.ts';
 import { haveEnded } from '../../../src/runtime/containerd/process-table.ts';
 import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../../support/defer-pods.ts';
 import { watchLeaks } from '../../support/leaks.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
-import { createLog, systemTimers } from '../../../src/platform/node.ts';
+import { createLog, systemTimers } from '../../../src/platform/node-js.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { connectRuntime } from '../../../src/runtime/cri/cri-runtime.ts';

@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
-import { drainedOrClosed } from '../drained.ts';
+import { drainedOrClosed } from '../wait-for-drain.ts';
 import { createHeldObjects, type HeldObjects, type Holder } from './held-objects.ts';
 
 /** The budget for all clients together. */

@@ -12,8 +12,8 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';
-import { drainedOrClosed } from '../../http/drained.ts';
-import { closeAfterReplies } from '../replied.ts';
+import { drainedOrClosed } from '../../http/wait-for-drain.ts';
+import { closeAfterReplies } from '../close-after-replies.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {

@@ -5,7 +5,7 @@ import { ProtocolError } from '../protocol-error.ts';
 import { createFrameParser, dataHead, type Frame, goAway, ping, rstStream, synReply, synStream } from './frames.ts';
 import { createHeaderReader } from './header-block.ts';
 import { createSpdyRelay, type RelayRules } from './spdy-relay.ts';
-import { createStreamRoom } from './stream-room.ts';
+import { createStreamRoom } from './stream-limit.ts';
 
 const COMMAND: RelayRules = { types: ['error', 'stdin', 'stdout', 'stderr', 'resize'], once: true };
 const PORTS: RelayRules = { types: ['error', 'data'], once: false };

@@ -29,7 +29,7 @@ import {
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
 import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
 import { send, sendData } from './send.ts';
-import type { StreamRoom } from './stream-room.ts';
+import type { StreamRoom } from './stream-limit.ts';
 
 /** A port-forward has two for each connection. */
 const MAX_OPEN_STREAMS = 1024;

@@ -3,9 +3,9 @@ import type { Action } from '../../../lifecycle/types.ts';
 import { OutcomeUnknownError } from '../../../runtime/runtime.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { FORGETS, unansweredSince } from './effects.ts';
-import type { Flight, WorkerFlights } from './flights.ts';
 import type { WorkerLoop } from './loop.ts';
 import type { Outcome, WorkerPorts } from './ports.ts';
+import type { Flight, WorkerFlights } from './running-actions.ts';
 import { absorb, type WorkerState } from './state.ts';
 
 /** The parts of the worker that actions need. */

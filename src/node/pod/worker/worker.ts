@@ -12,17 +12,17 @@
  */
 import type { Pod } from '../../../api/generated/types.ts';
 import { decide } from '../../../lifecycle/decide.ts';
-import { rebuildMemory } from '../../../lifecycle/memory.ts';
-import { nodeEndAfter } from '../../../lifecycle/termination.ts';
+import { rebuildMemory } from '../../../lifecycle/initial-memory.ts';
+import { nodeEndAfter } from '../../../lifecycle/termination-causes.ts';
 import type { Decision, Input, Memory } from '../../../lifecycle/types.ts';
 import { OutcomeUnknownError } from '../../../runtime/runtime.ts';
 import { createStatusWriter, type StatusWriter } from '../status-writer.ts';
 import { createWorkerActions, type WorkerActions } from './actions.ts';
 import { FORGETS, LAST_STEPS } from './effects.ts';
-import { createWorkerFlights, type WorkerFlights } from './flights.ts';
 import { mountsImage } from './images.ts';
 import { createWorkerLoop } from './loop.ts';
 import type { PodWorker, WorkerPorts } from './ports.ts';
+import { createWorkerFlights, type WorkerFlights } from './running-actions.ts';
 import { initialState, inputOf, observed, type WorkerStart, type WorkerState } from './state.ts';
 
 export type { PodWorker } from './ports.ts';

@@ -1,7 +1,8 @@
 /** Validation of a Service's cluster IPs and IP families. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
+
+import { repeats } from '../../../../machinery/duplicates.ts';
 import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { ipErrors, ipFamily } from '../../../../machinery/names.ts';
-import { repeats } from '../../../../machinery/repeats.ts';
 import type { ServiceSpec } from '../../../generated/types.ts';
 import { isHeadless } from './validate-ports.ts';
 

@@ -1,5 +1,5 @@
 /** Lossless conversion between the two forms of an Event. Source: pkg/apis/events/v1 of v1.33. */
-import { defined } from '../../../../machinery/defined.ts';
+import { defined } from '../../../../machinery/drop-undefined.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 
 export const toCoreEvent = (event: EventsV1Event): CoreV1Event =>

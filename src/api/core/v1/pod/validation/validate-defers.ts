@@ -2,6 +2,8 @@
  * Validates defer containers and the related fields of the Pod. Source: the specification of defer containers, "Validation"; the
  * messages are worded like those of v1.33.
  */
+
+import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
   duplicate,
   type FieldError,
@@ -11,7 +13,6 @@ import {
   notSupported,
   required,
 } from '../../../../../machinery/field-error.ts';
-import { repeats } from '../../../../../machinery/repeats.ts';
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from '../containers.ts';
 import { terminationReasons } from '../status/termination-reasons.ts';

@@ -1,4 +1,6 @@
 /** Validates tolerations, affinity, topology spread and scheduling gates. Source: validation of v1.33 (rules and wording). */
+
+import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
   duplicate,
   type FieldError,
@@ -14,7 +16,6 @@ import {
   labelValueErrors,
   qualifiedNameErrors,
 } from '../../../../../machinery/names.ts';
-import { repeats } from '../../../../../machinery/repeats.ts';
 import type {
   Affinity,
   LabelSelector,

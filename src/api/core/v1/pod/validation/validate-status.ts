@@ -2,10 +2,11 @@
  * Validates an update of a Pod's status: a container that has terminated for good must not run again, the QoS class must not
  * change, and addresses must be IPs. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers.
  */
+
+import { repeats } from '../../../../../machinery/duplicates.ts';
 import { duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from '../../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../../machinery/object-meta.ts';
-import { repeats } from '../../../../../machinery/repeats.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../../generated/types.ts';
 import { isSidecar, specOf } from '../containers.ts';
 import { validateTermination } from './validate-termination.ts';

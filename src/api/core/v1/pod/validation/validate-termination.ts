@@ -3,6 +3,8 @@
  *
  * Only a changed value is validated, so that a stored status can always be written again.
  */
+
+import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
   duplicate,
   type FieldError,
@@ -11,7 +13,6 @@ import {
   notSupported,
   required,
 } from '../../../../../machinery/field-error.ts';
-import { repeats } from '../../../../../machinery/repeats.ts';
 import type { PodSpec, PodStatus, PodTermination, TerminatedContainer } from '../../../../generated/types.ts';
 import { sameValue } from '../compare.ts';
 import { terminationReasons } from '../status/termination-reasons.ts';

@@ -1,7 +1,8 @@
 /** Warnings to the client about a Pod that is valid but probably contains a mistake. Source: v1.33 (rules and wording). */
+
+import { repeats } from '../../../../../machinery/duplicates.ts';
 import { dns1123LabelErrors } from '../../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../../machinery/quantity.ts';
-import { repeats } from '../../../../../machinery/repeats.ts';
 import type {
   ContainerPort,
   EnvVar,

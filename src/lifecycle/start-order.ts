@@ -2,10 +2,10 @@
  * The life of a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
  * Sources: Init Containers and Pod Lifecycle (v1.33).
  */
-import { advance, hasEndedForGood, lookForImages, prePullDeferImages } from './containers.ts';
+import { advance, hasEndedForGood, lookForImages, prePullDeferImages } from './container-steps.ts';
 import { act, type Rule } from './effects.ts';
-import { replaceSandbox } from './ending.ts';
 import { isStarted } from './probes.ts';
+import { replaceSandbox } from './termination-waves.ts';
 import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
 /** No container of the Pod runs, and the restart policy restarts none. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { uidOf } from '../../machinery/meta.ts';
-import { ManifestError, readManifest } from './manifest.ts';
+import { ManifestError, readManifest } from './parse-manifest.ts';
 
 const source = { file: 'web.yaml', nodeName: 'node-1', now: Date.UTC(2026, 0, 31) };
 const web = (spec: object = {}, metadata: object = {}): object => ({

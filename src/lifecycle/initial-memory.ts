@@ -5,7 +5,7 @@ import type { Pod } from '../api/generated/types.ts';
 import { reduce } from './effects.ts';
 import { probeOf } from './probes.ts';
 import { reportOf } from './report.ts';
-import { endingOf } from './stages.ts';
+import { endingOf } from './termination-stages.ts';
 import type { HookResult, Input, Journal, Memory, Observed, ProbeMemory } from './types.ts';
 import { runKey } from './types.ts';
 import { announcedAttempt, type ContainerView, succeeded, viewOf } from './view.ts';

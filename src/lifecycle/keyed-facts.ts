@@ -1,6 +1,7 @@
 /** Events and steps of the record as facts, each identified by a key. */
+
+import type { Situation } from './container-phases.ts';
 import type { Plan } from './effects.ts';
-import type { Situation } from './phases.ts';
 import type { PodEvent, Transition } from './types.ts';
 import type { ContainerView } from './view.ts';
 

@@ -7,7 +7,7 @@ import type { DeferContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { type DeferList, type Entry, endsOf, lastExit, listOf, retries } from './defer.ts';
 import { periodMillis, timeoutMillis } from './probes.ts';
-import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationOf } from './termination.ts';
+import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationOf } from './termination-causes.ts';
 import { actionKey, type ProbeMemory, runKey } from './types.ts';
 import { isLive, type PodView } from './view.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Client } from '../../client/client.ts';
-import { collectProjected, dataReader, type PayloadSource } from './payload.ts';
+import { collectProjected, dataReader, type PayloadSource } from './projected-files.ts';
 
 it('reads and decodes an object once for all sources of a volume', async () => {
   let reads = 0;

@@ -6,7 +6,7 @@
 import type { EphemeralContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { act, LONG, type RetryAt, type Rule, SHORT, wake } from './effects.ts';
-import { endRun, kill } from './stops.ts';
+import { endRun, kill } from './hooks-and-stops.ts';
 import { actionKey, type ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { dropBallast, keepBallast } from './ballast.ts';
+import { dropBallast, keepBallast } from './disk-reserve.ts';
 
 test('the ballast file is created once and can be dropped', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-ballast-'));

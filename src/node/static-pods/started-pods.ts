@@ -8,7 +8,7 @@ import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import { fullNameOf, type Mirrors } from './mirrors.ts';
-import type { PodRecord, Records } from './records.ts';
+import type { PodRecord, Records } from './status-files.ts';
 
 export interface Slots {
   ofUid(uid: string | undefined): PodRecord | undefined;

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { whileServingOthers } from '../hostile-fixture.ts';
 import { noNodes, startTestServer } from '../server-fixture.ts';
-import { inPieces } from './in-pieces.ts';
+import { inPieces } from './message-pieces.ts';
 import { startRuntime } from './runtime-fixture.ts';
 import { ping } from './spdy/frames.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';

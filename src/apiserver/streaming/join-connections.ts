@@ -1,8 +1,8 @@
 /** Joins the connections of a client and the runtime: passes data both ways, at the speed of the slower reader. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
-import { drainedOrClosed } from '../http/drained.ts';
-import { closeAfterReplies } from './replied.ts';
+import { drainedOrClosed } from '../http/wait-for-drain.ts';
+import { closeAfterReplies } from './close-after-replies.ts';
 
 /** When one side has ended, the other one is cut if it does not end within this time. */
 const LINGER_MILLIS = 1_000;

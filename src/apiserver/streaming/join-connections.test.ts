@@ -2,7 +2,7 @@ import { type Duplex, duplexPair } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { turns } from '../server-fixture.ts';
-import { join } from './join.ts';
+import { join } from './join-connections.ts';
 
 /** Longer than every time limit of join(). */
 const LONG_MILLIS = 60_000;

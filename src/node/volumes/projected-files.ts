@@ -19,7 +19,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type DownwardFacts, fieldValue, resourceFieldValue } from '../container/downward.ts';
 import type { PayloadFile } from './atomic-writer.ts';
-import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './room.ts';
+import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './file-size-limit.ts';
 
 type ObjectKind = 'configmap' | 'secret';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
+import { createSteadyStamps, type SteadyStamps } from './clock-conversion.ts';
 import type { ContainerObservation, PodObservation } from './runtime.ts';
-import { createSteadyStamps, type SteadyStamps } from './steady-stamps.ts';
 
 const HOUR = 3_600_000;
 let engine: number;

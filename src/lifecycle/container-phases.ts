@@ -1,11 +1,11 @@
 /** The phase of a container: why it waits, or what its newest run does. Source: Pod Lifecycle, "Container states" (v1.33). */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
-import { imageActions, imageFound, missingTarget, restartAfter, wantsRestart } from './containers.ts';
+import { imageActions, imageFound, missingTarget, restartAfter, wantsRestart } from './container-steps.ts';
 import { failureInTurn, nextTry } from './defer.ts';
-import type { Finished, Progress } from './progress.ts';
-import type { End } from './stages.ts';
-import { hasStarted } from './stops.ts';
+import { hasStarted } from './hooks-and-stops.ts';
+import type { Finished, Progress } from './start-order.ts';
+import type { End } from './termination-stages.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction, runKey } from './types.ts';
 import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 

@@ -14,7 +14,7 @@ import {
   secondsOf,
   stamp,
 } from './fixtures.ts';
-import { nodeEndAfter } from './termination.ts';
+import { nodeEndAfter } from './termination-causes.ts';
 import type { NodeEnd } from './types.ts';
 
 const runs = [running('app')];

@@ -1,6 +1,6 @@
 /** Handles bytes in pieces: a WebSocket message that carries a byte stream has up to 32 MiB. */
 import type { Writable } from 'node:stream';
-import { drainedOrClosed } from '../http/drained.ts';
+import { drainedOrClosed } from '../http/wait-for-drain.ts';
 
 /** As much as a read of a socket returns at a time. */
 const PIECE_BYTES = 64 * 1024;

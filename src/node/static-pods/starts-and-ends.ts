@@ -3,7 +3,7 @@ import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { Wanted } from './manifests.ts';
-import type { PodRecord } from './records.ts';
+import type { PodRecord } from './status-files.ts';
 
 export interface Step {
   kind: 'begin' | 'end';

@@ -19,7 +19,7 @@ import {
   stamp,
   written,
 } from './fixtures.ts';
-import { emptyMemory, rebuildMemory } from './memory.ts';
+import { emptyMemory, rebuildMemory } from './initial-memory.ts';
 import type { Decision, Input, Journal, Outage } from './types.ts';
 
 const exec = { command: ['true'] };

@@ -5,7 +5,7 @@
  */
 import { rmSync } from 'node:fs';
 import type { Pod } from '../../api/generated/types.ts';
-import { nodeEndAfter } from '../../lifecycle/termination.ts';
+import { nodeEndAfter } from '../../lifecycle/termination-causes.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log, Timers } from '../../platform/platform.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Volume } from '../../api/generated/types.ts';
-import { NoRoomError, shownRoom } from './room.ts';
+import { NoRoomError, shownRoom } from './file-size-limit.ts';
 
 const MEBIBYTE = 2 ** 20;
 const projected = (name: string): Volume => ({ name, projected: { sources: [] } });

@@ -7,7 +7,7 @@ import { recordedTermination, type Termination } from '../api/core/v1/pod/status
 import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { DeferContainer, Pod, PodCondition } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { MINIMUM_GRACE_MILLIS } from './stops.ts';
+import { MINIMUM_GRACE_MILLIS } from './hooks-and-stops.ts';
 import type { NodeEnd, Outage } from './types.ts';
 import { type ContainerView, isRunning, type PodView } from './view.ts';
 

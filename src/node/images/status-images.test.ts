@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ImageInfo } from '../../runtime/runtime.ts';
-import { reportedImages } from './reported.ts';
+import { reportedImages } from './status-images.ts';
 
 const image = (id: string, sizeBytes: number, names: Partial<ImageInfo> = {}): ImageInfo => ({
   id,
