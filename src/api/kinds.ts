@@ -13,7 +13,7 @@ import { podTemplateKind } from './core/v1/pod-template/index.ts';
 import { secretKind } from './core/v1/secret/index.ts';
 import { serviceKind } from './core/v1/service/index.ts';
 import { serviceAccountKind } from './core/v1/service-account/index.ts';
-import { newEventKind } from './events.k8s.io/v1/event/index.ts';
+import { eventsV1EventKind } from './events.k8s.io/v1/event/index.ts';
 import type { KindDefinition } from './kind.ts';
 import { podRecordKind } from './lifepod.io/v1/pod-record/index.ts';
 import { nodeMetricsKind } from './metrics.k8s.io/v1beta1/node-metrics/index.ts';
@@ -42,7 +42,7 @@ export const kinds: readonly KindDefinition[] = [
   general(runtimeClassKind),
   general(priorityClassKind),
   general(storageClassKind),
-  general(newEventKind),
+  general(eventsV1EventKind),
   general(podRecordKind),
   general(nodeMetricsKind),
   general(podMetricsKind),

@@ -72,7 +72,8 @@ describe('Ready', () => {
     const spec = { readinessGates: [{ conditionType: 'lb' }] };
     const gate = (status: string) => ({ conditions: [{ type: 'lb', status, lastTransitionTime: stamp(0) }] });
     expect(verdict({ spec, runs: [app] }, 'Ready')).toEqual([
-      ...['False', 'ReadinessGatesNotReady'],
+      'False',
+      'ReadinessGatesNotReady',
       'corresponding condition of pod readiness gate "lb" does not exist.',
     ]);
     expect(verdict({ spec, runs: [app], status: gate('False') }, 'Ready')[2]).toBe(

@@ -50,8 +50,15 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   if (missingTarget(view, container) !== undefined) return;
   const { name, kind, image } = container;
   yield act({
-    ...{ kind: 'startContainer', container: name, containerKind: kind, attempt, image, imageId: found.imageId },
-    ...{ backoffSeconds, sandboxId: sandbox.id, targetId: targetOf(view, container)?.id },
+    kind: 'startContainer',
+    container: name,
+    containerKind: kind,
+    attempt,
+    image,
+    imageId: found.imageId,
+    backoffSeconds,
+    sandboxId: sandbox.id,
+    targetId: targetOf(view, container)?.id,
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and which entry's turn it is. ending.ts runs
+ * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and which entry's turn it is. termination-waves.ts runs
  * them. The end of an entry is final once the Pod's status has it, and the status announces an attempt before it starts, so any agent
  * can continue where the previous one stopped. Source: the specification of defer containers.
  */
@@ -70,7 +70,11 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
   const { name, timeoutSeconds = Number.POSITIVE_INFINITY } = spec;
   const since = so.turn?.entry === name ? so.turn.since : now;
   return {
-    ...{ container, spec, since, timeoutAt: since + timeoutSeconds * 1000, end: undefined },
+    container,
+    spec,
+    since,
+    timeoutAt: since + timeoutSeconds * 1000,
+    end: undefined,
     stageEnd: isPostExit(spec) ? so.deadline : so.preExitDeadline,
     late: isPostExit(spec) || so.preExitDeadline === so.deadline ? GRACE_PASSED : STAGE_ENDED,
     givenUp: skip.has(name),
@@ -190,7 +194,10 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
   const stop = stops[run.id];
   const wasStopped = stop !== undefined && at >= stop.at;
   const endAs = (reason: string, message = wasStopped ? (stop.message ?? 'it was stopped') : undefined): EntryEnd => ({
-    ...{ at, reason, exitCode, run },
+    at,
+    reason,
+    exitCode,
+    run,
     message,
   });
   const interrupted = wasInterrupted(view, container, run);

@@ -11,8 +11,14 @@ import { runKey } from './types.ts';
 import { announcedAttempt, type ContainerView, succeeded, viewOf } from './view.ts';
 
 export const emptyMemory = (): Memory => ({
-  ...{ announced: new Set(), recorded: new Set(), interrupted: new Set(), unstarted: new Set() },
-  ...{ probes: {}, stops: {}, signalledAt: {}, ended: {} },
+  announced: new Set(),
+  recorded: new Set(),
+  interrupted: new Set(),
+  unstarted: new Set(),
+  probes: {},
+  stops: {},
+  signalledAt: {},
+  ended: {},
 });
 
 /** For a restarted agent. The previous agent has announced the facts that the status shows, and has run the returned `hooks`. */
@@ -37,7 +43,9 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
     if (recorded.ready && probeOf(container, 'readiness')) probes[runKey(run.id, 'readiness')] = passed;
   }
   const rebuilt: Memory = {
-    ...{ ...memory, announced: new Set(events.keys()), probes },
+    ...memory,
+    announced: new Set(events.keys()),
+    probes,
     interrupted: new Set(view.defers.flatMap((container) => cutOff(container, pod) ?? [])),
     unstarted: new Set(view.all.flatMap(({ latest }) => (latest?.state === 'created' ? latest.id : []))),
     ...(isSameSandbox && isTrue(pod, 'Initialized') ? { initializedInSandbox: sandbox.attempt } : {}),

@@ -57,7 +57,10 @@ const KILL_FAILED = ['ActionFailed', 'FailedKillPod', 'error killing pod: '] as 
 const FAILED: { [Kind in Action['kind']]?: readonly [step: string, reason: string, words: string] } = {
   createSandbox: ['SandboxFailed', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: '],
   mountVolumes: ['MountFailed', 'FailedMount', ''],
-  ...{ stopContainer: KILL_FAILED, stopSandbox: KILL_FAILED, removeContainer: KILL_FAILED, removeSandbox: KILL_FAILED },
+  stopContainer: KILL_FAILED,
+  stopSandbox: KILL_FAILED,
+  removeContainer: KILL_FAILED,
+  removeSandbox: KILL_FAILED,
 };
 
 function failures(facts: Facts): void {

@@ -160,7 +160,8 @@ describe('sandbox and volumes', () => {
     const so = ending(30, 20, { turn: { entry: 'pre', since: at(0) } });
     const runs = [running('app'), running('pre')];
     expect(asked(decided({ observed, spec, deleted: 30, ending: so, runs, now: 5 }))).toEqual([
-      ...['stopContainer/app-0/@20', 'stopContainer/pre-0/@7'],
+      'stopContainer/app-0/@20',
+      'stopContainer/pre-0/@7',
     ]);
   });
   it('a run in state unknown in a lost sandbox is killed before the sandbox is stopped', () => {

@@ -268,7 +268,8 @@ describe('unknown ends', () => {
     const spec = { initContainers: [container('init'), container('later')] };
     const { status } = decided({ deleted: 30, spec, runs: [exited('init', 1, 0)], observed: STOPPED });
     expect(status?.initContainerStatuses?.map(({ state }) => Object.keys(state ?? {})[0])).toEqual([
-      ...['terminated', 'waiting'],
+      'terminated',
+      'waiting',
     ]);
     expect(status?.containerStatuses?.[0]?.state?.waiting?.reason).toBe('PodInitializing');
   });

@@ -105,10 +105,14 @@ describe('a Pod that completed on its own', () => {
     const so = ending(30, 30, { reason: 'Completed' });
     const given: Given = { spec: over, runs: [exited('app', 0, 0)], ending: so, now: 10 };
     expect(endsOf({ ...given, metadata: { deletionTimestamp: stamp(15), deletionGracePeriodSeconds: 5 } })).toEqual([
-      ...['Completed', 15, 15],
+      'Completed',
+      15,
+      15,
     ]);
     expect(endsOf({ ...given, metadata: { deletionTimestamp: stamp(40), deletionGracePeriodSeconds: 30 } })).toEqual([
-      ...['Completed', 30, 30],
+      'Completed',
+      30,
+      30,
     ]);
   });
 });
@@ -180,7 +184,9 @@ describe('a later cause', () => {
   });
   it('a termination by the node shortens a deletion', () => {
     expect(endsOf({ deleted: 30, ending: ending(30), input: nodeEnd(5, { at: at(10) }), now: 10 })).toEqual([
-      ...['Deleted', 15, 15],
+      'Deleted',
+      15,
+      15,
     ]);
   });
   it('a removed object leaves 2 s', () => {

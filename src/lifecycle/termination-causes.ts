@@ -133,7 +133,8 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
   return {
     ...later(view, so, moved),
-    ...{ outageSeconds: (had + moved) / 1000, outagesCountedUntil: to },
+    outageSeconds: (had + moved) / 1000,
+    outagesCountedUntil: to,
     ...(turn && { turn: { ...turn, since: turn.since + waited } }),
   };
 }

@@ -201,7 +201,8 @@ describe('preStop hooks with defer containers', () => {
     const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
     const hooks = { 'proxy-0/preStop': {} };
     expect(asked(decided({ ...given({}), observed: { underWay, hooks }, now: 15 }))).toEqual([
-      ...['stopContainer/pre-0/@17', 'cancel/runHook/app-0/preStop'],
+      'stopContainer/pre-0/@17',
+      'cancel/runHook/app-0/preStop',
     ]);
   });
 });
@@ -251,13 +252,16 @@ describe('a Pod without defer containers', () => {
   it('every preStop hook starts at once, including those of sidecars', () => {
     const spec = { initContainers: [sidecar('first', hooked)], containers: [container('app', hooked)] };
     expect(asked(decided({ spec, deleted: 30, runs: without('second', 'debug') }))).toEqual([
-      ...['runHook/app-0/preStop', 'runHook/first-0/preStop'],
+      'runHook/app-0/preStop',
+      'runHook/first-0/preStop',
     ]);
   });
   it('sidecars are stopped too at the end of the grace period', () => {
     const given: Given = { spec: { initContainers: SIDECARS }, deleted: 30, ending: ending(30), now: 30 };
     expect(asked(decided({ ...given, runs: without('debug') }))).toEqual([
-      ...['stopContainer/app-0/@32', 'stopContainer/second-0/@32', 'stopContainer/first-0/@32'],
+      'stopContainer/app-0/@32',
+      'stopContainer/second-0/@32',
+      'stopContainer/first-0/@32',
     ]);
   });
   it('a pull, an image lookup and a mount under way are canceled', () => {
@@ -265,7 +269,10 @@ describe('a Pod without defer containers', () => {
     const check = { ...pull, kind: 'checkImage', mustExist: false } as const;
     const underWay = [pull, check, { kind: 'mountVolumes' }] as const;
     expect(asked(decided({ deleted: 30, observed: { underWay, volumes: 'pending' } }))).toEqual([
-      ...['cancel/pullImage/app/0/i', 'cancel/checkImage/app/0/i', 'cancel/mountVolumes', 'stopSandbox/s0'],
+      'cancel/pullImage/app/0/i',
+      'cancel/checkImage/app/0/i',
+      'cancel/mountVolumes',
+      'stopSandbox/s0',
     ]);
   });
 });

@@ -30,7 +30,7 @@ const ended: ContainerStateTerminated = {
 
 /** The run in the view of a Pod whose status has these container states. */
 function seen(observed: ContainerState, states: { state?: object; lastState?: object }): ContainerState | undefined {
-  const status = { ...{ name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0 }, ...states };
+  const status = { name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0, ...states };
   const pod = podOf({ containers: [containerOf('app')] }, { containerStatuses: [status] });
   const observations = { sandboxes: [], containers: [observed], images: {}, underWay: [], failures: [] };
   const input = { pod, observed: observations, memory: emptyMemory() };

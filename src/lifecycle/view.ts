@@ -99,8 +99,21 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   if (end === undefined || id === undefined) return undefined;
   const { exitCode, reason = 'Error', message = '', startedAt, finishedAt } = end;
   return {
-    ...{ id, sandboxId, name, kind: 'defer', attempt, image, imageId, backoffSeconds: 0, state: 'exited', lost: true },
-    ...{ createdAt: parseTime(startedAt) ?? now, finishedAt: parseTime(finishedAt) ?? now, exitCode, reason, message },
+    id,
+    sandboxId,
+    name,
+    kind: 'defer',
+    attempt,
+    image,
+    imageId,
+    backoffSeconds: 0,
+    state: 'exited',
+    lost: true,
+    createdAt: parseTime(startedAt) ?? now,
+    finishedAt: parseTime(finishedAt) ?? now,
+    exitCode,
+    reason,
+    message,
   };
 }
 
@@ -132,7 +145,12 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   const source = known.specs.get((spec as DeferContainer).imageFrom ?? '') ?? spec;
   const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
   return {
-    ...{ spec, name, kind, runs, latest, recorded },
+    spec,
+    name,
+    kind,
+    runs,
+    latest,
+    recorded,
     sidecar: kind === 'init' && (spec as Container).restartPolicy === 'Always',
     fieldPath: `spec.${fieldOf(kind)}{${name}}`,
     image: source.image ?? '',
@@ -160,7 +178,17 @@ export function viewOf(input: Input): PodView {
   const failures = new Map(observed.failures.map((failure) => [actionKey(failure.action), failure]));
   const all = [...init, ...apps, ...defers, ...ephemeral];
   return {
-    ...{ input, now, pod, spec, observed, init, apps, defers, ephemeral, all, sandbox },
+    input,
+    now,
+    pod,
+    spec,
+    observed,
+    init,
+    apps,
+    defers,
+    ephemeral,
+    all,
+    sandbox,
     byName: new Map(all.map((each) => [each.name, each])),
     kills: Map.groupBy(underWay(input, 'stopContainer'), ({ id }) => id),
     restartPolicy: (spec.restartPolicy ?? 'Always') as PodView['restartPolicy'],
@@ -168,7 +196,9 @@ export function viewOf(input: Input): PodView {
     initialized:
       sandbox !== undefined &&
       (memory.initializedInSandbox === sandbox.attempt || apps.some(({ current }) => current !== undefined)),
-    ...{ probes: ofKnown(memory.probes), stops: ofKnown(memory.stops), signalledAt: ofKnown(memory.signalledAt) },
+    probes: ofKnown(memory.probes),
+    stops: ofKnown(memory.stops),
+    signalledAt: ofKnown(memory.signalledAt),
     isUnderWay: (key) => keys.has(key),
     failureOf: (key) => (failures.get(key)?.unknown ? undefined : failures.get(key)),
     lastTryOf: (key) => failures.get(key),

@@ -1,5 +1,5 @@
 /**
- * Interfaces to the machine: clock, timers, log. node.ts has the real implementation, simulation/ a virtual one.
+ * Interfaces to the machine: clock, timers, log. node-js.ts has the real implementation, simulation/ a virtual one.
  * For files and processes see files.ts and processes.ts.
  */
 /** Milliseconds since the epoch. Defined here as well as in src/machinery/time.ts, because this folder may import nothing. */

@@ -43,7 +43,9 @@ test('a change of a volume or a class retries only the Pods that use claims', as
 
 test('many changes in one turn cause one look at each Pod, and Pods of higher priority are retried first', async () => {
   const { after, looks, retryAll, retryWithClaims, retryWithClaim } = setUp(
-    ...[pod('low', { priority: 1 }), pod('high', { priority: 9 }), pod('middle', { priority: 5 })],
+    pod('low', { priority: 1 }),
+    pod('high', { priority: 9 }),
+    pod('middle', { priority: 5 }),
   );
   const changes = (): void => {
     for (let index = 0; index < 1000; index++) {

@@ -82,14 +82,12 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
       client: inProcessClient(backend),
       runtime,
       runtimeName: 'simulated',
-      ...{
-        nodeName: 'node-1',
-        nodeIps: ['192.0.2.1'],
-        dataDir,
-        capacity,
-        clusterDns: [],
-        clusterDomain: 'cluster.local',
-      },
+      nodeName: 'node-1',
+      nodeIps: ['192.0.2.1'],
+      dataDir,
+      capacity,
+      clusterDns: [],
+      clusterDomain: 'cluster.local',
       signal: ending.signal,
     });
     cleanups.push(() => ending.abort());

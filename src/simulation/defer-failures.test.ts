@@ -162,7 +162,12 @@ describe('an entry that fails', () => {
       statusMillis: 200,
     });
     expect(steps(result, 'side', 'defer-1')).toEqual([
-      ...['start side', 'start defer-1', 'signal defer-1', 'defer-1 exits 137', 'signal side', 'side exits 143'],
+      'start side',
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 137',
+      'signal side',
+      'side exits 143',
     ]);
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded']);
   });

@@ -100,8 +100,16 @@ describe('the order of a termination', () => {
     const hooks = result.hooks.map(({ container, at }) => `${container} ${Math.round((at - result.start) / 1000)}`);
     expect(hooks.sort()).toEqual(['side-1 10', 'side-1 20', 'side-2 10']);
     expect(steps(result, 'side-1', 'side-2', 'defer-2')).toEqual([
-      ...['start side-1', 'start side-2', 'side-1 exits 1', 'start side-1#1', 'start defer-2', 'defer-2 exits 0'],
-      ...['signal side-2', 'side-2 exits 143', 'signal side-1#1', 'side-1 exits 143'],
+      'start side-1',
+      'start side-2',
+      'side-1 exits 1',
+      'start side-1#1',
+      'start defer-2',
+      'defer-2 exits 0',
+      'signal side-2',
+      'side-2 exits 143',
+      'signal side-1#1',
+      'side-1 exits 143',
     ]);
   });
 
@@ -129,9 +137,16 @@ describe('the order of a termination', () => {
     });
     expect(steps(result, 'app')).toEqual(['start app', 'app exits 1']);
     expect(steps(result, 'side-1', 'side-2', 'defer-1')).toEqual([
-      ...['start side-1', 'start side-2', 'start defer-1'],
-      ...['side-1 exits 0', 'start side-1#1', 'defer-1 exits 0'],
-      ...['signal side-2', 'side-2 exits 143', 'signal side-1#1', 'side-1 exits 143'],
+      'start side-1',
+      'start side-2',
+      'start defer-1',
+      'side-1 exits 0',
+      'start side-1#1',
+      'defer-1 exits 0',
+      'signal side-2',
+      'side-2 exits 143',
+      'signal side-1#1',
+      'side-1 exits 143',
     ]);
   });
 
@@ -156,8 +171,14 @@ describe('the order of a termination', () => {
       scripts: { side: forever, debug: forever },
     });
     expect(steps(result).filter((step) => !step.startsWith('start '))).toEqual([
-      ...['defer-1 exits 0', 'signal app', 'app exits 143', 'defer-2 exits 0'],
-      ...['signal side', 'side exits 143', 'signal debug', 'debug exits 143'],
+      'defer-1 exits 0',
+      'signal app',
+      'app exits 143',
+      'defer-2 exits 0',
+      'signal side',
+      'side exits 143',
+      'signal debug',
+      'debug exits 143',
     ]);
   });
 
@@ -169,8 +190,14 @@ describe('the order of a termination', () => {
   it('at the end of the PreExit stage its entry is stopped, the others are skipped, and PostExit entries run', async () => {
     const result = await lifeOf([{}, {}, post], { scripts: { app: [{}], 'defer-1': [{}] } });
     expect(steps(result)).toEqual([
-      ...['start app', 'start defer-1', 'signal defer-1', 'defer-1 exits 137'],
-      ...['signal app', 'app exits 137', 'start defer-3', 'defer-3 exits 0'],
+      'start app',
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 137',
+      'signal app',
+      'app exits 137',
+      'start defer-3',
+      'defer-3 exits 0',
     ]);
     const at = (what: string) =>
       result.trace.filter((each) => each.what === what).map((each) => Math.round((each.at - result.start) / 100) / 10);
@@ -185,8 +212,12 @@ describe('the order of a termination', () => {
   it('at the deadline everything that runs is stopped and killed 2 s later, and no further entry starts', async () => {
     const result = await lifeOf([post, post], { scripts: { app: forever, 'defer-1': [{}] } });
     expect(steps(result)).toEqual([
-      ...['start app', 'signal app', 'app exits 143'],
-      ...['start defer-1', 'signal defer-1', 'defer-1 exits 137'],
+      'start app',
+      'signal app',
+      'app exits 143',
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 137',
     ]);
     const [signal, exit] = ['signal', 'exit'].map(
       (what) => result.trace.findLast((each) => each.what === what)?.at ?? 0,

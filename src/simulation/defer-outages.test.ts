@@ -24,7 +24,11 @@ describe('a start in flight counts as started', () => {
         deletions: [{ at: 11 + millis, graceSeconds: 30 }],
       });
       expect(steps(result)).toEqual([
-        ...['start init', 'signal init', 'init exits 143', 'start defer-2', 'defer-2 exits 0'],
+        'start init',
+        'signal init',
+        'init exits 143',
+        'start defer-2',
+        'defer-2 exits 0',
       ]);
       expect(deferStates(result)).toEqual(['terminated Skipped', 'terminated Completed']);
     },
@@ -33,7 +37,9 @@ describe('a start in flight counts as started', () => {
   it('PreExit entries wait for a start of the app that is in flight, and then run', async () => {
     const result = await lifeOf([{}, post], { startMillis: 3000, deletions: [{ at: 1000, graceSeconds: 30 }] });
     expect(steps(result, 'app', 'defer-1', 'defer-2').filter((step) => step.startsWith('start'))).toEqual([
-      ...['start app', 'start defer-1', 'start defer-2'],
+      'start app',
+      'start defer-1',
+      'start defer-2',
     ]);
   });
 

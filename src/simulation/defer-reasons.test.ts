@@ -181,7 +181,11 @@ describe('an entry that is given up', () => {
       statusMillis: 200,
     });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([
-      ...['start defer-1', 'signal defer-1', 'defer-1 exits 137', 'start defer-2', 'defer-2 exits 0'],
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 137',
+      'start defer-2',
+      'defer-2 exits 0',
     ]);
     expect(deferStates(result)).toEqual(['terminated GivenUp', 'terminated Completed']);
     const [signal, exit] = ['signal', 'exit'].map((what) => result.trace.find((each) => each.what === what)?.at ?? 0);

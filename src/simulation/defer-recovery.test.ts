@@ -17,21 +17,17 @@ const sandbox: SandboxState = {
   ips: ['10.0.0.1'],
 };
 const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
-  ...{
-    id: `id-${name}`,
-    sandboxId: 's-0',
-    name,
-    kind: name.startsWith('defer') ? 'defer' : 'app',
-    attempt: 0,
-    state: 'running',
-  },
-  ...{
-    createdAt: now - 80_000,
-    startedAt: now - 80_000,
-    image: 'busybox:1.28',
-    imageId: 'sha256:1',
-    backoffSeconds: 1,
-  },
+  id: `id-${name}`,
+  sandboxId: 's-0',
+  name,
+  kind: name.startsWith('defer') ? 'defer' : 'app',
+  attempt: 0,
+  state: 'running',
+  createdAt: now - 80_000,
+  startedAt: now - 80_000,
+  image: 'busybox:1.28',
+  imageId: 'sha256:1',
+  backoffSeconds: 1,
   ...more,
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
@@ -59,7 +55,7 @@ function found(
       ...(turnSince === undefined ? {} : { turn: { entry: 'defer-1', since: formatMicroTime(turnSince) } }),
     },
     containerStatuses: [
-      { ...{ name: 'app', restartCount: 0, ready: false, image: '', imageID: '' }, containerID: 'simulated://id-app' },
+      { name: 'app', restartCount: 0, ready: false, image: '', imageID: '', containerID: 'simulated://id-app' },
     ],
     deferContainerStatuses: entries.map((entry, i) => ({
       name: `defer-${i + 1}`,

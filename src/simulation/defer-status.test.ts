@@ -68,7 +68,8 @@ describe('status and events', () => {
       'DeferStarted Pod',
       'Created spec.deferContainers{defer-1}',
       'Started spec.deferContainers{defer-1}',
-      ...[expect.stringMatching(/DeferCompleted Pod|Killing spec.containers{app}/), expect.any(String)],
+      expect.stringMatching(/DeferCompleted Pod|Killing spec.containers{app}/),
+      expect.any(String),
     ]);
     expect(eventsOf(result, 'Pulling')).toContain('Pulling spec.deferContainers{defer-1}');
   });
@@ -96,7 +97,9 @@ it('every kind of Event about an entry has the path of the entry', async () => {
     expect.arrayContaining([
       ...['Pulling', 'Pulled', 'Created', 'Started', 'BackOff'].map((reason) => `${reason} ${path(1)}`),
       ...['Killing', 'DeferContainerFailed'].map((reason) => `${reason} ${path(2)}`),
-      ...[`DeferContainerSkipped ${path(3)}`, `DeferContainerFailed ${path(4)}`, `ExtendGracePeriod ${path(5)}`],
+      `DeferContainerSkipped ${path(3)}`,
+      `DeferContainerFailed ${path(4)}`,
+      `ExtendGracePeriod ${path(5)}`,
     ]),
   );
   const ofTheList = result.events.filter(({ reason }) => ['DeferStarted', 'DeferCompleted'].includes(reason));

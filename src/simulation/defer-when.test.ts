@@ -19,9 +19,14 @@ describe('when the list runs', () => {
     const result = await lifeOf([{}, {}, post]);
     expect(steps(result)).toEqual([
       'start app',
-      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'defer-2 exits 0'],
-      ...['signal app', 'app exits 143'],
-      ...['start defer-3', 'defer-3 exits 0'],
+      'start defer-1',
+      'defer-1 exits 0',
+      'start defer-2',
+      'defer-2 exits 0',
+      'signal app',
+      'app exits 143',
+      'start defer-3',
+      'defer-3 exits 0',
     ]);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed', 'terminated Completed']);
     expect(deferred(result)).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
@@ -61,8 +66,12 @@ describe('when the list runs', () => {
         deletions: [{ at: 60_000, graceSeconds: 30 }],
       });
       expect(steps(result)).toEqual([
-        ...['start app', `app exits ${code}`],
-        ...['start defer-1', 'defer-1 exits 1', 'start defer-2', 'defer-2 exits 0'],
+        'start app',
+        `app exits ${code}`,
+        'start defer-1',
+        'defer-1 exits 1',
+        'start defer-2',
+        'defer-2 exits 0',
       ]);
       expect(phases(result)).toEqual(['Pending', 'Running', 'Terminating', phase]);
       expect(termination(result)[0]?.reason).toBe('Completed');
@@ -152,8 +161,13 @@ describe('when the list runs', () => {
       limitMillis: 60_000,
     });
     expect(steps(result, 'defer-1', 'defer-2', 'app')).toEqual([
-      ...['start app', 'start defer-1', 'defer-1 exits 0'],
-      ...['signal app', 'app exits 143', 'start defer-2', 'defer-2 exits 0'],
+      'start app',
+      'start defer-1',
+      'defer-1 exits 0',
+      'signal app',
+      'app exits 143',
+      'start defer-2',
+      'defer-2 exits 0',
     ]);
     expect(termination(result)[0]?.reason).toBe('DeadlineExceeded');
     expect(deadlines(result)).toEqual([25_000]);
@@ -298,8 +312,13 @@ describe('when the list runs', () => {
       sandboxLostAt: 13_000,
     });
     expect(steps(result, 'defer-1', 'defer-2', 'defer-3')).toEqual([
-      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'signal defer-2', 'defer-2 exits 137'],
-      ...['start defer-3', 'defer-3 exits 0'],
+      'start defer-1',
+      'defer-1 exits 0',
+      'start defer-2',
+      'signal defer-2',
+      'defer-2 exits 137',
+      'start defer-3',
+      'defer-3 exits 0',
     ]);
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated SandboxLost', 'terminated Completed']);

@@ -46,16 +46,28 @@ describe('the lives of the specification', () => {
     expect(shown(result, 'preExitDeadline')).toEqual([15]);
     expect(shown(result, 'deadline')).toEqual([30, 34]);
     expect(stepsOf(result)).toEqual([
-      ...['defer-1 starts 0', 'defer-1 TERM 15', 'defer-1 KILL 17', 'app TERM 17', 'app KILL 19'],
-      ...['defer-2 starts 19', 'defer-2 ends 24', 'defer-3 starts 24', 'defer-3 TERM 34', 'defer-3 KILL 36'],
+      'defer-1 starts 0',
+      'defer-1 TERM 15',
+      'defer-1 KILL 17',
+      'app TERM 17',
+      'app KILL 19',
+      'defer-2 starts 19',
+      'defer-2 ends 24',
+      'defer-3 starts 24',
+      'defer-3 TERM 34',
+      'defer-3 KILL 36',
     ]);
   });
 
   it('a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds', async () => {
     const result = await lifeOf(a.defers, { ...a.life, scripts: { ...a.life.scripts, 'defer-2': hangs } });
     expect(stepsOf(result).slice(5)).toEqual([
-      ...['defer-2 starts 19', 'defer-2 TERM 24', 'defer-2 KILL 26'],
-      ...['defer-3 starts 26', 'defer-3 TERM 34', 'defer-3 KILL 36'],
+      'defer-2 starts 19',
+      'defer-2 TERM 24',
+      'defer-2 KILL 26',
+      'defer-3 starts 26',
+      'defer-3 TERM 34',
+      'defer-3 KILL 36',
     ]);
   });
 
@@ -65,8 +77,16 @@ describe('the lives of the specification', () => {
     expect(shown(result, 'preExitDeadline')).toContain(25);
     expect(shown(result, 'deadline')).toEqual([30, 40, 50]);
     expect(stepsOf(result)).toEqual([
-      ...['defer-1 starts 0', 'defer-1 TERM 20', 'defer-1 KILL 22', 'app TERM 22', 'app KILL 25'],
-      ...['defer-2 starts 25', 'defer-2 ends 30', 'defer-3 starts 30', 'defer-3 TERM 50', 'defer-3 KILL 52'],
+      'defer-1 starts 0',
+      'defer-1 TERM 20',
+      'defer-1 KILL 22',
+      'app TERM 22',
+      'app KILL 25',
+      'defer-2 starts 25',
+      'defer-2 ends 30',
+      'defer-3 starts 30',
+      'defer-3 TERM 50',
+      'defer-3 KILL 52',
     ]);
   });
 
@@ -103,8 +123,14 @@ describe('the lives of the specification', () => {
     });
     expect(shown(result, 'preExitDeadline')).toEqual([15, 9]);
     expect(stepsOf(result).slice(0, 8)).toEqual([
-      ...['defer-1 starts 0', 'defer-1 TERM 10', 'defer-1 KILL 12', 'app TERM 12', 'app KILL 14'],
-      ...['defer-2 starts 14', 'defer-2 TERM 16', 'defer-2 KILL 18'],
+      'defer-1 starts 0',
+      'defer-1 TERM 10',
+      'defer-1 KILL 12',
+      'app TERM 12',
+      'app KILL 14',
+      'defer-2 starts 14',
+      'defer-2 TERM 16',
+      'defer-2 KILL 18',
     ]);
   });
 
@@ -128,7 +154,8 @@ describe('the lives of the specification', () => {
     const hooks = result.hooks.map(({ container, at }) => `${container} ${Math.round(seconds(at - startOf(result)))}`);
     expect(hooks).toEqual(['app 60', 'side 75']);
     expect(result.pod.status?.deferContainerStatuses?.map(({ state }) => state?.terminated?.reason)).toEqual([
-      ...['Completed', 'Completed'],
+      'Completed',
+      'Completed',
     ]);
     const sideAt = result.trace.find(({ what, name }) => what === 'signal' && name === 'side')?.at;
     expect(sideAt).toBeGreaterThan(
@@ -153,8 +180,14 @@ describe('the lives of the specification', () => {
     // The app ends at its signal, at 7.1: the PostExit stage has 5 s from then.
     expect(shown(result, 'deadline')).toEqual([10, 12.1]);
     expect(stepsOf(result)).toEqual([
-      ...['defer-1 starts 0', 'defer-1 TERM 5', 'defer-1 KILL 7', 'app TERM 7', 'app ends 7.1'],
-      ...['defer-2 starts 7.1', 'defer-2 TERM 12.1', 'defer-2 KILL 14.1'],
+      'defer-1 starts 0',
+      'defer-1 TERM 5',
+      'defer-1 KILL 7',
+      'app TERM 7',
+      'app ends 7.1',
+      'defer-2 starts 7.1',
+      'defer-2 TERM 12.1',
+      'defer-2 KILL 14.1',
     ]);
   });
 

@@ -20,9 +20,19 @@ describe('containers that still run in a lost sandbox', () => {
       { scripts: { app: [graceful], other: [{ ...graceful, stopMillis: 100 }], first: forever, second: forever } },
     );
     expect(since(result, 'signal', 'exit', 'sandbox', 'start')).toEqual([
-      ...['signal app#0', 'signal other#0', 'exit other#0 0', 'exit app#0 0'],
-      ...['signal second#0', 'exit second#0 143', 'signal first#0', 'exit first#0 143'],
-      ...['sandbox #1', 'start first#1', 'start second#1', 'start app#1', 'start other#1'],
+      'signal app#0',
+      'signal other#0',
+      'exit other#0 0',
+      'exit app#0 0',
+      'signal second#0',
+      'exit second#0 143',
+      'signal first#0',
+      'exit first#0 143',
+      'sandbox #1',
+      'start first#1',
+      'start second#1',
+      'start app#1',
+      'start other#1',
     ]);
     expect(lastOf(result)?.phase).toBe('Running');
     const killing = result.events.filter(({ reason }) => reason === 'Killing').map(({ message }) => message);
@@ -80,8 +90,11 @@ describe('containers that still run in a lost sandbox', () => {
       sandboxLostAt: 12_000,
     });
     expect(steps(again, 'defer-1')).toEqual([
-      ...['start defer-1', 'signal defer-1', 'defer-1 exits 137'],
-      ...['start defer-1#1', 'defer-1 exits 0'],
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 137',
+      'start defer-1#1',
+      'defer-1 exits 0',
     ]);
     expect(again.goneAt).toBeLessThan(again.start + 15_000);
   });
@@ -92,8 +105,11 @@ describe('containers that still run in a lost sandbox', () => {
       sandboxLostAt: 12_000,
     });
     expect(steps(result, 'defer-1')).toEqual([
-      ...['start defer-1', 'signal defer-1', 'defer-1 exits 0'],
-      ...['start defer-1#1', 'defer-1 exits 0'],
+      'start defer-1',
+      'signal defer-1',
+      'defer-1 exits 0',
+      'start defer-1#1',
+      'defer-1 exits 0',
     ]);
   });
 });

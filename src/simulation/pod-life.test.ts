@@ -28,10 +28,20 @@ describe('the life of a Pod in virtual time', () => {
     ]);
     expect(result.goneAt).toBeLessThan(result.start + 60_300);
     expect(result.events.map(({ reason }) => reason)).toEqual([
-      ...['Pulled', 'Created', 'Started'],
-      ...['Pulled', 'Created', 'Started'],
-      ...['Pulled', 'Pulled', 'Created', 'Started', 'Created', 'Started'],
-      ...['Killing', 'Killing'],
+      'Pulled',
+      'Created',
+      'Started',
+      'Pulled',
+      'Created',
+      'Started',
+      'Pulled',
+      'Pulled',
+      'Created',
+      'Started',
+      'Created',
+      'Started',
+      'Killing',
+      'Killing',
     ]);
   });
 
@@ -309,9 +319,20 @@ describe('the life of a Pod in virtual time', () => {
     const pulling = result.events.filter(({ reason }) => reason === 'Pulling');
     expect(pulling.map(({ at }) => Math.round((at - result.start) / 1000))).toEqual([0, 10, 30]);
     expect(result.events.map(({ reason }) => reason)).toEqual([
-      ...['Pulling', 'Failed', 'Failed', 'BackOff', 'Failed'],
-      ...['Pulling', 'Failed', 'Failed', 'BackOff', 'Failed'],
-      ...['Pulling', 'Pulled', 'Created', 'Started'],
+      'Pulling',
+      'Failed',
+      'Failed',
+      'BackOff',
+      'Failed',
+      'Pulling',
+      'Failed',
+      'Failed',
+      'BackOff',
+      'Failed',
+      'Pulling',
+      'Pulled',
+      'Created',
+      'Started',
     ]);
     expect(starts(result)).toEqual(['app#0']);
   });
@@ -360,7 +381,12 @@ describe('the life of a Pod in virtual time', () => {
     expect(new Set(keys).size).toBe(keys.length);
     const pulls = transitions.filter(({ type }) => type === 'Pulling' || type === 'PullFailed');
     expect(pulls.map(({ type, at }) => `${type} ${at - start}`)).toEqual([
-      ...['Pulling 10', 'Pulling 10', 'PullFailed 20', 'PullFailed 20', 'Pulling 10020', 'Pulling 10020'],
+      'Pulling 10',
+      'Pulling 10',
+      'PullFailed 20',
+      'PullFailed 20',
+      'Pulling 10020',
+      'Pulling 10020',
     ]);
   });
 

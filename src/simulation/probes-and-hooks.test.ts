@@ -230,8 +230,12 @@ describe('hooks', () => {
       return `${why ?? (running ? 'running' : terminated?.reason)}${app?.lastState?.terminated ? ', again' : ''}`;
     });
     expect(shown.filter((each, i) => each !== shown[i - 1])).toEqual([
-      ...['ContainerCreating', 'it said no', 'it said no, again', 'ContainerCreating, again'],
-      ...['it said no, again', 'CrashLoopBackOff, again'],
+      'ContainerCreating',
+      'it said no',
+      'it said no, again',
+      'ContainerCreating, again',
+      'it said no, again',
+      'CrashLoopBackOff, again',
     ]);
     expect(reasons(result)).toContain('FailedPostStartHook: PostStartHook failed');
     expect(reasons(result)).toContain('Killing: FailedPostStartHook');
@@ -359,7 +363,7 @@ describe('changes of a running Pod', () => {
         ...pod.spec,
         ephemeralContainers: [
           ...(pod.spec?.ephemeralContainers ?? []),
-          { ...{ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' }, targetContainerName },
+          { name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent', targetContainerName },
         ],
       } as Pod['spec'],
     });

@@ -31,7 +31,15 @@ describe('lifepod logs', () => {
     );
     await record.until('kinds', isReady);
     await lifepod.kubectlOk(
-      ...['debug', 'kinds', '--image=busybox:1.28', '--profile=general', '-c', 'shell', '--', 'echo', 'shell'],
+      'debug',
+      'kinds',
+      '--image=busybox:1.28',
+      '--profile=general',
+      '-c',
+      'shell',
+      '--',
+      'echo',
+      'shell',
     );
     await record.until('kinds', ended('shell'));
   });
@@ -205,7 +213,15 @@ describe.concurrent('lifepod logs -f', () => {
     await signalFirst(lifepod, 'life', 'web', 'TERM');
     await following.printed(/\[web\] web out\n(.*\n)*\[web\] web in/);
     await lifepod.kubectlOk(
-      ...['debug', 'life', '--image=busybox:1.28', '--profile=general', '-c', 'shell', '--', 'echo', 'shell'],
+      'debug',
+      'life',
+      '--image=busybox:1.28',
+      '--profile=general',
+      '-c',
+      'shell',
+      '--',
+      'echo',
+      'shell',
     );
     await following.printed(/\[shell\] shell/);
     await lifepod.kubectlOk('delete', 'pod', 'life');
@@ -407,7 +423,15 @@ describe.concurrent('defer containers', () => {
     );
     await record.until('batch', runs('app'));
     await lifepod.kubectlOk(
-      ...['debug', 'batch', '--image=busybox:1.28', '--profile=general', '-c', 'shell', '--', 'echo', 'shell'],
+      'debug',
+      'batch',
+      '--image=busybox:1.28',
+      '--profile=general',
+      '-c',
+      'shell',
+      '--',
+      'echo',
+      'shell',
     );
     await record.until('batch', ended('shell'));
     const told = async (): Promise<string> => lifepod.cliOk('logs', 'batch', '--all-containers');

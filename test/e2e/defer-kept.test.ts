@@ -35,10 +35,7 @@ function application(name: string): object {
   };
 }
 
-const EXPECTED = [
-  ...['begin one', 'shard-3 hunter2', 'end one', 'app stops'],
-  ...['begin two', 'shard-3 hunter2 []', 'end two'],
-];
+const EXPECTED = ['begin one', 'shard-3 hunter2', 'end one', 'app stops', 'begin two', 'shard-3 hunter2 []', 'end two'];
 
 test('entries read the ConfigMap and Secret of a namespace that is being deleted', async () => {
   await lifepod.kubectlOk('create', 'namespace', 'leaving');

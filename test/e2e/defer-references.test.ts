@@ -41,8 +41,16 @@ test('deleting a whole application at once leaves its defer containers the objec
   openGate(lifepod, 'whole', 'one');
   await record.gone('whole');
   expect(logOf(lifepod, 'whole')).toEqual([
-    ...['begin one', 'db word', 'end one', 'begin two', 'db word', 'end two', 'app stops'],
-    ...['begin three', 'db word', 'end three'],
+    'begin one',
+    'db word',
+    'end one',
+    'begin two',
+    'db word',
+    'end two',
+    'app stops',
+    'begin three',
+    'db word',
+    'end three',
   ]);
   expect([existsSync(onDisk), existsSync(inMemory)]).toEqual([false, false]);
 });

@@ -57,7 +57,13 @@ describe.concurrent('defer containers', () => {
     watch.kill('SIGTERM');
     await watch.ended;
     expect(log('ordered')).toEqual([
-      ...['begin one', 'end one', 'begin two', 'end two', 'app stops', 'begin three', 'end three'],
+      'begin one',
+      'end one',
+      'begin two',
+      'end two',
+      'app stops',
+      'begin three',
+      'end three',
     ]);
     expect(verdict('ordered')).toBe('DeferContainersSucceeded');
     expect(record.now('ordered').status?.termination?.reason).toBe('Deleted');
@@ -81,8 +87,13 @@ describe.concurrent('defer containers', () => {
     });
     const { deadline } = last.status?.termination ?? {};
     expect(log('evicted')).toEqual([
-      ...['begin one', `Evicted ${deadline} {}`, 'end one', 'app stops'],
-      ...['begin two', `Evicted ${deadline} {"app":0}`, 'end two'],
+      'begin one',
+      `Evicted ${deadline} {}`,
+      'end one',
+      'app stops',
+      'begin two',
+      `Evicted ${deadline} {"app":0}`,
+      'end two',
     ]);
   });
 

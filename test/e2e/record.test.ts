@@ -29,7 +29,10 @@ const deleted = async (name: string): Promise<void> => {
 };
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
 const defer = (name: string, script: string, more: object = {}): object => ({
-  ...{ name, image: 'busybox:1.28', command: ['sh', '-c', script], ...more },
+  name,
+  image: 'busybox:1.28',
+  command: ['sh', '-c', script],
+  ...more,
 });
 
 describe('a whole life', () => {

@@ -389,11 +389,22 @@ describe.concurrent('volumes', () => {
     await record.until('shapes', ended('app'));
     const lines = (await lifepod.kubectlOk('logs', 'shapes')).trim().split('\n');
     expect(lines.slice(0, -2)).toEqual([
-      ...['./a 440', './name 404', './token 440', './who/user 400'],
-      ...['meA', 'shapes'],
-      ...['a', 'raw', ' 00 ff 01 0a'],
-      ...['w', '400', 'secret'],
-      ...[lifepod.namespace, 'front', '65', record.now('shapes').metadata.uid ?? ''],
+      './a 440',
+      './name 404',
+      './token 440',
+      './who/user 400',
+      'meA',
+      'shapes',
+      'a',
+      'raw',
+      ' 00 ff 01 0a',
+      'w',
+      '400',
+      'secret',
+      lifepod.namespace,
+      'front',
+      '65',
+      record.now('shapes').metadata.uid ?? '',
     ]);
     expect(lines.slice(-2)).toEqual([
       expect.stringMatching(/^kubectl\.kubernetes\.io\/last-applied-configuration=/),

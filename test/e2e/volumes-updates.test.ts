@@ -74,7 +74,12 @@ describe.concurrent('volumes that show objects', () => {
       'updated',
       async () => {
         await lifepod.kubectlOk(
-          ...['patch', 'configmap', 'conf', '--type=merge', '-p', '{"data":{"a":"new\\n","b":"new\\n","gone":null}}'],
+          'patch',
+          'configmap',
+          'conf',
+          '--type=merge',
+          '-p',
+          '{"data":{"a":"new\\n","b":"new\\n","gone":null}}',
         );
         await lifepod.kubectlOk('patch', 'secret', 'key', '-p', '{"stringData":{"token":"new"}}');
       },

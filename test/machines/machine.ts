@@ -64,7 +64,12 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
   const console = followConsole(qemu);
   const scratch = mkdtempSync(join(tmpdir(), 'lifepod-ssh-'));
   const ssh = [
-    ...['-i', join(image, 'key'), '-p', String(port), '-S', join(scratch, 'connection')],
+    '-i',
+    join(image, 'key'),
+    '-p',
+    String(port),
+    '-S',
+    join(scratch, 'connection'),
     ...['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'].flatMap(option),
     ...['ServerAliveInterval=20', 'ServerAliveCountMax=6'].flatMap(option),
     'root@127.0.0.1',
@@ -122,13 +127,35 @@ const option = (text: string): string[] => ['-o', text];
 
 /** Without cx16 disabled guests sometimes crash under this emulation; la57 and pku cost time. */
 const qemuOptions = (image: string, port: number): string[] => [
-  ...['-accel', 'tcg,thread=multi', '-cpu', 'max,-cx16,-la57,-pku', '-smp', '2', '-m', '2048', '-nodefaults'],
-  ...['-display', 'none', '-serial', 'stdio', '-device', 'virtio-rng-pci'],
-  ...['-kernel', join(image, 'vmlinuz'), '-initrd', join(image, 'initrd.img')],
-  ...['-append', 'root=/dev/vda console=ttyS0 panic=-1 net.ifnames=0 quiet'],
-  ...['-drive', `file=${join(image, 'disk.img')},format=raw,if=virtio,cache=unsafe,snapshot=on`],
-  ...['-drive', `file=${inject('packageArchive')},format=raw,if=virtio,readonly=on`],
-  ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net'],
+  '-accel',
+  'tcg,thread=multi',
+  '-cpu',
+  'max,-cx16,-la57,-pku',
+  '-smp',
+  '2',
+  '-m',
+  '2048',
+  '-nodefaults',
+  '-display',
+  'none',
+  '-serial',
+  'stdio',
+  '-device',
+  'virtio-rng-pci',
+  '-kernel',
+  join(image, 'vmlinuz'),
+  '-initrd',
+  join(image, 'initrd.img'),
+  '-append',
+  'root=/dev/vda console=ttyS0 panic=-1 net.ifnames=0 quiet',
+  '-drive',
+  `file=${join(image, 'disk.img')},format=raw,if=virtio,cache=unsafe,snapshot=on`,
+  '-drive',
+  `file=${inject('packageArchive')},format=raw,if=virtio,readonly=on`,
+  '-netdev',
+  `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${port}-:22`,
+  '-device',
+  'virtio-net-pci,netdev=net',
 ];
 
 /** Follows the machine's console; the machine writes the line machine-ready to it when ssh listens. */

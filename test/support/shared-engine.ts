@@ -28,7 +28,10 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
   const { options, pid, kill } = engine;
   lifepod = {
     ...clientOf(engine.dataDir, kubeconfig, namespace),
-    ...{ namespace, options, pid, kill },
+    namespace,
+    options,
+    pid,
+    kill,
     async up() {
       await engine.up();
       record.end();

@@ -12,26 +12,7 @@ const PHRASE = /\b(?:is told|are told|tells of|told of|as ever)\b/gi;
  * findings left, and do not add any.
  */
 const KNOWN: Readonly<Record<string, number>> = {
-  'src/apiserver/streaming/spdy/spdy-relay.test.ts': 1,
-  'src/lifecycle/types.ts': 1,
-  'src/node/container/container-config.ts': 1,
-  'src/node/handlers/probe.test.ts': 1,
-  'src/node/images/puller.test.ts': 1,
-  'src/node/static-pods/folder.test.ts': 1,
-  'src/node/static-pods/mirrors.test.ts': 1,
-  'src/node/static-pods/static-pods.test.ts': 1,
-  'src/node/streams/stream-source.test.ts': 1,
   'src/platform/cgroups.ts': 1,
-  'src/runtime/cri/cri-runtime.ts': 1,
-  'src/runtime/cri/facts.ts': 1,
-  'src/runtime/runtime.ts': 1,
-  'src/runtime/simulated/records.ts': 2,
-  'src/simulation/defer-reasons.test.ts': 1,
-  'src/simulation/defer-status.test.ts': 1,
-  'src/simulation/defer-time.property.test.ts': 2,
-  'src/simulation/defer-when.test.ts': 1,
-  'src/simulation/defer.property.test.ts': 4,
-  'src/simulation/image-garbage.test.ts': 2,
   'test/e2e/own-engine/resources.test.ts': 1,
 };
 

@@ -27,8 +27,12 @@ function setUp() {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    ...{ client: inProcessClient(backend), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
-    ...{ timers, log: silentLog, signal: new AbortController().signal },
+    client: inProcessClient(backend),
+    nodeName: 'n',
+    allocatable: { cpu: '2', pods: '9' },
+    timers,
+    log: silentLog,
+    signal: new AbortController().signal,
     pods: () => running.values(),
     isStatic: () => false,
     strictGroups: false,

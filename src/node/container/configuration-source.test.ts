@@ -10,9 +10,19 @@ const backend = await registryBackend();
 
 const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvironmentOptions, 'isStatic'> => ({
   client: inProcessClient(backend),
-  ...{ nodeName: 'n', hostIps: [], allocatable: {}, memoryCapacityBytes: 1, clusterDns: [], clusterDomain: 'c' },
-  ...{ resolvConf: '/dev/null', logsRoot: '/l', seccompRoot: '/s', services },
-  ...{ podIps: () => [], podDirectory: () => '/p', volumePath: () => '/v' },
+  nodeName: 'n',
+  hostIps: [],
+  allocatable: {},
+  memoryCapacityBytes: 1,
+  clusterDns: [],
+  clusterDomain: 'c',
+  resolvConf: '/dev/null',
+  logsRoot: '/l',
+  seccompRoot: '/s',
+  services,
+  podIps: () => [],
+  podDirectory: () => '/p',
+  volumePath: () => '/v',
 });
 
 test('returns the same array of Services until one of them changes', async () => {

@@ -3,7 +3,7 @@
  * Also refuses new Pods under pressure and during a shutdown.
  *
  * Boundary: how a Pod terminates is decided in src/lifecycle; which Pod is evicted, in eviction/; the order of a shutdown, in shutdown.ts.
- * Invariant: the three causes share the terminations in node-ends.ts: a later one can only shorten an earlier one.
+ * Invariant: the three causes share the terminations in pod-terminations.ts: a later one can only shorten an earlier one.
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import type { Node, Pod } from '../../api/generated/types.ts';

@@ -2,7 +2,7 @@
  * Node-pressure eviction: evicts Pods before the machine runs out of memory, disk or processes, and Pods that use more disk than
  * their limits allow.
  *
- * Boundary: thresholds.ts decides which thresholds are met, relief.ts evicts, src/lifecycle decides how a Pod terminates.
+ * Boundary: thresholds.ts decides which thresholds are met, reclaim.ts evicts, src/lifecycle decides how a Pod terminates.
  * Invariants:
  *  1. One Pod at a time is evicted for a threshold: the next one when the resources of the last one are free, or its time is up. A
  *     hard threshold does not wait for the grace period of a soft one. A Pod over its disk limits is evicted without waiting.

@@ -84,7 +84,12 @@ test('writes the limits of the control group once, before the first container st
   await run(start);
   await run(start);
   expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
-    ...['sandbox', 'limits', 'limits', 'limits', 'start', 'start'],
+    'sandbox',
+    'limits',
+    'limits',
+    'limits',
+    'start',
+    'start',
   ]);
 });
 
@@ -95,7 +100,13 @@ test('writes the limits before the first container in a sandbox of an earlier en
   await run(sandbox);
   await run(start);
   expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
-    ...['limits', 'start', 'stop', 'release', 'sandbox', 'limits', 'start'],
+    'limits',
+    'start',
+    'stop',
+    'release',
+    'sandbox',
+    'limits',
+    'start',
   ]);
 });
 
@@ -108,7 +119,10 @@ test('writes the limits before the sandbox if the runtime would create the group
   await run(sandbox);
   await run(start);
   expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
-    ...['limits', 'limits', 'sandbox', 'start'],
+    'limits',
+    'limits',
+    'sandbox',
+    'start',
   ]);
 });
 

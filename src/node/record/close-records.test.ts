@@ -24,7 +24,9 @@ test('reports Pods that no longer exist and whose records lack the last steps', 
       apiVersion: 'lifepod.io/v1',
       kind: 'PodRecord',
       metadata: { name: recordName(uid, part), namespace: 'a' },
-      ...{ podName: name, podUID: uid, transitions: types.map((type) => ({ key: type, at, type })) },
+      podName: name,
+      podUID: uid,
+      transitions: types.map((type) => ({ key: type, at, type })),
     };
     await backend.set(POD_RECORDS, record);
   };

@@ -16,17 +16,15 @@ function run(
 ): ContainerObservation {
   const ended = { state: 'exited', reason: exitCode === 0 ? 'Completed' : 'Error', finishedAt: 0 } as const;
   return {
-    ...{
-      id,
-      sandboxId: 's',
-      podUid: 'u',
-      name: 'app',
-      kind: 'app',
-      attempt: 0,
-      createdAt: 0,
-      image: 'x',
-      imageId: 'x',
-    },
+    id,
+    sandboxId: 's',
+    podUid: 'u',
+    name: 'app',
+    kind: 'app',
+    attempt: 0,
+    createdAt: 0,
+    image: 'x',
+    imageId: 'x',
     ...(exitCode === undefined ? { state: 'running' } : { ...ended, exitCode }),
     annotations: {},
     ...about,
@@ -147,7 +145,9 @@ describe('createOomReader()', () => {
     const pod = podOf({ name: 'app', restartCount: 1, state: { terminated: shown('x', 'Error') } });
     count(2);
     expect(await next([run('a', 137), run('b', 137), run('d', 137, { attempt: 1 })], pod)).toEqual([
-      ...['Error', 'OOMKilled', 'OOMKilled'],
+      'Error',
+      'OOMKilled',
+      'OOMKilled',
     ]);
   });
 

@@ -20,13 +20,11 @@ it('removeOrphans() keeps the group of a Pod that starts while it runs', async (
         known.add('new');
       },
     },
-    ...{
-      root: '/r',
-      limits: { cpuMilli: 1000, memoryBytes: 1, pids: 9 },
-      podPidsLimit: -1,
-      hugepageSizes: [],
-      log: silentLog,
-    },
+    root: '/r',
+    limits: { cpuMilli: 1000, memoryBytes: 1, pids: 9 },
+    podPidsLimit: -1,
+    hugepageSizes: [],
+    log: silentLog,
   });
   await podCgroups.removeOrphans((uid) => known.has(uid));
   expect(removed).toEqual(['/r/kubepods/podgone']);

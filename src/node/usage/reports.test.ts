@@ -105,9 +105,7 @@ test('stats/summary has the shape of v1.33', async () => {
     writeFileSync(join(dataDir, 'pods/u', file), new Uint8Array(1_000_000));
   const document = await reports().document('n', '/stats/summary', stop.signal);
   const { node, pods: shown } = JSON.parse([...(document?.texts ?? [])].join(''));
-  expect(Object.keys(node)).toEqual([
-    ...['nodeName', 'startTime', 'cpu', 'memory', 'network', 'fs', 'runtime', 'rlimit'],
-  ]);
+  expect(Object.keys(node)).toEqual(['nodeName', 'startTime', 'cpu', 'memory', 'network', 'fs', 'runtime', 'rlimit']);
   const disk = ['time', 'availableBytes', 'capacityBytes', 'usedBytes', 'inodesFree', 'inodes', 'inodesUsed'];
   expect(Object.keys(node.fs)).toEqual(disk);
   const [web, ...others] = shown;

@@ -3,7 +3,7 @@
  * idempotent; only the runtime itself reports what is running.
  *
  * Invariants:
- * 1. No call retries, except those of ending.ts: the caller decides with a new observation.
+ * 1. No call retries, except those of stop-and-remove.ts: the caller decides with a new observation.
  * 2. Stop and remove treat NotFound as success if the container or the sandbox itself is gone.
  */
 import type { Metrics } from '../../platform/metrics.ts';

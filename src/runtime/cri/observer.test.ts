@@ -6,13 +6,11 @@ import { createObserver } from './observer.ts';
 
 const labels = { [POD_UID_LABEL]: 'uid-1', [ATTEMPT_LABEL]: '0' };
 const listed = {
-  ...{
-    id: 'c1',
-    podSandboxId: 's1',
-    metadata: { name: 'init', attempt: 0 },
-    image: { image: 'busybox' },
-    imageRef: 'busybox',
-  },
+  id: 'c1',
+  podSandboxId: 's1',
+  metadata: { name: 'init', attempt: 0 },
+  image: { image: 'busybox' },
+  imageRef: 'busybox',
   state: 'CONTAINER_EXITED',
   createdAt: 1_000_000,
   labels,

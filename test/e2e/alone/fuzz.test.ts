@@ -90,7 +90,9 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
   const body = Buffer.from(asked.body, 'latin1');
   const outgoing = request({
     ...adminAddress(),
-    ...{ agent, method, path },
+    agent,
+    method,
+    path,
     headers: { ...headers, 'content-length': body.length },
   });
   const deadline = setTimeout(() => outgoing.destroy(new Error('there was no answer in time')), ANSWER_MILLIS);

@@ -14,16 +14,23 @@ let lifepod: Lifepod;
 beforeAll(async () => {
   lifepod = await startLifepod();
   const container = (name: string, script: string, more: object = {}) => ({
-    ...{ name, image: 'busybox:1.28', command: ['sh', '-c', script], ...more },
+    name,
+    image: 'busybox:1.28',
+    command: ['sh', '-c', script],
+    ...more,
   });
   const write = (path: string, mebibytes: number): string => `dd if=/dev/zero of=${path} bs=1M count=${mebibytes}`;
   const pod = (name: string, spec: object) => ({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { app: name } } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { app: name } },
     spec: { terminationGracePeriodSeconds: 0, ...spec },
   });
   const items = [
     {
-      ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'claim' } },
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'claim' },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
     },
     pod('burner', {

@@ -180,7 +180,13 @@ describe('lifepod up', () => {
       const result = await runCommand('setpriv', [
         ...without,
         LAUNCHER,
-        ...['up', '--data-dir', scratch.path, '--port', '0', '--log-level', 'error'],
+        'up',
+        '--data-dir',
+        scratch.path,
+        '--port',
+        '0',
+        '--log-level',
+        'error',
       ]);
       expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all capabilities of root.*\n$/);
       expect(result.code).toBe(1);
@@ -199,7 +205,12 @@ describe('lifepod up', () => {
         '-c',
         hide,
         'sh',
-        ...[LAUNCHER, 'up', '--data-dir', scratch.path, '--port', '0'],
+        LAUNCHER,
+        'up',
+        '--data-dir',
+        scratch.path,
+        '--port',
+        '0',
       ]);
       expect(result).toMatchObject({
         code: 1,

@@ -70,9 +70,7 @@ test('volumes stay mounted until all entries have ended, also over a restart of 
   await restart();
   openGate(lifepod, 'mounted', 'two');
   await record.gone('mounted');
-  expect(logOf(lifepod, 'mounted')).toEqual([
-    ...['begin one', 'end one', 'begin two', 'left behind', 'token', 'end two'],
-  ]);
+  expect(logOf(lifepod, 'mounted')).toEqual(['begin one', 'end one', 'begin two', 'left behind', 'token', 'end two']);
   expect(existsSync(join(lifepod.dataDir, 'pods', before.metadata.uid ?? ''))).toBe(false);
 });
 

@@ -40,7 +40,9 @@ afterAll(async () => {
 });
 
 const of = (image: string, more: Partial<ScriptedContainer> = {}): ScriptedContainer => ({
-  ...{ name: 'app', script: WAIT, image },
+  name: 'app',
+  script: WAIT,
+  image,
   ...more,
 });
 const credential = (username: string, password: string) => ({

@@ -128,9 +128,14 @@ test('the lifetime of an Event counts from its write, not from the times in it',
     kind: 'Event',
     metadata: { name, namespace: 'default' },
     involvedObject: { namespace: 'default' },
-    ...{ eventTime: `${time}.000000Z`, firstTimestamp: `${time}Z`, lastTimestamp: `${time}Z` },
-    ...{ action: 'Testing', reason: 'Testing', type: 'Normal' },
-    ...{ reportingComponent: 'example.com/test', reportingInstance: 'test' },
+    eventTime: `${time}.000000Z`,
+    firstTimestamp: `${time}Z`,
+    lastTimestamp: `${time}Z`,
+    action: 'Testing',
+    reason: 'Testing',
+    type: 'Normal',
+    reportingComponent: 'example.com/test',
+    reportingInstance: 'test',
   });
   const columns = 'custom-columns=T:type,N:object.metadata.name';
   const watch = ['get', 'events', '--watch', '--output-watch-events', '--no-headers', '-o', columns];

@@ -77,7 +77,8 @@ test('up waits for containerd, Ctrl+C ends it, and an init container that ends m
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/kept', '--timeout=60s');
   const { status } = await lifepod.get<Pod>('pod', 'kept');
   expect(status?.initContainerStatuses?.[0]).toMatchObject({
-    ...{ restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed' } } },
+    restartCount: 0,
+    state: { terminated: { exitCode: 0, reason: 'Completed' } },
   });
   expect(readFileSync(join(trace, 'ran'), 'utf8')).toBe('ran\n');
 });

@@ -90,14 +90,29 @@ test('images are loaded, listed and removed, except those that the runtime or ot
 
   const owner = { uid: 'u-foreign', namespace: 'other', name: 'foreign' };
   const sandbox = {
-    ...{ pod: owner, attempt: 0, hostname: 'foreign', logDirectory: machine.where.logDirectory },
-    ...{ labels: {}, annotations: {} },
+    pod: owner,
+    attempt: 0,
+    hostname: 'foreign',
+    logDirectory: machine.where.logDirectory,
+    labels: {},
+    annotations: {},
   };
   const id = await machine.runtime.runSandbox(sandbox, deadline());
   const imageId = (await machine.runtime.imageStatus(foreign, deadline()))?.id ?? '';
   const container: ContainerConfig = {
-    ...{ pod: owner, name: 'app', kind: 'app', attempt: 0, imageId, imageName: foreign, command: ['sh'] },
-    ...{ env: [], mounts: [], logPath: 'app.log', annotations: {}, resources: {}, security: {} },
+    pod: owner,
+    name: 'app',
+    kind: 'app',
+    attempt: 0,
+    imageId,
+    imageName: foreign,
+    command: ['sh'],
+    env: [],
+    mounts: [],
+    logPath: 'app.log',
+    annotations: {},
+    resources: {},
+    security: {},
   };
   await machine.runtime.createContainer(id, sandbox, container, deadline());
   expect(await refused(foreign)).toBe(

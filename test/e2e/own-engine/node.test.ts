@@ -16,8 +16,16 @@ let pods: PodRecord;
 beforeAll(async () => {
   lifepod = await startLifepod({
     options: [
-      ...['--kube-reserved', 'cpu=100m,memory=64Mi,ephemeral-storage=1Mi', '--system-reserved', 'memory=32Mi,pid=50'],
-      ...['--eviction-hard', 'memory.available<100Mi', '--max-pods', '4', '--terminated-pod-gc-threshold', '2'],
+      '--kube-reserved',
+      'cpu=100m,memory=64Mi,ephemeral-storage=1Mi',
+      '--system-reserved',
+      'memory=32Mi,pid=50',
+      '--eviction-hard',
+      'memory.available<100Mi',
+      '--max-pods',
+      '4',
+      '--terminated-pod-gc-threshold',
+      '2',
     ],
   });
   pods = await recordPods(lifepod);

@@ -2,7 +2,7 @@
  * The worker of one Pod: it observes, decides and acts in a loop, one observation and one decision at a time.
  *
  * Boundary: decide() contains all rules; this file only passes observations in and carries actions out. loop.ts contains the
- * loop, actions.ts and flights.ts the actions under way, and state.ts what decisions depend on.
+ * loop, actions.ts and running-actions.ts the actions under way, and state.ts what decisions depend on.
  * Invariants:
  *  1. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
  *     A run is removed only after its end is recorded.

@@ -4,7 +4,7 @@ import { eventKind } from '../../../core/v1/event/index.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 import { created, NOW } from '../../../testing.ts';
 import { fromCoreEvent, toCoreEvent } from './conversion.ts';
-import { newEventKind } from './index.ts';
+import { eventsV1EventKind } from './index.ts';
 import { validateNewEventUpdate } from './validation.ts';
 
 const regarding = { kind: 'Pod', namespace: 'default', name: 'p' };
@@ -19,7 +19,7 @@ const event: Omit<EventsV1Event, 'apiVersion' | 'kind' | 'metadata'> = {
   note: 'n',
 };
 const stored = (): CoreV1Event => {
-  const core = toCoreEvent(created(newEventKind, event).object);
+  const core = toCoreEvent(created(eventsV1EventKind, event).object);
   return { ...core, metadata: { ...core.metadata, resourceVersion: '1' } };
 };
 
@@ -45,12 +45,12 @@ it('an Event of events.k8s.io is converted to a core Event and back without loss
     count: 1,
   });
   expect(fromCoreEvent(core)).toEqual(full);
-  expect(eventKind.row(core, { now: NOW })).toEqual(newEventKind.row(full, { now: NOW }));
+  expect(eventKind.row(core, { now: NOW })).toEqual(eventsV1EventKind.row(full, { now: NOW }));
 });
 
 describe('a new Event of events.k8s.io', () => {
   it('a valid Event of events.k8s.io has no errors', () => {
-    expect(created(newEventKind, event).errors).toEqual([]);
+    expect(created(eventsV1EventKind, event).errors).toEqual([]);
   });
   it('Events of events.k8s.io have more required fields than core Events', () => {
     const { eventTime: _, ...timeless } = event;
@@ -61,7 +61,7 @@ describe('a new Event of events.k8s.io', () => {
       deprecatedSource: { host: 'h' },
       series: { count: 1, lastObservedTime: '2026-01-31T11:59:00Z' },
     };
-    expect(created(newEventKind, bad).errors).toEqual([
+    expect(created(eventsV1EventKind, bad).errors).toEqual([
       'series.count: Invalid value: "": should be at least 2',
       'eventTime: Required value',
       'type: Invalid value: "": has invalid value: Odd',
@@ -70,7 +70,7 @@ describe('a new Event of events.k8s.io', () => {
     ]);
   });
   it('errors of Events of events.k8s.io contain the field names of that group', () => {
-    expect(created(newEventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
+    expect(created(eventsV1EventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
       expect.stringMatching(/^reportingController: Invalid value: "a b": name part must/),
     ]);
   });

@@ -9,7 +9,7 @@ import type { KindDefinition } from '../../../kind.ts';
 import { fromCoreEvent, toCoreEvent } from './conversion.ts';
 import { validateNewEvent, validateNewEventUpdate } from './validation.ts';
 
-export const newEventKind: KindDefinition<EventsV1Event> = {
+export const eventsV1EventKind: KindDefinition<EventsV1Event> = {
   group: 'events.k8s.io',
   version: 'v1',
   kind: 'Event',
