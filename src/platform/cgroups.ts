@@ -31,7 +31,7 @@ export interface OomKills {
   /** Differs for a group that is created at the same path later. */
   groupId: string;
   count: number;
-  /** What is counted: kills of whole groups (memory.oom.group; since Linux 5.17), or of processes. */
+  /** The count is of kills of whole groups (memory.oom.group; since Linux 5.17), or of processes. */
   unit: 'group' | 'process';
 }
 

@@ -10,7 +10,7 @@
  *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not
  *     exist) does not increase the revision.
  *
- * Keys are ASCII without NUL, 1 to 1024 bytes; a transaction writes a key at most once. Nobody modifies a value after it was
+ * Keys are ASCII without NUL, 1 to 1024 bytes; a transaction writes a key at most once. A value is not modified after it was
  * passed to the store or returned by it. A listener must not throw.
  */
 

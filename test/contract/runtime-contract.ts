@@ -254,13 +254,13 @@ function containerStartTests(suite: Suite): void {
       annotations: { 'example.com/backoff': '20' },
     });
     expect(created?.imageId).not.toBe('');
-    expect(created).not.toHaveProperty('startedAt');
+    expect(created?.startedAt).toBeUndefined();
 
     await suite.runtime.startContainer(id, never);
     const running = await pod.container(id);
     expect(running).toMatchObject({ state: 'running', createdAt: created?.createdAt });
     expect(running?.startedAt).toBeGreaterThanOrEqual(created?.createdAt ?? Number.NaN);
-    expect(running).not.toHaveProperty('exitCode');
+    expect(running?.exitCode).toBeUndefined();
   });
 
   test('CreateContainer creates one container per name and attempt', async () => {

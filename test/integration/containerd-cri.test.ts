@@ -150,7 +150,7 @@ describe('a container', () => {
     const { containers } = await real.runtime.observe(prepared.sandbox.pod.uid, never);
     expect(containers).toMatchObject([{ state: 'exited', reason: 'StartError', exitCode: 128 }]);
     expect(containers[0]?.message).toContain('no such file or directory');
-    expect(containers[0]).not.toHaveProperty('startedAt');
+    expect(containers[0]?.startedAt).toBeUndefined();
     await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow();
   });
 

@@ -134,7 +134,7 @@ it('shutdown-node restarts an engine that is killed meanwhile, and ends the othe
   expect(endedAt('critical-again')).toBeGreaterThanOrEqual(endedAt('deaf-again'));
 });
 
-it('a static Pod whose shutdown a killed engine left unfinished is started anew after the next start has ended it', async () => {
+it('a static Pod whose shutdown a killed engine left unfinished is started again after the next engine has ended it', async () => {
   const manifest = pod('late', { app: [{ name: 'app', script: ENDS_LATE }] });
   writeFileSync(join(lifepod.dataDir, 'manifests', 'late.json'), JSON.stringify(manifest));
   const before = await pods.until('late-node-1', isReady);

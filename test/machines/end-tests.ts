@@ -23,7 +23,7 @@ export function endTests(machine: () => Machine): void {
     expect(await machine().ok(`cat ${traceOf('life')}`)).toBe('before\nstop\nafter\n');
   });
 
-  test('a reboot ends Pods gracefully and starts static Pods anew', async () => {
+  test('a reboot ends Pods gracefully and starts static Pods again', async () => {
     const resident = JSON.stringify(pod('resident'));
     await machine().ok(`
       echo '${resident}' >/var/lib/lifepod/manifests/resident.json

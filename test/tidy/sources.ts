@@ -25,8 +25,8 @@ export function importsOf(source: string): string[] {
   return [...code.matchAll(statements)].map((match) => match[1] ?? match[2] ?? '');
 }
 
-/** Matches a string literal; the second group is its text. */
-const TEXT = String.raw`(['"\`])((?:\\.|(?!\1).)*)\1`;
+/** Matches a string literal on one line; the second group is its text. */
+const TEXT = String.raw`(['"\`])((?:\\.|(?!\1)[^\n\\])*)\1`;
 /** Where titles occur: tests and groups of tests, and rows of tables, by position, key or name. */
 const TITLES = [
   String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,

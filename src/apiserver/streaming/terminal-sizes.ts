@@ -7,7 +7,7 @@ const MAX_SIZE_BYTES = 1024;
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 
-/** Takes the bytes of one stream; returns the complete sizes, serialized anew. Throws a ProtocolError. */
+/** Takes the bytes of one stream; returns the complete sizes, encoded again. Throws a ProtocolError. */
 export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   let held = '';
   return (bytes) => {

@@ -12,9 +12,9 @@ test.each([
   ],
   ['RegistryUnavailable', 'RegistryUnavailable', 'image pull failed for a:1 because the registry is unavailable'],
   [
-    'rpc error: code = Unknown desc = SignatureValidationFailed: by nobody',
+    'rpc error: code = Unknown desc = SignatureValidationFailed: no signature',
     'SignatureValidationFailed',
-    'image pull failed for a:1 because the signature validation failed: by nobody',
+    'image pull failed for a:1 because the signature validation failed: no signature',
   ],
 ])('pullFailure reports "%s" as %s', (words, reason, message) => {
   expect(pullFailure('a:1', words)).toMatchObject({ reason, message });

@@ -136,7 +136,7 @@ interface RefreshTimer {
   update(): void;
 }
 
-/** One timer for all Pods, which calls `refresh` for each Pod at its time, and again after a delay unless the time is set anew. */
+/** One timer for all Pods, which calls `refresh` for each Pod at its time, and again after a delay unless another time is set. */
 function createRefreshTimer(
   mounted: ReadonlyMap<string, MountedPod>,
   timers: Timers,

@@ -186,7 +186,7 @@ describe('the control groups of Pods', () => {
   });
 });
 
-describe('who takes more than the limit', () => {
+describe('a container that takes more than the limit', () => {
   test('a container that exceeds its memory limit is killed', async () => {
     await lifepod.apply(
       pod('hungry', {

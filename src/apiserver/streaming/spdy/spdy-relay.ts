@@ -1,5 +1,5 @@
 /**
- * Relays a SPDY client to the container runtime frame by frame: each frame is parsed, checked and written anew.
+ * Relays a SPDY client to the container runtime frame by frame: each frame is parsed, checked and encoded again.
  *
  * The runtime's reader trusts every count and length, and allocates the memory before it has the bytes: a frame of 20 bytes could
  * crash it, and with it the streams of all containers. So no bytes of a client reach it unchecked.
