@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { Pod, Volume } from '../../api/generated/types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { setUpClaim } from './claim.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lifepod-claim-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const { signal } = new AbortController();
+const POD: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'pod', namespace: 'a', uid: 'pod-uid' },
+  spec: { containers: [] },
+};
+const OF_CLAIM: Volume = { name: 'data', persistentVolumeClaim: { claimName: 'c' } };
+const EPHEMERAL: Volume = { name: 'data', ephemeral: { volumeClaimTemplate: { spec: {} } } };
+
+const claim = (spec: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name: 'c', namespace: 'a' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, volumeName: 'v', ...spec },
+  status: { phase: 'Bound' },
+});
+
+const persistentVolume = (spec: object) => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  metadata: { name: 'v' },
+  spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, hostPath: { path: '/tmp' }, ...spec },
+});
+
+const claimRef = (uid?: string) => ({ claimRef: { kind: 'PersistentVolumeClaim', namespace: 'a', name: 'c', uid } });
+
+interface Case {
+  claim?: object;
+  /** The spec of the volume, from the UID of the claim. */
+  volume?: (uid: string) => object;
+  source?: Volume;
+  message: RegExp;
+}
+
+const CASES: Record<string, Case> = {
+  'whose claim does not exist': { message: /: failed to fetch PVC from API server: .*"c" not found$/ },
+  'whose claim is not bound': { claim: { ...claim(), status: { phase: 'Pending' } }, message: /: PVC is not bound$/ },
+  'whose claim names no volume': { claim: claim({ volumeName: undefined }), message: /: PVC is not bound$/ },
+  'whose claim was not created for the ephemeral volume of the Pod': {
+    claim: { ...claim(), metadata: { name: 'pod-data', namespace: 'a' } },
+    source: EPHEMERAL,
+    message: /: PVC a\/pod-data was not created for the Pod \(pod is not owner\)$/,
+  },
+  'whose volume does not exist': {
+    claim: claim(),
+    message: /: failed to fetch PV v from API server: .*"v" not found$/,
+  },
+  'whose volume is bound to no claim': {
+    claim: claim(),
+    volume: () => ({}),
+    message: /: found PV object v but it has a nil pvc\.Spec\.ClaimRef$/,
+  },
+  'whose volume is bound to another claim': {
+    claim: claim(),
+    volume: () => claimRef('other'),
+    message: /: found PV object v but its pv\.Spec\.ClaimRef\.UID other does not point to claim\.UID /,
+  },
+  'that is a block device': {
+    claim: claim({ volumeMode: 'Block' }),
+    volume: (uid) => ({ ...claimRef(uid), volumeMode: 'Block' }),
+    message: /: block volumes are not supported$/,
+  },
+};
+
+test.each(Object.entries(CASES))('a volume %s is not mounted', async (_, { claim, volume, source, message }) => {
+  const backend = await registryBackend();
+  const stored = claim && (await backend.set(PERSISTENT_VOLUME_CLAIMS, claim as ReturnType<typeof persistentVolume>));
+  const uid = (stored as { metadata: { uid?: string } } | undefined)?.metadata.uid ?? '';
+  if (volume !== undefined) await backend.set(PERSISTENT_VOLUMES, persistentVolume(volume(uid)));
+  const options = { client: inProcessClient(backend), pod: POD, nodeName: 'n', warn: () => undefined };
+  const setUp = setUpClaim(
+    { ...options, alone: (_name, operation) => operation() },
+    source ?? OF_CLAIM,
+    join(folder, 'data'),
+    signal,
+  );
+  await expect(setUp).rejects.toThrow(/^error processing PVC a\/(c|pod-data)/);
+  await expect(setUp).rejects.toThrow(message);
+});
