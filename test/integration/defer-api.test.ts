@@ -76,15 +76,15 @@ describe('kubectl explain', () => {
   test('kubectl explain describes fields of entries in terms of defer containers', async () => {
     const explained = async (field: string) =>
       (await fixture.ok('explain', `pod.spec.deferContainers.${field}`)).replace(/\s+/g, ' ');
-    expect(await explained('restartPolicy')).toContain('Never (default): the next entry has its turn.');
+    expect(await explained('restartPolicy')).toContain('Never (default): the next entry runs.');
     expect(await explained('restartPolicy')).not.toContain('init container');
-    expect(await explained('image')).toContain('Exactly one of image and imageFrom is given.');
+    expect(await explained('image')).toContain('Exactly one of image and imageFrom must be set.');
     expect(await explained('terminationMessagePolicy')).toContain('FallbackToLogsOnError (default)');
     expect((await fixture.ok('explain', 'pod.spec.postExitGracePeriodSeconds')).replace(/\s+/g, ' ')).toContain(
-      'one PostExit entry without timeoutSeconds halves the time that the app containers have to stop',
+      'A single PostExit entry without timeoutSeconds thus halves the time that app containers have to stop.',
     );
     expect((await fixture.ok('explain', 'pod.status.phase')).replace(/\s+/g, ' ')).toContain(
-      'Terminating: its defer containers are due or run',
+      'Terminating: its defer containers are due or running',
     );
   });
 
