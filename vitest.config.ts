@@ -10,13 +10,14 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
   ...(report === undefined ? [] : [['json', { outputFile: report }] as [string, { outputFile: string }]]),
 ];
 
-/** Tests of real containers spend most of their time waiting, so two files run at the same time. */
-const REAL = { testTimeout: 180_000, hookTimeout: 180_000, maxWorkers: 2 };
+/** Tests of real containers spend most of their time waiting, so several files run at the same time. */
+const REAL = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 /**
- * The project `unit` uses no system resources; the other projects run real containers, one group after the other. The files of `e2e`
- * share an engine for each worker (test/support/shared-engine.ts), those of `own` start the engines that they need, and those of
- * `alone` measure or load the machine, so that no other tests run at the same time.
+ * The files of `unit` use no system resources, and share the modules that a worker has loaded. The other projects run real
+ * containers, one group after the other. The files of `e2e` share an engine for each worker (test/support/shared-engine.ts), those
+ * of `own` start the engines that they need, and those of `alone` measure or load the machine, so that no other tests run at the
+ * same time.
  */
 export default defineConfig({
   test: {
@@ -29,6 +30,7 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'],
           testTimeout: 60_000,
           maxWorkers: 2,
+          isolate: false,
         },
       },
       {
@@ -46,6 +48,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/*.test.ts', 'test/clients/*.test.ts'],
           isolate: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
@@ -54,6 +57,7 @@ export default defineConfig({
           ...REAL,
           name: 'own',
           include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },

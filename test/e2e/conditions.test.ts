@@ -45,7 +45,8 @@ describe.concurrent('the status of a Pod', () => {
         ContainersReady: 'False ContainersNotReady',
         PodScheduled: 'True',
       });
-      await lifepod.kubectlOk('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
+      // The init container may end, and with it the command, before the command has returned.
+      await lifepod.kubectl('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
       const initialized = await record.until('steps', runs('app'));
       expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
       await exec('steps', 'touch /work/ready');

@@ -1,14 +1,16 @@
 import { expect, test, vi } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
-import { qualifiedNameErrors } from '../../../../../machinery/names.ts';
-import { parseQuantity } from '../../../../../machinery/quantity.ts';
-import { containerOf, podOf } from '../pod-fixtures.ts';
-import { summedLimit } from '../resources.ts';
-import { qosClass } from '../status/qos.ts';
-import { validateResourceList, validateResources } from './validate-resources.ts';
 
 vi.mock('../../../../../machinery/names.ts', { spy: true });
 vi.mock('../../../../../machinery/quantity.ts', { spy: true });
+// The files of a worker share their modules: without a reset, modules that another file has loaded are not mocked.
+vi.resetModules();
+const { qualifiedNameErrors } = await import('../../../../../machinery/names.ts');
+const { parseQuantity } = await import('../../../../../machinery/quantity.ts');
+const { containerOf, podOf } = await import('../pod-fixtures.ts');
+const { summedLimit } = await import('../resources.ts');
+const { qosClass } = await import('../status/qos.ts');
+const { validateResourceList, validateResources } = await import('./validate-resources.ts');
 
 const COUNT = 1000;
 const many = (): Record<string, string> =>
