@@ -1,10 +1,12 @@
 /** Deletes every Pod gracefully through the API, and waits until none of their containers run. */
+
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { backOffMillis } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
+import { uidOf } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import { pause } from '../platform/pause.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -40,7 +42,7 @@ export async function endAllPods(
   let synced = false;
 
   const settle = (pod: Pod, how: string): void => {
-    if (!open.delete(pod.metadata.uid ?? '')) return;
+    if (!open.delete(uidOf(pod))) return;
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
@@ -52,7 +54,7 @@ export async function endAllPods(
   };
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
-    open.add(pod.metadata.uid ?? '');
+    open.add(uidOf(pod));
     say(`ending ${nameOf(pod)} (grace ${pod.spec?.terminationGracePeriodSeconds ?? 30} s)`);
     if (isMirrorPod(pod)) return;
     void remove(pod).catch(ended.reject);

@@ -8,6 +8,7 @@
  * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
  * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
  */
+import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
 import { deferredVerdict } from './conditions.ts';
@@ -43,8 +44,7 @@ export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pi
   ending(facts, stopped);
   sandboxes(facts);
   for (const container of all) containerFacts(facts, container);
-  if (phase === 'Succeeded' || phase === 'Failed')
-    step('Finished', { reason: phase, message: [reason, message].filter(Boolean).join(': ') });
+  if (isFinalPhase(phase)) step('Finished', { reason: phase, message: [reason, message].filter(Boolean).join(': ') });
   const isLeft = observed.sandboxes.length > 0 || observed.containers.length > 0 || observed.volumes !== 'gone';
   if (stopped && !isLeft) step('Removed');
   if (input.removed) step('Gone');

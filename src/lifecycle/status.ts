@@ -2,6 +2,7 @@
  * The status of a Pod and its containers, as the API shows it. Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33), and
  * the specification of defer containers, "Status and events".
  */
+import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { TerminationReason } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { ContainerStatus, PodStatus, PodTermination } from '../api/generated/types.ts';
@@ -11,7 +12,7 @@ import { conditionsOf } from './conditions.ts';
 import { isInitialized, type Phase, phaseOf, type Situation } from './container-phases.ts';
 import { attemptOf, hasFailed } from './defer.ts';
 import { isReady, isStarted } from './probes.ts';
-import { isCompletion, isFinal } from './termination-causes.ts';
+import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
@@ -100,7 +101,7 @@ function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[
   // The list has ended but sidecars still run: the phase is the one from before the list.
   const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
   if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
-  if (isFinal(old)) return old;
+  if (isFinalPhase(old)) return old;
   if (failed || (end !== undefined && stopped) || finished !== undefined) {
     if (isStarting(view) || view.observed.containers.some(isRunning)) return old;
     const allSucceeded = apps.every(({ state }) => state?.terminated?.exitCode === 0);

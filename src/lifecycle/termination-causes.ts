@@ -3,6 +3,7 @@
  * never later; an outage moves it later by its length. Stored in the status of a Pod with defer containers, otherwise on the node.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
+import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
 import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { DeferContainer, Pod, PodCondition } from '../api/generated/types.ts';
@@ -47,7 +48,7 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   const { pod, nodeEnd, removed } = view.input;
   const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = pod.metadata;
   const causes: Cause[] = [];
-  if (isNew && isFinal(pod.status?.phase)) causes.push(completion(view));
+  if (isNew && isFinalPhase(pod.status?.phase)) causes.push(completion(view));
   else if (isNew && activeDeadline(view) <= now) causes.push({ reason: 'DeadlineExceeded', at: now, graceMillis });
   if (nodeEnd !== undefined) {
     const { reason, graceSeconds } = nodeEnd;
@@ -67,8 +68,6 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
 /** The total time after `at` in which no agent could end the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
-
-export const isFinal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** An exit observed within this time was observed at once: times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;

@@ -11,6 +11,7 @@ import type { SubresourceDefinition } from '../../api/kind.ts';
 import { PODS } from '../../api/resources.ts';
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import {
   badRequest,
   conflict,
@@ -154,7 +155,7 @@ async function issueToken(
     {
       audiences,
       expirationSeconds,
-      pod: pod && { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
+      pod: pod && { name: pod.metadata.name, uid: uidOf(pod) },
       node: pod?.spec?.nodeName ? { name: pod.spec.nodeName } : undefined,
     },
   );

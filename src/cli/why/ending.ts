@@ -1,4 +1,5 @@
 /** Why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
+import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
 import type { Container, CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -30,7 +31,7 @@ const EVENT_TIME_MILLIS = 1000;
 export function explainEnding(subject: Living): Explanation | undefined {
   const { pod } = subject;
   const { phase = '', termination } = pod.status ?? {};
-  const completes = phase === 'Terminating' || (termination !== undefined && !['Succeeded', 'Failed'].includes(phase));
+  const completes = phase === 'Terminating' || (termination !== undefined && !isFinalPhase(phase));
   if (!isDeleted(subject) && !completes) return undefined;
   const running = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
   const finalizers = pod.metadata.finalizers ?? [];

@@ -1,4 +1,5 @@
 /** Why a running Pod is not ready, that it is healthy, and how a completed Pod ended. Pure. */
+import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
@@ -29,7 +30,7 @@ const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${na
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name, namespace } = subject;
   const { phase, reason, message } = pod.status ?? {};
-  if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
+  if (!isFinalPhase(phase)) return undefined;
   const ends = shownContainers(subject).flatMap((shown) => {
     const { terminated } = shown.status.state ?? {};
     return terminated === undefined ? [] : [{ ...shown, terminated }];

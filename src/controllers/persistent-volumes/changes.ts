@@ -1,7 +1,9 @@
 /** Which keys a change of a claim, a volume, a class or a Pod queues, and the indexes that find them. */
+
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { InformerHandlers } from '../../client/informer.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { volumeIndex } from '../../scheduling/volume-search.ts';
 import { type GroupedKeys, groupedKeys } from './grouped-keys.ts';
@@ -84,7 +86,7 @@ export function claimHandlers(
       changed(claim);
       if (!claim.spec?.volumeName) queues.unusedFolders.add(volumeNameFor(claim));
       // A volume may be reserved for the claim although the claim does not name it yet.
-      for (const name of volumesByClaim.keysOf(claim.metadata.uid ?? '')) queues.volumes.add(name);
+      for (const name of volumesByClaim.keysOf(uidOf(claim))) queues.volumes.add(name);
     },
   };
 }

@@ -14,6 +14,7 @@ import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
@@ -94,7 +95,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
 }
 
 /** The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
-const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
+const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? uidOf(pod);
 
 /** Returns false if a deletion failed and must be retried. Stops without an error when the signal aborts. */
 async function deleteParts(

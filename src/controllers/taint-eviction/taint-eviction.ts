@@ -9,6 +9,7 @@
  *  3. If the time is over when the machine wakes from a suspension, the node first has a minute to report its state.
  * Source: "Taint based Evictions" of the v1.33 documentation; pkg/controller/tainteviction of v1.33 (wording).
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -18,6 +19,7 @@ import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -124,7 +126,7 @@ function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) =
       if (lateMillis < SUSPENDED_MILLIS) due(pod);
       else start(pod, since + lateMillis + WAKE_UP_MILLIS, seconds);
     });
-    pending.set(pod.metadata.uid ?? '', { since, timer });
+    pending.set(uidOf(pod), { since, timer });
   };
   return {
     has: (uid) => pending.has(uid),

@@ -3,9 +3,11 @@
  * Boundary: pure. Objects are read, files written and volumes mounted beforehand (configuration-source.ts, container-files.ts).
  * Invariants: the same input gives the same configuration; paths are in the Pod's folder or are those of the Pod's volumes.
  */
+
 import { join } from 'node:path';
 import { containersOf, isSidecar } from '../../api/core/v1/pod/containers.ts';
 import type { Container, ContainerPort, EphemeralContainer, Pod, VolumeMount } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type {
   ContainerConfig,
   ContainerKind,
@@ -56,7 +58,7 @@ export const BACKOFF_ANNOTATION = 'lifepod/backoff-seconds';
 const HOSTNAME_MAX_LENGTH = 63;
 
 export const podIdentity = (pod: Pod): PodIdentity => ({
-  uid: pod.metadata.uid ?? '',
+  uid: uidOf(pod),
   namespace: pod.metadata.namespace ?? '',
   name: pod.metadata.name,
 });

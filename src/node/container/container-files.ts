@@ -4,6 +4,7 @@
  * The small files are created synchronously: asynchronous steps would delay the start by milliseconds, while the steps themselves
  * take microseconds.
  */
+
 import {
   chmodSync,
   closeSync,
@@ -19,6 +20,7 @@ import {
 import { chmod, type FileHandle, lstat, mkdir, open, readdir, realpath, rm, truncate } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
 import { bindMount, unmountUnder } from '../volumes/mounts.ts';
 import {
@@ -89,7 +91,7 @@ function makeMessageFile(file: string): void {
 export const createRunRemoval =
   (podDirectory: (podUid: string) => string, logsRoot: string) =>
   async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
-    await rm(terminationMessageFile(podDirectory(pod.metadata.uid ?? ''), name, attempt), { force: true });
+    await rm(terminationMessageFile(podDirectory(uidOf(pod)), name, attempt), { force: true });
     const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
     // Includes the rotated files of each log.
     const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));

@@ -2,6 +2,7 @@
  * The downward API: a Pod's fields and a container's resources as text, for environment variables and for volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
+
 import type {
   Container,
   EphemeralContainer,
@@ -10,6 +11,7 @@ import type {
   PodTermination,
   ResourceFieldSelector,
 } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { containersByName } from './by-name.ts';
 
@@ -27,7 +29,7 @@ export interface DownwardFacts {
 const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => string>> = {
   'metadata.name': (pod) => pod.metadata.name,
   'metadata.namespace': (pod) => pod.metadata.namespace ?? '',
-  'metadata.uid': (pod) => pod.metadata.uid ?? '',
+  'metadata.uid': (pod) => uidOf(pod),
   'metadata.labels': (pod) => formatMap(pod.metadata.labels ?? {}),
   'metadata.annotations': (pod) => formatMap(pod.metadata.annotations ?? {}),
   'spec.nodeName': (pod, facts) => pod.spec?.nodeName ?? facts.nodeName,

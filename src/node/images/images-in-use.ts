@@ -1,5 +1,7 @@
 /** Which images Pods use. Pure. */
+
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
@@ -15,7 +17,7 @@ export function imagesOf(pod: Pod): string[] {
 }
 
 /** Whether the Pod runs or may still run. */
-export const isUnfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.phase);
 
 /** Whether the reference (short as in a spec, or complete) or ID refers to this image. */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {

@@ -4,8 +4,10 @@
  * Boundary: this file contains no lifecycle rules. Every action is idempotent. Its effect appears in the next observation,
  * except for what Outcome reports. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
 import type { Action, HookResult, ProbeResult } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { ContainerRuntime } from '../../runtime/runtime.ts';
 import { type ContainerPorts, createContainerActions } from './container-actions.ts';
 import { createPodLimits } from './pod-limits.ts';
@@ -42,7 +44,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   const containers = createContainerActions(ports, limits);
   const stopInTime = createStopInTime(runtime, ports.timers);
   return async (action, pod, signal, progress) => {
-    const uid = pod.metadata.uid ?? '';
+    const uid = uidOf(pod);
     switch (action.kind) {
       case 'mountVolumes':
         await volumes.mount(pod, signal);

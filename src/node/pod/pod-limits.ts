@@ -1,5 +1,7 @@
 /** Writes the limits of the Pods' control groups, once per sandbox and engine. */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { ActionError, messageOf } from './action-error.ts';
 
@@ -29,7 +31,7 @@ export function createPodLimits(cgroups: Pick<PodCgroups, 'create'> | undefined)
   };
   return {
     write,
-    ensure: (pod) => writes.get(pod.metadata.uid ?? '') ?? write(pod),
+    ensure: (pod) => writes.get(uidOf(pod)) ?? write(pod),
     isWritten: (podUid) => writes.has(podUid),
     forget: (podUid) => void writes.delete(podUid),
   };

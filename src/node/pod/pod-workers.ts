@@ -6,9 +6,11 @@
  *  1. There is one worker for each Pod UID. A Pod of the same name with another UID gets its own.
  *  2. The hooks of a stage run in the order of the list; `released` runs after `release` of all parts has ended.
  */
+
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { NodeEnd, NodeFacts } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { PodRecorder } from '../record/recorder.ts';
 import type { OutageClock } from '../status/sign-of-life.ts';
@@ -104,7 +106,7 @@ export function createPodWorkers(
     const journal = options.journals.read(pod);
     const first = { pod, removed, nodeEnd: options.nodeEnd(pod), journal, ...options.outages.of() };
     const worker = startWorker(first, portsOf(pod));
-    workers.set(pod.metadata.uid ?? '', worker);
+    workers.set(uidOf(pod), worker);
     for (const part of hooks) part.started?.(pod, removed);
     if (signal.aborted) worker.stop();
   };

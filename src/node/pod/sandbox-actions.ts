@@ -1,5 +1,7 @@
 /** Creates, stops and removes the sandboxes of Pods, and with them the Pods' control groups. */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { ContainerRuntime, SandboxConfig } from '../../runtime/runtime.ts';
 import type { EnvironmentSource } from '../container/configuration-source.ts';
 import { sandboxConfig } from '../container/container-config.ts';
@@ -44,11 +46,11 @@ export function createSandboxActions(ports: SandboxPorts, limits: PodLimits): Sa
     },
     async stop(pod, id, signal) {
       await runtime.stopSandbox(id, signal);
-      limits.forget(pod.metadata.uid ?? '');
+      limits.forget(uidOf(pod));
       if (!isDeleted(pod)) await cgroups?.release(pod);
     },
     async remove(pod, id, signal) {
-      const isLast = isDeleted(pod) && !limits.isWritten(pod.metadata.uid ?? '');
+      const isLast = isDeleted(pod) && !limits.isWritten(uidOf(pod));
       const release = isLast ? cgroups?.release(pod) : undefined;
       for (const result of await Promise.allSettled([runtime.removeSandbox(id, signal), release]))
         if (result.status === 'rejected') throw result.reason;

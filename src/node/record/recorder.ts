@@ -15,6 +15,7 @@ import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { backOffMillis } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { ApiError } from '../../machinery/status.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -103,7 +104,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       settle(state, reports);
     }
     state.draining = undefined;
-    if (state.released) states.delete(state.pod.metadata.uid ?? '');
+    if (state.released) states.delete(uidOf(state.pod));
   }
 
   const self: PodRecorder = {
@@ -124,7 +125,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     },
     gone(pod) {
       self.record(pod, lastSteps(options.timers.now()));
-      self.release(pod.metadata.uid ?? '');
+      self.release(uidOf(pod));
     },
     release(uid) {
       const state = states.get(uid);

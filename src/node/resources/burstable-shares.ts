@@ -1,5 +1,7 @@
 /** Keeps the CPU shares of the group of all Burstable Pods at the sum of their CPU requests. */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Cgroups } from '../../platform/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';
 import { cpuShares, podCpuRequest, qosClass } from './container-resources.ts';
@@ -32,11 +34,11 @@ export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: stri
   return {
     add(pod) {
       if (qosClass(pod) !== 'Burstable') return;
-      requests.set(pod.metadata.uid ?? '', podCpuRequest(pod));
+      requests.set(uidOf(pod), podCpuRequest(pod));
       writing ??= write();
     },
     remove(pod) {
-      if (requests.delete(pod.metadata.uid ?? '')) writing ??= write();
+      if (requests.delete(uidOf(pod))) writing ??= write();
     },
     written: async () => writing,
   };

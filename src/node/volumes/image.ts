@@ -2,9 +2,11 @@
  * Sets up image volumes: mounts the files of an OCI image read-only.
  * Source: "Volumes", image, of the v1.33 documentation; the kubelet's image manager (Events and reasons).
  */
+
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { formatDuration } from '../../machinery/time.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../runtime/runtime.ts';
@@ -42,7 +44,7 @@ export async function setUpImage(
   if (await isMountPoint(folder)) return remountReadOnly(folder, signal);
   const { reference = '', pullPolicy = 'IfNotPresent' } = volume.image ?? {};
   const { id } = await presentImage(images, pod, volume.name, reference, pullPolicy, signal);
-  const mounts = await images.mounts(id, keyOf(pod.metadata.uid ?? '', volume.name), signal);
+  const mounts = await images.mounts(id, keyOf(uidOf(pod), volume.name), signal);
   for (const mount of mounts) await mountReadOnly(mount, folder, signal);
 }
 

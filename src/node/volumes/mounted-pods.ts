@@ -4,8 +4,10 @@
  *
  * Boundary: pod-set-up.ts writes the volumes. The caller runs mount() and rewrite() in `operations`, one at a time per Pod.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 import type { SerialByKey } from '../../platform/serial-by-key.ts';
@@ -103,7 +105,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
       if (!entry.failed && showsChange(before, pod, downwardFacts(ports))) refreshes.add(uid);
     },
     async rewrite(pod, abort) {
-      const entry = mounted.get(pod.metadata.uid ?? '');
+      const entry = mounted.get(uidOf(pod));
       if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
       entry.pod = pod;
       const { refreshAt: before } = entry;

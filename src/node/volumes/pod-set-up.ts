@@ -1,6 +1,8 @@
 /** Sets up the volumes of one Pod, several at a time. A volume whose update fails keeps its files. */
+
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { settleAtMost } from '../../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
@@ -73,7 +75,7 @@ export async function setUpVolumes(
   };
   const results = await settleAtMost(MAX_AT_ONCE, (pod.spec?.volumes ?? []).filter(kind), async (volume) => {
     signal.throwIfAborted();
-    const folder = (): string => folderOf(ports.directoriesOf(pod.metadata.uid ?? ''), volume);
+    const folder = (): string => folderOf(ports.directoriesOf(uidOf(pod)), volume);
     try {
       return await setUpVolume(source, { volume, folder: folder(), images, memory, warn, alone }, signal);
     } catch (cause) {

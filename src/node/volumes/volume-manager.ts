@@ -12,9 +12,11 @@
  *     with the next change or once other volumes of the Pod have become smaller. The same holds after a restart of the agent: a Pod
  *     keeps its files even if their sources no longer exist.
  */
+
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { volumesByName } from '../container/by-name.ts';
 import { KEPT_FOLDER } from '../pod/kept-files.ts';
@@ -78,7 +80,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   async function mount(pod: Pod, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await mkdir(podDirectory(pod.metadata.uid ?? ''), { recursive: true, mode: 0o750 });
+    await mkdir(podDirectory(uidOf(pod)), { recursive: true, mode: 0o750 });
     signal.throwIfAborted();
     await pods.mount(pod, signal);
   }
@@ -99,9 +101,9 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   return {
     podDirectory,
-    mount: (pod, signal) => operations.run(pod.metadata.uid ?? '', () => mount(pod, signal)),
+    mount: (pod, signal) => operations.run(uidOf(pod), () => mount(pod, signal)),
     update: pods.update,
-    rewrite: (pod, signal) => operations.run(pod.metadata.uid ?? '', () => pods.rewrite(pod, signal)),
+    rewrite: (pod, signal) => operations.run(uidOf(pod), () => pods.rewrite(pod, signal)),
     unmount: removal(['volumes', 'volume-subpaths', KEPT_FOLDER]),
     remove: removal(['']),
     hostPath(podUid, pod, volumeName) {

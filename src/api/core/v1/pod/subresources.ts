@@ -1,6 +1,8 @@
 /** The subresources of a Pod. Source: pkg/registry/core/pod of v1.33. */
+
 import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
+import { uidOf } from '../../../../machinery/meta.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import { badRequest, conflict, invalidObject } from '../../../../machinery/status.ts';
 import { formatTime } from '../../../../machinery/time.ts';
@@ -53,7 +55,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   const refuse = (cause: string) => conflict({ group: '', resource: 'pods/binding' }, name, cause);
   const { uid } = binding.metadata ?? {};
   if (uid && uid !== old.metadata.uid) {
-    throw refuse(`Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid ?? ''}`);
+    throw refuse(`Precondition failed: UID in precondition: ${uid}, UID in object meta: ${uidOf(old)}`);
   }
   if (old.metadata.deletionTimestamp !== undefined) {
     throw refuse(`pod ${name} is being deleted, cannot be assigned to a host`);
