@@ -144,7 +144,7 @@ export const imageSentences: readonly Sentence[] = [
         'images in use are kept: by containers, by Pods that name them, by the node, by the runtime itself',
       ],
       [
-        'test/e2e/alone/image-gc.test.ts',
+        'test/e2e/own-engine/image-gc.test.ts',
         'unused images are removed once they are old enough, and images of containers and waiting Pods are kept',
       ],
       [
