@@ -101,7 +101,7 @@ describe('the phase', () => {
       },
       'Running',
     ],
-  ])('%s: %s', (_, given, phase) => {
+  ])('the phase where %s', (_, given, phase) => {
     expect(phaseOf(given)).toBe(phase);
   });
   it('after a list that ended in a new sandbox the phase is the one from before the list', () => {
@@ -136,7 +136,7 @@ describe('an end that fails the Pod', () => {
     ['NodePressure', 'Evicted', 'low'],
     ['NodeShutdown', 'Terminated', 'low'],
     ['Preempted', 'Preempting', 'low'],
-  ])('%s: %s', (reason, expected, message) => {
+  ])('the termination reason %s gives the status reason %s', (reason, expected, message) => {
     const nodeEnd = { reason: reason as NodeEnd['reason'], message: 'low', at: at(0), graceSeconds: 30 };
     const byNode = reason === 'DeadlineExceeded' ? {} : { input: { nodeEnd } };
     const { status } = decided({ ...stopped, ...byNode, ending: ending(30, 30, { reason }) });

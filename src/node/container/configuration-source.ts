@@ -31,7 +31,7 @@ export interface PodEnvironmentOptions {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
-  /** Allocatable of the node (machine.ts). */
+  /** The node's allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
