@@ -1,6 +1,7 @@
 /** For unit tests: timers that the test advances, and a log that writes nothing. */
 
-import type { Log, Millis, Timers } from '../platform/platform.ts';
+import type { Millis } from '../machinery/time.ts';
+import type { Log, Timers } from '../platform/platform.ts';
 import { createTimerHeap } from '../platform/timer-heap.ts';
 
 export const silentLog: Log = {

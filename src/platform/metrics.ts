@@ -1,9 +1,9 @@
+import type { Millis } from '../machinery/time.ts';
 /**
  * Counters, gauges and histograms, and their text form. Source: the Prometheus text format 0.0.4.
  *
  * Invariant: counting costs a map lookup and an addition; the text is generated only when it is read.
  */
-import type { Millis } from './platform.ts';
 
 export interface MetricSample {
   /** Appended to the name of the family: _bucket, _sum, _count. */

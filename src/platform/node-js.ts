@@ -1,9 +1,11 @@
 /**
  * The real platform: the clock of the engine, one shared timer heap, pino's structured log.
  */
+
 import { uptime } from 'node:os';
 import { pino } from 'pino';
-import type { Clock, Log, Millis, Platform, Timer, Timers } from './platform.ts';
+import type { Millis } from '../machinery/time.ts';
+import type { Clock, Log, Platform, Timer, Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
 /** setTimeout takes at most 2^31-1 ms; a later time is reached in several steps. */

@@ -2,8 +2,7 @@
  * Interfaces to the machine: clock, timers, log. node-js.ts has the real implementation, simulation/ a virtual one.
  * For files and processes see files.ts and processes.ts.
  */
-/** Milliseconds since the epoch. Defined here as well as in src/machinery/time.ts, because this folder may import nothing. */
-export type Millis = number;
+import type { Millis } from '../machinery/time.ts';
 
 export interface Clock {
   /** Milliseconds since the epoch. */

@@ -1,8 +1,8 @@
+import type { Millis } from '../machinery/time.ts';
 /**
  * A binary heap of callbacks by time; callbacks of equal time keep the order in which they were added.
  * Shared by the system's timers and the simulation's virtual ones.
  */
-import type { Millis } from './platform.ts';
 
 export interface HeapEntry {
   readonly time: Millis;

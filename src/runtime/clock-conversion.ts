@@ -3,7 +3,8 @@
  * start and follows no step of that clock (platform/node.ts). Each stamp is converted once, by the difference of the two clocks
  * when it is first seen, moments after it was made: a later step does not change it any more.
  */
-import type { Clock, Millis } from '../platform/platform.ts';
+import type { Millis } from '../machinery/time.ts';
+import type { Clock } from '../platform/platform.ts';
 import type { ContainerObservation, PodObservation } from './runtime.ts';
 
 type Stamps = Pick<ContainerObservation, 'createdAt' | 'startedAt' | 'finishedAt'>;

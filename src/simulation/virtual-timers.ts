@@ -2,7 +2,8 @@
  * Virtual time: Timers that stand still until the simulation moves them, so that hours pass in milliseconds and every
  * run of a seed is the same.
  */
-import type { Millis, Timers } from '../platform/platform.ts';
+import type { Millis } from '../machinery/time.ts';
+import type { Timers } from '../platform/platform.ts';
 import { createTimerHeap } from '../platform/timer-heap.ts';
 
 export interface VirtualTimers extends Timers {

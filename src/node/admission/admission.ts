@@ -88,7 +88,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     makingRoom.set(uidOf(pod), pod);
     for (const victim of victims) options.preempt(victim);
   };
-  const decide = (pod: Pod): void => {
+  const admitOrReject = (pod: Pod): void => {
     const uid = uidOf(pod);
     if (refusals.has(uid)) return;
     const others = [...options.pods(), ...makingRoom.values()].filter(
@@ -102,7 +102,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (makingRoom.size === 0) clearedUids.clear();
   };
   const roomMade = (): void => {
-    for (const pod of [...makingRoom.values()]) decide(pod);
+    for (const pod of [...makingRoom.values()]) admitOrReject(pod);
   };
   const forget = (pod: Pod): void => {
     waiting?.delete(uidOf(pod));
@@ -117,9 +117,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
     synced: ownNode.synced,
     admit(pod) {
       if (wasRefused(pod)) return;
-      if (hasBegun(pod)) begin(pod);
+      if (hasStartedBefore(pod)) begin(pod);
       else if (waiting !== undefined && (!isStatic(pod) || choosesNode(pod))) waiting.set(uidOf(pod), pod);
-      else decide(pod);
+      else admitOrReject(pod);
     },
     adopt(podUid) {
       const pod = makingRoom.get(podUid);
@@ -136,7 +136,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     open() {
       const first = [...(waiting?.values() ?? [])];
       waiting = undefined;
-      for (const pod of first) decide(pod);
+      for (const pod of first) admitOrReject(pod);
     },
   };
 }
@@ -192,7 +192,7 @@ function watchOwnNode({ client, nodeName, allocatable, log, timers, signal }: Ad
 }
 
 /** Whether an agent has written a status for the Pod, or the Pod is deleted before it has started. */
-const hasBegun = ({ metadata, status }: Pod): boolean =>
+const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
   status?.startTime !== undefined ||
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';

@@ -10,8 +10,9 @@
  *  3. The duration of a walk through folders depends on what Pods have written: checks of memory and processes do not wait for it.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (order, intervals, wording).
  */
+import type { Millis } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Millis, Timer, Timers } from '../../platform/platform.ts';
+import type { Timer, Timers } from '../../platform/platform.ts';
 import { createEvictedPods, type EvictedPods } from './evicted-pods.ts';
 import type { NodePressure } from './pressure.ts';
 import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';

@@ -9,8 +9,9 @@
  *  3. There is one timer: for the next check, or for the time when the next image is old enough to be removed.
  * Source: "Garbage Collection", "Image lifecycle" (v1.33); pkg/kubelet/images/image_gc_manager.go (order, wording).
  */
+import type { Millis } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Millis, Timer } from '../../platform/platform.ts';
+import type { Timer } from '../../platform/platform.ts';
 import { bytesToFree, type DiskSpace, earliestOf } from './garbage-policy.ts';
 import { createImageRemoval, type RemovalOptions } from './image-removal.ts';
 

@@ -2,8 +2,10 @@
  * Removes unused images, and remembers when each image was first seen and last used.
  * Boundary: garbage-collection.ts decides when to remove images, and how many bytes to free.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
-import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo } from '../../runtime/runtime.ts';
 import { earliestOf, type GarbagePolicy } from './garbage-policy.ts';
 import { imagesOf, isMeant } from './images-in-use.ts';

@@ -7,8 +7,10 @@
  *  2. A pull is aborted when the last request that waits for it is aborted.
  *  3. Errors contain nothing of a credential.
  */
+
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
-import type { Millis, Timer, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Timer, Timers } from '../../platform/platform.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';

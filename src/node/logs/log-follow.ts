@@ -72,7 +72,7 @@ export async function* followLog(
         if (current !== undefined) await begin(current);
       }
       // Once the new file has content, the runtime has stopped writing to the previous one: read the rest of that first.
-      const hasBegun = before === undefined || last || (await hasContent(current));
+      const isWritten = before === undefined || last || (await hasContent(current));
       if (before !== undefined) {
         const { position } = before;
         yield* readFrom(before);
@@ -82,7 +82,7 @@ export async function* followLog(
         }
       }
       // A record that is incomplete in the previous file is not continued in the new one: wait for its rest.
-      if (current !== undefined && hasBegun && (before?.whole !== false || last)) {
+      if (current !== undefined && isWritten && (before?.whole !== false || last)) {
         yield* readFrom(current);
         const next = await rotatedTo(current, file.path);
         if (next !== undefined) {

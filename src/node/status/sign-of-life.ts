@@ -2,11 +2,13 @@
  * When the previous agent was last known to be alive, and so the outage in which no agent ran: it does not count towards the grace
  * periods of terminating Pods. The sign of life is the node's Lease, which is therefore read before this agent renews it.
  */
+
 import type { Lease } from '../../api/generated/types.ts';
 import { LEASES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
-import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
 import { LEASE_NAMESPACE } from './node-lease.ts';
 
 /** More than a reachable API needs, but short, because static Pods wait for the result. */

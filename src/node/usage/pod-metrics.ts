@@ -1,11 +1,13 @@
 /** Metrics of the Pods on this node: start duration, restarts, lists of defer containers, and the number of Pods by phase. */
+
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import type { Millis } from '../../machinery/time.ts';
 import { family, type MetricFamily, type Metrics } from '../../platform/metrics.ts';
-import type { Clock, Millis, Platform } from '../../platform/platform.ts';
+import type { Clock, Platform } from '../../platform/platform.ts';
 
 const BUCKETS_SECONDS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60, 300];
 const LIST_BUCKETS_SECONDS = [0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600];

@@ -1,9 +1,11 @@
 /** The disk usage of the volumes in the folders of Pods. */
+
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Timers } from '../../platform/platform.ts';
 import { claimNameOf } from '../../scheduling/volume-claims.ts';
 import { folderOf, type PodDirectories } from '../volumes/set-up.ts';
 import { folderUsage } from './folder-usage.ts';

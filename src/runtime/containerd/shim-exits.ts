@@ -4,7 +4,8 @@
  *
  * Invariant: once watch() has resolved, the exit of each container whose shim responds is recorded here, until unwatch().
  */
-import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
 import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 import { type Timestamp, timestampMillis } from '../cri/responses.ts';

@@ -1,6 +1,7 @@
 /** The calls of a simulated runtime: their latency, their faults, and the times at which the runtime does not respond. */
+import type { Millis } from '../../machinery/time.ts';
 import { pause } from '../../platform/pause.ts';
-import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 
 export interface CallOptions {

@@ -1,5 +1,6 @@
 /** Changes that happen to the records of a simulated runtime without a call: killed processes, lost records, a reboot. */
-import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Timers } from '../../platform/platform.ts';
 import type { Records } from './records.ts';
 import { type Run, type Runs, SIGKILL_EXIT } from './runs.ts';
 

@@ -1,5 +1,6 @@
 /** The runs of containers in a simulated runtime: records that follow a script on the given timers. */
-import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Timers } from '../../platform/platform.ts';
 import type { ContainerObservation, PodIdentity } from '../runtime.ts';
 
 /** The course of one run of a container. */

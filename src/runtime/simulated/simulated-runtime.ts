@@ -9,7 +9,8 @@
  *  2. A stop whose caller has gone never kills.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
  */
-import type { Millis, Timers } from '../../platform/platform.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, PodIdentity, RuntimeEvent } from '../runtime.ts';
 import { type CallOptions, type Calls, createCalls, type Unreachable } from './calls.ts';
 import { type ExecScript, execInTime } from './exec.ts';

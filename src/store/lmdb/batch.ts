@@ -32,7 +32,7 @@ export const commitOf = ({ events, revision, compacted }: Batch, before: Before)
 });
 
 /** Evaluates the calls in order: each sees the committed state, read with `read`, and the writes of the calls before it. */
-export function decide(
+export function evaluateBatch(
   taken: Waiting[],
   revision: number,
   compacted: number,

@@ -27,7 +27,7 @@ import {
 } from '../store.ts';
 import { checkRevision, checkTxn, isKey, rewoundRange } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
-import { type Batch, type Before, commit, commitOf, decide, needsLittle, type Waiting } from './batch.ts';
+import { type Batch, type Before, commit, commitOf, evaluateBatch, needsLittle, type Waiting } from './batch.ts';
 import { commitFailure, diskFull } from './commit-failure.ts';
 import { HistorySize } from './history-size.ts';
 import { type Past, readPast } from './past.ts';
@@ -220,7 +220,7 @@ class LmdbStore implements Store {
   private async process(taken: Waiting[]): Promise<void> {
     let batch: Batch;
     try {
-      batch = this.decide(taken);
+      batch = this.evaluate(taken);
       if (batch.revision !== this.newest || batch.compacted !== this.compacted) {
         if (!(await this.hasRoom(batch))) {
           if (taken.length > 1) {
@@ -274,8 +274,8 @@ class LmdbStore implements Store {
     return this.tables.file.isSafe(commitOf(batch, this.before()), pageUse(this.tables));
   }
 
-  private decide(taken: Waiting[]): Batch {
-    const batch = decide(taken, this.newest, this.compacted, (key) => this.read(key));
+  private evaluate(taken: Waiting[]): Batch {
+    const batch = evaluateBatch(taken, this.newest, this.compacted, (key) => this.read(key));
     const excess = this.historySize.excess(batch.events);
     batch.compacted = Math.max(batch.compacted, batch.revision - this.historyRevisions, excess);
     return batch;
