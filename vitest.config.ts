@@ -48,7 +48,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/*.test.ts', 'test/clients/*.test.ts'],
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
