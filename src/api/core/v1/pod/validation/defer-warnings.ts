@@ -1,8 +1,8 @@
-/** Warnings about settings of defer containers that are valid but probably a mistake. Source: their specification, "Validation". */
+/** Warns about valid settings of defer containers that are probably a mistake. Source: "Validation" in their specification. */
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 
-/** A shorter time is probably not enough to run PreExit entries and stop the app containers. */
+/** The recommended minimum time for running PreExit entries and stopping the app containers. */
 const RECOMMENDED_SECONDS = 10;
 
 export function deferWarnings(spec: PodSpec): string[] {
