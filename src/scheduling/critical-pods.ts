@@ -6,19 +6,22 @@ import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { qosClass } from '../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../api/generated/types.ts';
 
-/** Source: priority of system-cluster-critical. */
+/** The lowest priority of a critical Pod: that of the PriorityClass system-cluster-critical. */
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
-/** Whether the Pod is a static Pod or has a system priority. Annotations do not count, because any client can write them. */
+/**
+ * Whether the Pod is a static Pod or has the priority of a system class. An annotation does not make a Pod critical, because any
+ * client can write one.
+ */
 export const isCritical = ({ spec }: Pod, isStatic: boolean): boolean =>
   isStatic || (spec?.priority ?? 0) >= CRITICAL_PRIORITY;
 
-/** The missing amounts by resource, in billionths of the unit. */
+/** The missing amount of each resource, in billionths of the unit. */
 export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** The amount of a resource that is freed when the Pod terminates. */
+/** The amount of the resource that is freed when the Pod terminates, in billionths of the unit. */
 const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
@@ -32,7 +35,7 @@ export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): S
   return left;
 }
 
-/** The sum of the squared fractions that are still missing without this Pod. The smaller it is, the more evicting the Pod helps. */
+/** The sum over all resources of the squared fraction that would still be missing if the Pod were evicted. Smaller is better. */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
   for (const [resource, missing] of shortage) {
@@ -50,7 +53,7 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
   return false;
 };
 
-/** Chooses a small subset of the Pods that covers the shortage. Prefers smaller Pods among those that help equally. */
+/** Chooses a small subset of the Pods that covers the shortage, step by step: each time the Pod that helps most, or else the smallest. */
 function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();
   for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, [...chosen])) {
@@ -67,8 +70,8 @@ function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
 }
 
 /**
- * Chooses the candidates to evict so that nothing is missing: as few Guaranteed Pods as possible, then as few Burstable ones, then
- * as few BestEffort ones. undefined: evicting all candidates would not be enough.
+ * Chooses the candidates to evict to cover the shortage: as few Guaranteed Pods as possible, then as few Burstable ones, then as few
+ * BestEffort ones. Returns undefined if evicting all candidates would not be enough.
  */
 export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[] | undefined {
   if (shortageAfter(shortage, candidates).size > 0) return undefined;

@@ -1,5 +1,5 @@
 /**
- * Checks whether a Pod can run on a node, and returns the reasons of the first filter that rejects it.
+ * Checks whether a Pod can run on a node. If it cannot, the result contains the reasons of the first filter that rejects the node.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
@@ -13,7 +13,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
 
-/** `podsOnNode`: all Pods bound to the node; terminated Pods are ignored. */
+/** Whether the Pod fits on the node. `podsOnNode`: all other Pods bound to the node; terminated Pods are ignored. */
 export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
   const running = podsOnNode.filter((other) => !hasEnded(other));
   for (const filter of filters) {
@@ -36,7 +36,10 @@ const nodeName: Filter = (pod, node) =>
     ? []
     : ["node(s) didn't match the requested node name"];
 
-/** Includes the taints that follow from the node's state even before they are set, so that a node that shuts down gets no new Pod. */
+/**
+ * Also checks the taints that the node's state requires but that are not set yet, so that no Pod is bound to a node that is shutting
+ * down.
+ */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));
   const taint = untoleratedTaint(pod, [...(node.spec?.taints ?? []), ...ofState]);
@@ -53,7 +56,7 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a predicate: whether another Pod has a host port that this Pod requests. It is meant to be called for many Pods. */
+/** Returns a predicate: whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
   if (wanted.size === 0) return () => false;
@@ -64,7 +67,10 @@ export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   return (other) => hostPortsOf(other).some(isWanted);
 }
 
-/** Includes defer containers: their host ports must stay free, because a terminating Pod cannot be moved to another node. */
+/**
+ * The Pod's ports that have a host port. Those of defer containers are reserved from the start, because a terminating Pod cannot be
+ * moved to another node.
+ */
 const hostPortsOf = (pod: Pod): ContainerPort[] =>
   [
     ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
@@ -76,14 +82,14 @@ const hostPortsOf = (pod: Pod): ContainerPort[] =>
 
 const EVERY_ADDRESS = '0.0.0.0';
 const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** Without an address: matches the port at any address. */
+/** A key for the protocol, the host port and the address. The key without an address stands for the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** The limit for reasons in a message, because a Pod may request a hundred thousand resources that the node does not have. */
+/** The maximum number of reasons in a message. A Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
-/** Checks that the requests fit in addition to those of the Pods on the node. */
+/** Checks that the node has enough free resources for the Pod's requests in addition to those of the Pods on the node. */
 const resources: Filter = (pod, node, podsOnNode) => {
   const reasons: string[] = [];
   const maxPods = allocatableOf(node, 'pods');

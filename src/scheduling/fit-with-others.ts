@@ -2,7 +2,7 @@
  * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only once, so that
  * the cost does not grow with the square of the number of Pods.
  *
- * Invariant: the result is the same as that of reasonsAgainst() with all Pods that were added.
+ * Invariant: a Pod is added exactly if reasonsAgainst() returns no reason with that Pod and all Pods added before.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -12,10 +12,13 @@ import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
-/** Adds another Pod and returns true if the Pod still fits on the node with it; otherwise returns false. */
+/** If the Pod given to fitBeside() also fits on the node with `other`, adds `other` and returns true. Otherwise returns false. */
 export type AddBeside = (other: Pod) => boolean;
 
-/** Returns undefined if the Pod does not fit on the node together with `staying`. None of the other Pods may have terminated. */
+/**
+ * Returns a function that adds other Pods as long as the Pod still fits. Returns undefined if the Pod does not even fit on the node
+ * with the Pods `staying`. Neither these Pods nor the added ones may have terminated.
+ */
 export function fitBeside(
   pod: Pod,
   node: Node,

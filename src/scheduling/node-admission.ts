@@ -1,6 +1,6 @@
 /**
- * Decides whether a node admits a Pod that is bound to it, by the same rules as the scheduler. If not, returns the reason and the
- * message that the Pod fails with. Critical Pods may preempt others.
+ * Decides whether a node admits a Pod that is bound to it, by the same rules as the scheduler. If the node rejects the Pod, the Pod
+ * fails with the returned reason and message. A critical Pod may preempt other Pods of the node.
  * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
@@ -26,13 +26,14 @@ export interface Refusal {
   message: string;
 }
 
+/** The state of the node on which admission depends. */
 export interface NodeSide {
   node: Node;
   /** The other Pods of this node; terminated Pods are ignored. */
   others: readonly Pod[];
-  /** Whether a Pod (this one or another) is a static Pod. */
+  /** Whether the Pod is a static Pod. It is called for the Pod to admit and for the others. */
   isStatic(pod: Pod): boolean;
-  /** Whether one of the others is already terminating, so that its resources will be free. */
+  /** Whether one of `others` is already terminating, so that its resources will be freed without an eviction. If absent: none is. */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
@@ -41,14 +42,18 @@ export interface NodeSide {
   allowedUnsafeSysctls?: readonly string[];
 }
 
-/** The Pod is admitted once there is room. If the Pods that are already terminating do not free enough, the victims must be evicted. */
+/** The result for a critical Pod that can be admitted only once other Pods have terminated. */
 export interface Preemption {
+  /** The Pods to evict; empty if the Pods that are already terminating free enough resources. */
   victims: readonly Pod[];
 }
 
 const OS_LABEL = 'kubernetes.io/os';
 
-/** undefined: the node admits the Pod. */
+/**
+ * Returns undefined if the node admits the Pod, a Preemption if other Pods must terminate first, and a Refusal if the node rejects
+ * the Pod.
+ */
 export function refusal(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const critical = isCritical(pod, side.isStatic(pod));
   for (const check of [sysctls, operatingSystem, groupsPolicy, ...(critical ? [] : [resources]), placement, appArmor]) {
@@ -99,7 +104,7 @@ interface Shortfall {
 
 const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
 
-/** The requests of the Pod that exceed the free resources, in the order in which they are reported. */
+/** Yields the requests of the Pod that exceed the node's free resources. The first one is reported in a Refusal. */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
   const others = all.filter((other) => !hasEnded(other));
   const isKnown = (name: string): boolean =>
@@ -115,7 +120,7 @@ function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Short
   }
 }
 
-/** The unit in which the kubelet reports the resource: millicores for cpu, whole units otherwise. */
+/** Formats the quantity in the unit of the kubelet's messages: millicores for cpu, whole units for other resources. */
 const inKubeletUnit = (name: string, quantity: Quantity): string =>
   String((name === 'cpu' ? quantityMilli : quantityValue)(quantity));
 
@@ -130,9 +135,10 @@ const resources: Check = (pod, side) => {
   };
 };
 
-/** If a Pod lacks this many resources, no Pods are preempted for it. */
+/** Limits the time to choose victims and the length of the message: no Pods are preempted for a Pod that lacks this many resources. */
 const MAX_MISSING = 100;
 
+/** Returns undefined if the Pod lacks no resource, and a Refusal if evicting other Pods cannot free enough. */
 function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const missing = new Map<string, bigint>();
   for (const { name, requested, used, capacity } of shortfalls(pod, side)) {
@@ -156,7 +162,7 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   };
 }
 
-/** Whether the resource is not defined by Kubernetes. A node ignores requests for such a resource if it does not have it. */
+/** Whether the resource is an extended resource, not defined by Kubernetes. Requests for those that the node lacks are ignored. */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];
@@ -172,7 +178,7 @@ const placement: Check = (pod, { node, others, isStatic }) => {
     return failed('NodeName', "node(s) didn't match the requested node name");
   if (hostPortsTaken(pod, others))
     return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
-  // NoSchedule only affects the scheduler: a Pod that names the node explicitly is admitted.
+  // Only NoExecute taints are checked. A NoSchedule taint only affects the scheduler, not a Pod created with its nodeName.
   return !isStatic(pod) && untoleratedTaint(pod, node.spec?.taints ?? [], ['NoExecute']) !== undefined
     ? failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
     : undefined;

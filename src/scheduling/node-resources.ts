@@ -1,18 +1,21 @@
-/** The requests of Pods and the resources of a node. Amounts are exact, in billionths of the unit. Source: v1.33. */
+/**
+ * The requests of Pods and the resources of a node. Amounts are exact, in billionths of the unit.
+ * Source: the scheduler plugin NodeResourcesFit of v1.33 (behavior).
+ */
 import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
-/** The node's allocatable amount of a resource; falls back to its capacity. */
+/** The node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 
-/** The nonzero requests of the Pod. A request of zero always fits. */
+/** The Pod's effective requests except those of zero, which always fit. */
 export const wantedBy = (pod: Pod): [name: string, amount: Quantity][] =>
   [...effectiveRequests(pod)].filter(([, { nano }]) => nano > 0n);
 
-/** The sum of the Pods' effective requests of one resource. Sums only the named resource, because Pods may request many others. */
+/** The sum of the Pods' effective requests of the resource `name`. Terminated Pods are ignored. */
 export const requestedBy = (pods: readonly Pod[], name: string): Quantity =>
   pods
     .filter((pod) => !hasEnded(pod))

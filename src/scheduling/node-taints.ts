@@ -12,7 +12,7 @@ export const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
 /** The message of the Ready condition while the node terminates its Pods before a shutdown. Source: pkg/kubelet/nodeshutdown of v1.33. */
 export const SHUTTING_DOWN = 'node is shutting down';
 
-/** [condition, status of the condition, key of the taint] */
+/** A node whose condition `type` has this status gets a taint with this key. */
 const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: string])[] = [
   ['Ready', 'False', NOT_READY],
   ['Ready', 'Unknown', UNREACHABLE],
@@ -21,13 +21,13 @@ const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: s
   ['PIDPressure', 'True', 'node.kubernetes.io/pid-pressure'],
 ];
 
-/** Keys of the NoSchedule taints that only lifepod sets. */
+/** The keys of the NoSchedule taints that lifepod manages: taints with these keys are removed if the node's state does not require them. */
 export const STATE_KEYS: readonly string[] = [...CONDITION_TAINTS.map(([, , key]) => key), UNSCHEDULABLE];
 
-/** The subset of STATE_KEYS that are also set with the effect NoExecute if the state persists. */
+/** The subset of STATE_KEYS for which the node also gets a NoExecute taint if its state persists. */
 export const EVICTING_KEYS: readonly string[] = [NOT_READY, UNREACHABLE];
 
-/** The subset of STATE_KEYS that applies to the node. */
+/** The subset of STATE_KEYS that the node's current state requires. */
 export const stateKeys = ({ spec, status }: Node): string[] => [
   ...CONDITION_TAINTS.filter(([type, state]) =>
     status?.conditions?.some((each) => each.type === type && each.status === state),
@@ -35,7 +35,7 @@ export const stateKeys = ({ spec, status }: Node): string[] => [
   ...(spec?.unschedulable === true ? [UNSCHEDULABLE] : []),
 ];
 
-/** The number of seconds for which the Pod tolerates the NoExecute taints; undefined: forever. */
+/** For how many seconds the Pod tolerates all NoExecute taints in `taints`; undefined if forever. Other taints are ignored. */
 export function staysForSeconds(pod: Pod, taints: readonly Taint[]): number | undefined {
   const tolerationOf = tolerationFinder(pod);
   let seconds = Number.POSITIVE_INFINITY;

@@ -8,20 +8,24 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { fitBeside } from './fit-with-others.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
+/** A node on which the Pod fits once other Pods have terminated. */
 export interface Room {
   node: string;
-  /** The Pods to delete; empty if the Pods that are already terminating free enough. */
+  /** The Pods to delete; empty if the Pods that are already terminating free enough resources. */
   victims: Pod[];
 }
 
 export const priorityOf = ({ spec }: Pod): number => spec?.priority ?? 0;
 
-/** Sorts by descending priority, then by ascending creation time. */
+/** Compares Pods for sorting: by descending priority, then by ascending creation time. */
 export const importantFirst = (a: Pod, b: Pod): number =>
   priorityOf(b) - priorityOf(a) ||
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
-/** `pods`: all Pods that are bound to a node. undefined: no node can be freed, or the Pod's preemptionPolicy is Never. */
+/**
+ * Chooses the node on which preemption costs least. `pods`: all Pods that are bound to a node. Returns undefined if preemption cannot
+ * make the Pod fit on any node, or if the Pod's preemptionPolicy is Never.
+ */
 export function roomFor(
   pod: Pod,
   nodes: readonly Node[],
@@ -45,13 +49,14 @@ export function roomFor(
   return best && { node: best.node, victims: best.victims };
 }
 
+/** The Pods to delete so that the Pod fits on the node; undefined if it would not fit even without all preemptible Pods. */
 function victimsOn(
   pod: Pod,
   node: Node,
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
 ): Pod[] | undefined {
-  // A mirror Pod is not preempted, because the node would recreate its static Pod from the file.
+  // A mirror Pod is not preempted, because the node would recreate the static Pod from its file.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(isPreemptible).sort(importantFirst);
   const add = fitBeside(
@@ -64,7 +69,7 @@ function victimsOn(
   return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
 }
 
-/** The cost of preempting Pods on a node. */
+/** The cost of preempting Pods on a node: the highest priority of a victim, the sum of their priorities, and their number. */
 interface Cost {
   highest: number;
   sum: number;
@@ -80,7 +85,7 @@ function costOf({ victims }: Room): Cost {
   return cost;
 }
 
-/** Negative if the first one costs less. */
+/** Compares for sorting: the lower cost first, then the first name of a node. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
   return order(a.highest, b.highest) || order(a.sum, b.sum) || order(a.count, b.count) || a.node.localeCompare(b.node);

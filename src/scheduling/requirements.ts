@@ -1,4 +1,4 @@
-/** A Pod's requirements for nodes: taints and tolerations, node selectors, node affinity. Source: v1.33. */
+/** Matches a Pod's tolerations, node selector and node affinity with a node. Source: component-helpers' scheduling of v1.33. */
 import type {
   Node,
   NodeSelector,
@@ -15,7 +15,7 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (!toleration.key || toleration.key === taint.key) &&
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
-/** The first taint with one of these effects that the Pod does not tolerate. PreferNoSchedule never excludes a node. */
+/** The first taint with one of these effects that the Pod does not tolerate. PreferNoSchedule taints never exclude a node. */
 export const untoleratedTaint = (
   pod: Pod,
   taints: readonly Taint[],
@@ -26,8 +26,9 @@ export const untoleratedTaint = (
 };
 
 /**
- * Returns a function that finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of
- * which a node has at most one per effect. Tolerations are indexed on the first call, because most nodes have no taints.
+ * Returns a function that finds the Pod's first toleration of a taint. It compares a taint only with the tolerations that have the
+ * taint's key or no key, so that many taints and tolerations are matched in linear time. The tolerations are indexed on the first
+ * call, because most nodes have no taints.
  */
 export function tolerationFinder(pod: Pod): (taint: Taint) => Toleration | undefined {
   let byKey: Map<string, RankedToleration[]> | undefined;
@@ -55,7 +56,7 @@ function tolerationsByKey({ spec }: Pod): Map<string, RankedToleration[]> {
   return Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
 }
 
-/** Whether both the nodeSelector and the required node affinity match. */
+/** Whether the node matches both the Pod's nodeSelector and its required node affinity. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) {
@@ -65,11 +66,11 @@ export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   return needed === undefined || matchesNodeSelector(needed, node);
 }
 
-/** Whether at least one term matches. */
+/** Whether the node matches at least one term of the selector. */
 export const matchesNodeSelector = ({ nodeSelectorTerms }: NodeSelector, node: Node): boolean =>
   nodeSelectorTerms.some((term) => matchesTerm(term, node));
 
-/** Whether all requirements of the term match; an empty term matches no node. */
+/** Whether the node matches all requirements of the term. An empty term matches no node. */
 function matchesTerm(term: NodeSelectorTerm, node: Node): boolean {
   const expressions = term.matchExpressions ?? [];
   const fields = term.matchFields ?? [];

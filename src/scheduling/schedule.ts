@@ -13,9 +13,10 @@ import { feasible } from './filters.ts';
 import { leastAllocatedScore } from './scores.ts';
 import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 
+/** The name of the chosen node, or the message that explains why no node is feasible. */
 export type Placement = { node: string } | { message: string };
 
-/** `pods`: all Pods that are bound to a node. Without `volumes`, claims are ignored. */
+/** Chooses a node for the Pod. `pods`: all Pods that are bound to a node. Without `volumes`, the Pod's claims are ignored. */
 export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[], volumes?: VolumeFacts): Placement {
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const problem = volumes === undefined ? undefined : claimProblem(pod, volumes);
@@ -39,7 +40,7 @@ export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[],
   return { message: `0/${nodes.length} nodes are available: ${histogram.join(', ')}.` };
 }
 
-/** Why the Pod does not fit on the node in addition to `podsOnNode`; empty if it fits. */
+/** Why the Pod does not fit on the node in addition to the Pods `podsOnNode`; empty if it fits. Terminated Pods are ignored. */
 export function reasonsAgainst(pod: Pod, node: Node, podsOnNode: readonly Pod[], volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, podsOnNode);
   if (!result.fits) return result.reasons;

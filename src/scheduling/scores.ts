@@ -5,13 +5,13 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 import { allocatableOf } from './node-resources.ts';
 
-/** The assumed requests of a Pod that requests nothing, so that such Pods are spread as well. */
+/** The request that is assumed if a Pod does not request the resource, so that such Pods are spread over the nodes as well. */
 const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
   cpu: parseQuantity('100m') ?? zeroQuantity,
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** 0 to 100: the average free fraction of cpu and memory once the Pod runs on the node. */
+/** From 0 to 100: the average free percentage of cpu and memory once the Pod runs on the node. */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
   const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
   let score = 0n;

@@ -22,7 +22,7 @@ const SAFE_SYSCTLS: readonly string[] = [
 const PATTERN = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?\*?|\*)$/;
 const MAX_LENGTH = 253;
 
-/** The name in the notation of the runtime and the kernel documentation. */
+/** Returns the sysctl's name with dots instead of slashes, as the runtime and the kernel's documentation write it. */
 export const dottedSysctl = (name: string): string => name.replaceAll('/', '.');
 
 type SysctlNamespace = 'ipc' | 'net';
@@ -33,8 +33,8 @@ function namespaceOf(name: string): SysctlNamespace | undefined {
 }
 
 /**
- * Parses a comma-separated list of names and prefixes that end in *. Throws if an entry is neither, or if the kernel does not
- * namespace the sysctl, because a Pod would then set it for the whole machine.
+ * Parses a comma-separated list of names, and of prefixes that end in `*`. Returns them with dots instead of slashes. Throws if an
+ * entry is neither a name nor a prefix, or if its sysctl has no namespace: a Pod would then set the sysctl for the whole machine.
  */
 export function parseAllowedSysctls(text: string): string[] {
   const patterns = text.split(',').map((part) => part.trim());
@@ -54,7 +54,10 @@ export function parseAllowedSysctls(text: string): string[] {
     });
 }
 
-/** Why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). */
+/**
+ * Why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). `host`: which
+ * namespaces the Pod shares with the machine.
+ */
 export function sysctlRefusal(
   name: string,
   allowed: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * Matches PersistentVolumes with claims, and derives from a Pod's claims where the Pod can run.
+ * Matches PersistentVolumes with PersistentVolumeClaims, and determines on which nodes a Pod's claims allow the Pod to run.
  * Source: pkg/controller/volume/persistentvolume and the scheduler plugins VolumeBinding and VolumeRestrictions of v1.33
  * (behavior and wording).
  */
@@ -14,26 +14,27 @@ import type {
 import { compareQuantities, quantityOrZero } from '../machinery/quantity.ts';
 import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
-/** Annotation on a claim that waits for its first consumer: the node that the scheduler has chosen for it. */
+/** Annotation of a claim that waits for its first consumer: the node that the scheduler has chosen for the consumer. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
-/** Annotation on a claim whose binding is complete. */
+/** Annotation of a claim whose binding is complete. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
-/** The provisioner of classes whose volumes are created manually. */
+/** The provisioner of StorageClasses whose volumes are created manually. */
 export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 
 /** The current storage objects. */
 export interface VolumeFacts {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
-  /** Searches all volumes. */
+  /** Returns a search over all volumes. */
   search(): VolumeSearch;
   storageClass(name: string): StorageClass | undefined;
 }
 
+/** Whether the claim has a volume and its binding is complete. The phase of the claim is written later. */
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 
-/** The name of the claim behind a volume of the Pod; undefined for other kinds of volumes. */
+/** The name of the claim that a volume of the Pod uses; undefined if the volume uses no claim. */
 export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
@@ -42,7 +43,7 @@ export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
 export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
 
-/** The first requirement of the claim that the volume does not meet; undefined if it meets all. */
+/** Describes the first requirement of the claim that the volume does not meet; undefined if the volume meets all of them. */
 export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,
   { spec: wanted = {} }: PersistentVolumeClaim,
@@ -62,7 +63,7 @@ export function volumeMismatch(
 const waitsForConsumer = ({ spec }: PersistentVolumeClaim, facts: VolumeFacts): boolean =>
   facts.storageClass(spec?.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer';
 
-/** Why the Pod currently cannot run on any node; undefined if its claims do not prevent it. */
+/** Why the Pod's claims currently prevent it from running on any node; undefined if they do not. */
 export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
   let unbound = false;
   for (const volume of pod.spec?.volumes ?? []) {
@@ -91,7 +92,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** The claims of the Pod that no other Pod may use at the same time. */
+/** The names of the Pod's claims that no other Pod may use at the same time (ReadWriteOncePod). */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>
@@ -99,7 +100,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not terminated. */
+/** Why the Pod's claims exclude the node; empty if they do not. `podsOnNode`: the Pods on the node that have not terminated. */
 export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
   const namespace = pod.metadata.namespace ?? '';
   const exclusive = exclusiveClaims(pod, facts);
@@ -129,7 +130,7 @@ export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], 
   return [...reasons];
 }
 
-/** The Pod's claims that a node cannot mount yet. Requires the phase Bound, because the phase is written last. */
+/** The Pod's existing claims that are not fully bound. A claim counts as bound only in the phase Bound, which is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
   [...new Set(claimNamesOf(pod))]
     .map((name) => facts.claim(pod.metadata.namespace ?? '', name))

@@ -7,19 +7,19 @@ import { labelSelectorMatcher } from '../machinery/labels.ts';
 import { compareQuantities, type Quantity, quantityOrZero } from '../machinery/quantity.ts';
 import { matchesNodeSelector } from './requirements.ts';
 
-/** Whether the volume can be used on the node. */
+/** Whether the volume's node affinity allows its use on the node. */
 export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
   spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
 
-/** Finds the volume that is reserved for the claim, or else the smallest free volume that satisfies it. */
+/** Finds the volume that is reserved for the claim (by its claimRef), or else the smallest free volume that satisfies the claim. */
 export type FindVolume = (claim: PersistentVolumeClaim) => PersistentVolume | undefined;
 
 export interface VolumeSearch {
-  /** Restricts the search to volumes that can be used on the node; undefined: no restriction. */
+  /** Returns a function that finds only volumes that can be used on the node, or any volume if `node` is undefined. */
   on(node: Node | undefined): FindVolume;
 }
 
-/** A search whose volumes can be added and removed. remove() must get the same version of the volume as put(). */
+/** A search whose volumes can be added and removed. remove() must get the version of the volume that put() got. */
 export interface VolumeIndex extends VolumeSearch {
   put(volume: PersistentVolume): void;
   remove(volume: PersistentVolume): void;
@@ -30,12 +30,12 @@ interface Sized {
   size: Quantity;
 }
 
-/** Free volumes that differ only in size, labels and node affinity. */
+/** The free volumes with the same class, volume mode and access modes. */
 interface Shelf {
   modes: ReadonlySet<string>;
   /** Sorted by size, then by name. */
   volumes: Sized[];
-  /** Cache of the volumes that can be used on the node requested last. */
+  /** Cache: the volumes that can be used on the node for which on() was called last. */
   reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 
@@ -49,17 +49,18 @@ const contentOf = ({ storageClassName, volumeMode }: { storageClassName?: string
   JSON.stringify([storageClassName ?? '', volumeMode ?? 'Filesystem']);
 const modesOf = ({ spec }: PersistentVolume): string => [...new Set(spec?.accessModes)].sort().join();
 
-/** Returns the value of the key, and creates it if it is missing. */
+/** Returns the value of the key. If there is none, creates and stores it first. */
 function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   const value = map.get(key) ?? create();
   map.set(key, value);
   return value;
 }
 
+/** Creates an index of the volumes. Volumes that are being deleted, or that are neither reserved nor Available, are ignored. */
 export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIndex {
   /** Reserved volumes, by namespace and name of the claim, then by name of the volume. */
   const kept = new Map<string, Map<string, PersistentVolume>>();
-  /** Free volumes, by class and volume mode, then by access modes, of which there are few combinations. */
+  /** Free volumes, by class and volume mode, then by access modes. There are few combinations of access modes. */
   const free = new Map<string, Map<string, Shelf>>();
   const isFree = ({ status }: PersistentVolume): boolean => status?.phase === 'Available';
 
@@ -157,7 +158,7 @@ function smallest(
   return best?.volume;
 }
 
-/** Binary search: the index of the first volume for which `holds` returns true. It must be true for all volumes after that. */
+/** Binary search: the index of the first volume for which `holds` returns true. `holds` must return true for all later volumes. */
 function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
   let [from, to] = [0, volumes.length];
   while (from < to) {
