@@ -1,21 +1,22 @@
-/** What the scheduler has decided and the informer of Pods does not show yet: assumed bindings and nominated nodes. */
+/** The scheduler's decisions that the informer of Pods may not show yet: assumed bindings and nominated nodes. */
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { priorityOf } from '../scheduling/preemption.ts';
 
 export interface Decided {
-  /** Pods that this scheduler has bound, until the informer shows the binding; by UID. */
+  /** Pods that this scheduler has decided to bind, by UID, until the informer shows the binding. */
   assumed: Map<string, Pod>;
-  /** The nodes on which victims are preempted for a Pod, by the UID of the Pod. */
+  /** The nominated node of each Pod for which other Pods are preempted, by the Pod's UID. */
   nominated: Map<string, string>;
 }
 
-/** The Pod as it will be once it is bound. */
+/** Returns a copy of the Pod that is bound to the node. */
 export const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;
 
 /**
- * The Pods whose resources are not available to `pod`: bound and assumed ones, and those of at least its priority for which
- * victims are being preempted, as if they ran on their nominated nodes. `isWaiting`: whether a Pod still needs a node.
+ * The Pods whose resources are not available to `pod`: the bound Pods, the assumed Pods, and the Pods with a nominated node whose
+ * priority is at least that of `pod`. The latter are returned as if they were bound to their nominated nodes.
+ * `isWaiting`: whether a Pod still needs a node.
  */
 export function podsBefore(
   pod: Pod,

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/generated/types.ts';
 
-/** The parts of a node that filters read; a heartbeat changes none of them. */
+/** The parts of a node that the filters read. A heartbeat of the node changes none of them. */
 const relevant = ({ metadata, spec, status }: Node): unknown => [
   metadata.labels,
   spec?.unschedulable ?? false,
@@ -11,4 +11,5 @@ const relevant = ({ metadata, spec, status }: Node): unknown => [
   (status?.conditions ?? []).map(({ type, status: state }) => [type, state]),
 ];
 
+/** Whether the change from `old` to `node` may let an unschedulable Pod fit. */
 export const mayFitBetter = (node: Node, old: Node): boolean => !isDeepStrictEqual(relevant(node), relevant(old));

@@ -1,15 +1,15 @@
 /**
- * The scheduler: binds each Pod without a node to one as soon as the Pod appears.
+ * The scheduler: binds each Pod that has no node to a node as soon as the Pod appears.
  *
  * Boundary: src/scheduling decides; this folder watches, binds, and reports why a Pod cannot be scheduled.
  *
  * Invariants:
- *  1. A Pod counts as bound (assumed) from the decision on, before the API shows the binding, so that the next decision
- *     does not allocate the same resources again.
- *  2. An unschedulable Pod is retried when a node, a bound Pod or storage changes so that it might fit, not periodically.
+ *  1. As soon as a node is chosen, the Pod counts as bound to the node (assumed), before the API shows the binding, so that the
+ *     next decision does not allocate the same resources again.
+ *  2. An unschedulable Pod is not retried periodically, but when a change of a node, a bound Pod or storage might let it fit.
  *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to
  *     the claims first.
- *  4. Resources freed by preemption are reserved for the preempting Pod: its node is nominated before its victims are deleted.
+ *  4. Resources freed by preemption are reserved for the preempting Pod: its nominated node is set before the victims are deleted.
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
@@ -41,7 +41,7 @@ export interface SchedulerOptions {
   signal: AbortSignal;
 }
 
-/** The state of a running scheduler. */
+/** The state and the dependencies of a running scheduler. */
 interface Scheduler extends Decided {
   pods: Informer<Pod>;
   nodes: Informer<Node>;
@@ -82,7 +82,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const pods = createInformer(client.resource<Pod>(PODS), informing, {
     added: consider,
     updated(pod, old) {
-      // A change of the status, which is frequent, does not change where the Pod fits.
+      // Changes of only the status are frequent and do not affect where the Pod fits.
       if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
       if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
     },
@@ -132,10 +132,10 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   await bind(scheduler, pod, placement.node);
 }
 
-/** Reports that the Pod cannot be scheduled, and preempts Pods of lower priority if that makes it fit. */
+/** Reports that `pod` cannot be scheduled, and preempts Pods of lower priority if that lets `pod` fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string, others: readonly Pod[]): Promise<void> {
   const { nodes, storage, nominated, events, writes } = scheduler;
-  // A claim is being bound and the informer has not seen its volume yet: not a failure. The claim's update retries the Pod.
+  // While a claim is being bound, the informer may not have its volume yet. That is not a failure: the claim's update retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
   const room = roomFor(pod, nodes.list(), others, storage);

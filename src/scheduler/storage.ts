@@ -1,4 +1,4 @@
-/** The informers of claims, volumes and storage classes, and the facts that scheduling needs of them. */
+/** The scheduler's informers of claims, volumes and storage classes, which provide the storage objects for scheduling decisions. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
@@ -13,7 +13,7 @@ export interface WatchedStorage {
   synced: Promise<unknown>;
 }
 
-/** Changes of the storage retry the unschedulable Pods that they may affect. */
+/** Starts the informers. A change of a storage object retries the unschedulable Pods that may fit because of it. */
 export function watchStorage(
   client: Client,
   informing: InformerOptions,

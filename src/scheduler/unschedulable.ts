@@ -1,16 +1,17 @@
-/** The Pods that did not fit when they were last tried, and the changes after which they are retried. */
+/** Remembers the Pods that did not fit on any node, and retries them after changes that may let them fit. */
 import type { Pod } from '../api/generated/types.ts';
 import { importantFirst } from '../scheduling/preemption.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
+/** The set of unschedulable Pods. Each key is `namespace/name`. */
 export interface Unschedulable {
   add(key: string): void;
   delete(key: string): void;
-  /** Retries all Pods. */
+  /** Retries all Pods of the set. */
   retryAll(): void;
-  /** Retries the Pods that use claims, after a change of a volume or a storage class. */
+  /** Retries the Pods that use any claim. To be called after a change of a volume or a storage class. */
   retryWithClaims(): void;
-  /** Retries the Pods that use this claim. */
+  /** Retries the Pods that use the claim. */
   retryWithClaim(namespace: string, name: string): void;
 }
 
@@ -20,13 +21,16 @@ export interface UnschedulableOptions {
   retry(key: string): void;
 }
 
-/** All changes in one turn of the event loop cause one pass over the Pods; those of higher priority are retried first. */
+/**
+ * Creates an empty set of unschedulable Pods. All changes in one turn of the event loop cause a single pass over the Pods. Pods of
+ * higher priority are retried first.
+ */
 export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
   let isPassScheduled = false;
-  /** Which Pods the next pass retries; `named`: those that use one of the changed claims. */
+  /** The Pods that the next pass retries. `withClaims`: those that use any claim. `named`: those that use a claim in `claims`. */
   let affected: 'all' | 'withClaims' | 'named' = 'named';
-  /** The keys (`namespace/name`) of the changed claims. */
+  /** The keys (`namespace/name`) of the claims that have changed since the last pass. */
   const claims = new Set<string>();
 
   const isAffected = (pod: Pod): boolean => {

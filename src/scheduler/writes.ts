@@ -12,19 +12,19 @@ const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
 export interface SchedulerWrites {
   /**
-   * Binds the Pod, with an Event. Returns false if the Pod was deleted or bound by another client, which the informer
-   * reports; rejects with other errors.
+   * Binds the Pod to the node and records an Event. Resolves to false if the Pod was deleted, or bound by another client; the
+   * informer will report that. Rejects with any other error.
    */
   bind(pod: Pod, node: string): Promise<boolean>;
-  /** Writes the node to the claim, for the provisioner. The Pod is retried once the claim is bound. */
+  /** Annotates the claim with the node, so that its volume is provisioned there. The Pod is retried once the claim is bound. */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
-  /** Deletes the victim with its grace period. The Pods that wait for its resources are retried when it is gone. */
+  /** Deletes the victim with its grace period. Pods that wait for its resources are retried once it has terminated. */
   preempt(victim: Pod, by: Pod, node: string): Promise<void>;
-  /** Writes the condition PodScheduled. `nominatedNode`: the node on which victims are preempted for the Pod. */
+  /** Sets the condition PodScheduled to False. `nominatedNode`: the node on which other Pods are preempted for the Pod, if any. */
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }
 
-/** What the writes need. */
+/** The dependencies of the write functions. */
 interface Writer {
   pods: ResourceClient<Pod>;
   claims: ResourceClient<PersistentVolumeClaim>;
