@@ -7,14 +7,14 @@ export interface Cidr {
   prefixLength: number;
 }
 
-/** Throws if the text is not an IPv4 CIDR. Bits after the prefix are cleared. */
+/** Parses an IPv4 range such as 10.244.0.0/24, and clears the bits after the prefix. Throws if the text is not a range. */
 export function parseCidr(text: string): Cidr {
   const cidr = tryParseCidr(text);
   if (cidr === undefined) throw new Error(`${JSON.stringify(text)} is not an IPv4 range such as 10.244.0.0/24`);
   return cidr;
 }
 
-/** Returns undefined where parseCidr() throws. */
+/** Like parseCidr(), but returns undefined if the text is not an IPv4 range. */
 export function tryParseCidr(text: string): Cidr | undefined {
   const [, network = '', length] = /^([\d.]+)\/(\d{1,2})$/.exec(text) ?? [];
   const address = parseIpv4(network);
@@ -24,7 +24,10 @@ export function tryParseCidr(text: string): Cidr | undefined {
   return { base: Math.floor(address / size) * size, prefixLength };
 }
 
-/** The address as a number; undefined if the text is not an IPv4 address without leading zeros, which programs interpret differently. */
+/**
+ * The address as a number; undefined if the text is not an IPv4 address. Leading zeros are rejected, because programs interpret them
+ * differently.
+ */
 export const parseIpv4 = (text: string): number | undefined =>
   isIPv4(text) ? text.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0) : undefined;
 

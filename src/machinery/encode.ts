@@ -2,7 +2,7 @@
 
 const texts = new WeakMap<object, string>();
 
-/** JSON.stringify(object), cached as long as the object is alive. The object must be immutable. */
+/** Returns JSON.stringify(object), cached until the object is garbage-collected. The object must be immutable. */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
   if (known !== undefined) return known;

@@ -1,21 +1,24 @@
 /**
  * Limits the size of the response to a failed request.
  *
- * Messages and causes quote what a client sent, and the path of a field repeats all keys above it. Their text can be a thousand
- * times as long as the request, and longer than the longest possible JavaScript string.
+ * Messages and causes quote values that the client sent, and the path of a field contains the keys of all its parents. Together they
+ * can be a thousand times as long as the request, and longer than the longest possible JavaScript string.
  */
 import { defined } from './drop-undefined.ts';
 import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
-/** The limit for an error's message, and for all of its causes together. */
+/** The maximum length of an error's message, and of all its causes together, in UTF-16 code units. */
 export const MAX_ERROR_CHARS = 1024 * 1024;
 
-/** Truncates a text that is too long for an error. */
+/** Truncates a text to MAX_ERROR_CHARS and marks the truncation with "...". */
 export const cutForError = (text: string): string =>
   text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 
-/** Returns as many of the first errors as fit into one response, at least one. Does not iterate further than that. */
+/**
+ * Returns as many of the first errors as fit into one response, but at least one. Stops iterating after them, because the errors may
+ * be too many to create. `charsOf`: the length of an error's text.
+ */
 export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T[] {
   const list: T[] = [];
   let chars = 0;
@@ -44,7 +47,7 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   });
 }
 
-/** Returns the status with its texts truncated to fit into a response. */
+/** Returns a copy of the status whose texts are truncated, and whose causes are limited, to fit into a response. */
 export function boundedStatus(status: Status): Status {
   const { message, details } = status;
   return defined({

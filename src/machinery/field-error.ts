@@ -18,26 +18,26 @@ export type FieldErrorType =
 
 export interface FieldError {
   type: FieldErrorType;
-  /** spec.initContainers[0].name */
+  /** The path of the field, such as `spec.initContainers[0].name`. */
   field: string;
   /** The text after the path: `Required value`, `Invalid value: "x": must …`. */
   body: string;
 }
 
-/** A request body of 3 MiB can contain hundreds of thousands of errors; a response lists only the first of them. */
+/** The maximum number of errors in a response. A request body of 3 MiB can contain hundreds of thousands of errors. */
 export const MAX_LISTED_ERRORS = 1000;
-/** The limit for the texts of all listed errors together. */
+/** The maximum length of the texts of all listed errors together. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
-/** The limit for a quoted value, and for the path of a field. */
+/** The maximum length of a quoted value, and of the path of a field. */
 const MAX_SHOWN_CHARACTERS = 4096;
-/** The limit for the body of an error. A few errors quote several values, such as all fields that an update changes. */
+/** The maximum length of an error's body. A few errors quote several values, such as all fields that an update changes. */
 const MAX_BODY_CHARACTERS = 64 * 1024;
 
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
-/** Truncates long strings before quoting them, because an object may have many errors that quote the same value. */
+/** Quotes a value. Truncates a long string before quoting it, because many errors of an object may quote the same value. */
 const shown = (value: unknown): string =>
   value === undefined || value === null
     ? 'null'
@@ -47,14 +47,15 @@ const shown = (value: unknown): string =>
 
 const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
+/** Thrown to abort a validation that has found more errors than a response lists. */
 class EnoughErrors extends Error {}
 
 /** The errors created so far inside the current firstErrors() call; undefined outside of one. */
 let made: FieldError[] | undefined;
 
 /**
- * Returns the validation errors, at most one more than a response lists: validation is aborted at that point, whichever rule is
- * running. Inside this call rules need not limit their errors, and lists of errors are short enough to spread as arguments.
+ * Returns the errors that `validate` returns, but at most one more than a response lists: creating that error aborts the validation.
+ * Therefore the validation rules need not limit their errors, and their lists are short enough to be spread as arguments.
  */
 export function firstErrors(validate: () => FieldError[]): FieldError[] {
   const outer = made;
@@ -70,7 +71,7 @@ export function firstErrors(validate: () => FieldError[]): FieldError[] {
   }
 }
 
-/** Counts every error on creation, so rules must not create errors that they do not return. */
+/** Creates an error. firstErrors() counts each created error, so a validation rule must not create errors that it does not return. */
 function fieldError(type: FieldErrorType, field: string, body: string): FieldError {
   const error = { type, field: cut(field, MAX_SHOWN_CHARACTERS), body: cut(body, MAX_BODY_CHARACTERS) };
   made?.push(error);
@@ -114,7 +115,7 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
 /** `spec.initContainers[0].name: Required value` */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
-/** The errors that a response lists, and their texts joined the way upstream joins them. */
+/** Returns the errors that a response lists, and their texts, joined as upstream joins them. */
 export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
   const errors: FieldError[] = [];
   const texts: string[] = [];

@@ -46,7 +46,10 @@ function unescapeValue(value: string): string {
   return literal;
 }
 
-/** `==` is equivalent to `=`. Throws ApiError (BadRequest). */
+/**
+ * Parses a field selector into its requirements, all of which must match. The operator `==` is returned as `=`. Throws ApiError
+ * (BadRequest) if the text is invalid.
+ */
 export function parseFieldSelector(text: string): FieldRequirement[] {
   return splitTerms(text).map((term) => {
     const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
@@ -64,7 +67,7 @@ export function checkFieldLabels(requirements: readonly FieldRequirement[], supp
   }
 }
 
-/** An absent field matches as the empty string. */
+/** Whether the fields match all requirements. An absent field counts as the empty string. `fields`: values by path. */
 export const matchesFields = (
   requirements: readonly FieldRequirement[],
   fields: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** JSON values as returned by a parser, and the helper functions that patches need. */
+/** JSON values as JSON.parse() returns them, and the operations on them that patches need. */
 import { cutForError, MAX_ERROR_CHARS } from './error-text.ts';
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
@@ -9,7 +9,7 @@ export interface JsonObject {
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Sets an own property of any name. A plain assignment to `__proto__` would set the prototype instead. */
+/** Sets a property with any name on the object itself. Assigning to `__proto__` would set the object's prototype instead. */
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
@@ -18,7 +18,7 @@ export function setOwn(object: JsonObject, key: string, value: JsonValue): void 
   }
 }
 
-/** JSON equality: the order of keys is irrelevant, the order of array elements is not. */
+/** Whether two JSON values are equal. The order of an object's keys does not matter; the order of an array's elements does. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -31,8 +31,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Formats a value like Go's %v formats decoded JSON, as upstream's patch errors do. Truncates texts that are too long for an
- * error. The pieces are joined once at the end instead of at each level.
+ * Formats a value as Go's %v formats decoded JSON, for the messages of upstream's patch errors. Truncates a text that is too long
+ * for an error. The pieces are joined only once, because joining them at each level would copy them repeatedly.
  */
 export function goText(value: JsonValue): string {
   const pieces: string[] = [];
@@ -64,10 +64,10 @@ export function goText(value: JsonValue): string {
   return cutForError(pieces.join(''));
 }
 
-/** Deeper than any API object, and shallow enough for every function here that recurses once per level. */
+/** The maximum depth of a value: more than any API object has, and few enough levels for functions that recurse once per level. */
 export const MAX_DEPTH = 1000;
 
-/** Whether the value is nested deeper than `levels`. Iterative, so that any depth is safe. */
+/** Whether objects and arrays are nested in the value deeper than `levels`. Does not recurse, so that no depth overflows the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

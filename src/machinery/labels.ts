@@ -1,6 +1,6 @@
 /**
- * Label selectors: the text of a list request (`app=web,tier in (a,b),!old`) and the LabelSelector of an object. Both are
- * compiled to a function of labels.
+ * Label selectors: the text in a list request (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's spec. Both are
+ * compiled to a function that reports whether labels match.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behavior and wording).
  */
 import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
@@ -63,7 +63,7 @@ function aggregate(errors: FieldError[]): string {
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
 }
 
-/** Validates the values like upstream. The parser has already checked the key and the number of values. */
+/** Creates a requirement. Validates its values like upstream; the parser has already checked the key and the number of values. */
 function requirement(key: string, operator: LabelOperator, values: string[]): LabelRequirement {
   const errors: FieldError[] = [];
   if ((operator === 'gt' || operator === 'lt') && parseInt64(values[0] ?? '') === undefined) {
@@ -84,7 +84,7 @@ class Parser {
     this.#items = scan(text);
   }
 
-  /** Peeks at the next item. Treats 'in' and 'notin' as plain words, for positions that take a key or a value. */
+  /** Returns the next item without consuming it. Treats 'in' and 'notin' as words, because they are valid keys and values. */
   #look(): Item {
     const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
     return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
@@ -197,8 +197,8 @@ class Parser {
 }
 
 /**
- * The maximum number of requirements in a selector. A list evaluates all of them on each object, and each watch evaluates them on
- * each change. Upstream has no limit.
+ * The maximum number of requirements in a selector, because a list evaluates all of them for each object, and a watch for each
+ * change. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 
@@ -209,7 +209,10 @@ function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[]
   return [...byText.values()];
 }
 
-/** Parses a selector into its distinct requirements, all of which must match. Throws ApiError (BadRequest). */
+/**
+ * Parses a selector into its distinct requirements, sorted by key, all of which must match. Throws ApiError (BadRequest) if the text
+ * is invalid.
+ */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   try {
     const requirements = distinct(new Parser(text).parse());
@@ -229,7 +232,7 @@ function parseInt64(text: string): bigint | undefined {
   return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
 }
 
-/** Gt and Lt compare integers; returns false if either side is not an integer. */
+/** Whether the integer `actual` is greater or less than `bound`; false if either text is not an integer. */
 function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean {
   const left = parseInt64(actual);
   const right = parseInt64(bound);
@@ -260,7 +263,7 @@ export function matchesRequirement({ key, operator, values }: LabelRequirement, 
   }
 }
 
-/** Looks values up in a Set, because a requirement may have many of them. */
+/** Compiles a requirement. The values of `in` and `notin` are looked up in a Set, because they may be many. */
 function matcherOfOne(requirement: LabelRequirement): LabelMatcher {
   const { key, operator } = requirement;
   if (operator !== 'in' && operator !== 'notin') return (labels) => matchesRequirement(requirement, labels);
@@ -273,12 +276,12 @@ function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
   return (labels) => matchers.every((matches) => matches(labels));
 }
 
-/** Compiles a selector; the empty text matches everything. Throws ApiError (BadRequest). */
+/** Compiles the text of a selector. The empty text matches all labels. Throws ApiError (BadRequest) if the text is invalid. */
 export function parseLabelSelector(text: string): LabelMatcher {
   return matcherOf(parseLabelRequirements(text));
 }
 
-/** The LabelSelector of an object, such as a topology spread constraint's. */
+/** A LabelSelector in an object, such as that of a topology spread constraint. */
 export interface LabelSelectorObject {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
@@ -291,7 +294,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** An absent selector matches nothing, an empty one matches everything. A selector with an unknown operator matches nothing. */
+/** Compiles a LabelSelector. An empty selector matches all labels. An absent one, or one with an unknown operator, matches none. */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({

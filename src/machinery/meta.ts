@@ -77,7 +77,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The response to a failed request, or, with status Success, to a delete. */
+/** The response to a failed request (status Failure), or to a successful delete (status Success). */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
@@ -89,12 +89,12 @@ export interface Status {
   code?: number;
 }
 
-/** Group, version and plural name of a resource; group '' is the core group. */
+/** Identifies a resource by its group ('' is the core group), version and plural name. */
 export interface ResourceRef {
   group: string;
   version: string;
   resource: string;
 }
 
-/** The UID of an existing object. `ObjectMeta.uid` is optional because the object of a create request has none: '' for such an object. */
+/** The UID of an existing object. `ObjectMeta.uid` is optional because the object in a create request has no UID: '' in that case. */
 export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

@@ -1,11 +1,11 @@
 /**
- * The formats of names, keys and addresses, each as a function that returns the errors of a value in upstream's wording.
- * Lengths are in UTF-8 bytes, like upstream.
+ * Validation of names, keys and addresses: one function per format, which returns the errors of a value in upstream's wording.
+ * Lengths are in UTF-8 bytes, as upstream.
  * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behavior and wording).
  */
 import { isIP } from 'node:net';
 
-/** Returns the errors of a value; empty if it is valid. */
+/** Returns the errors of a value; empty if the value is valid. */
 export type NameErrors = (value: string) => string[];
 
 const dns1123Label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -38,7 +38,10 @@ function regexText(message: string, pattern: string, ...examples: string[]): str
   return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-/** A UTF-16 code unit takes at most three bytes in UTF-8, so the exact byte length is rarely needed. */
+/**
+ * Whether the value is longer than `max` bytes in UTF-8. A UTF-16 code unit takes one to three bytes, so the bytes of most values
+ * need not be counted.
+ */
 const longerThan = (value: string, max: number): boolean =>
   value.length > max || (3 * value.length > max && Buffer.byteLength(value) > max);
 
@@ -49,7 +52,7 @@ const dns1123LabelText = regexText(
   '123-abc',
 );
 
-/** The name of a Namespace, a container or a volume. At most 63 characters. */
+/** Validates the name of a Namespace, a container or a volume: a DNS label of at most 63 characters. */
 export function dns1123LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -65,7 +68,7 @@ const dns1123SubdomainText = regexText(
   'example.com',
 );
 
-/** The name of most objects. At most 253 characters. */
+/** Validates the name of an object of most kinds: a DNS subdomain of at most 253 characters. */
 export function dns1123SubdomainErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -80,7 +83,7 @@ const dns1035LabelText = regexText(
   'abc-123',
 );
 
-/** The name of a Service. At most 63 characters. */
+/** Validates the name of a Service: a DNS label of at most 63 characters that starts with a letter. */
 export function dns1035LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -96,16 +99,16 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
-/** The prefix of a generated name that will be a path segment. */
+/** Validates the generateName of a kind whose names only have to be valid path segments. */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
 
-/** Together with the resource and the namespace, the name must fit into a key of the store. */
+/** The maximum length of a name: a key of the store must have room for the resource, the namespace and the name. */
 const MAX_PATH_SEGMENT_CHARACTERS = 900;
 
 /**
- * The rules for the names of all kinds: a name must be a valid segment of the object's URL path. Upstream leaves the length to its
- * store and accepts any character; the store of lifepod has short ASCII keys without NUL.
+ * Validates the name of an object of any kind, which must be a valid segment of the object's URL path. Upstream accepts any other
+ * character, and only its store limits the length. In lifepod's store, the keys are short and consist of ASCII without NUL.
  */
 export function pathSegmentErrors(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
@@ -115,7 +118,7 @@ export function pathSegmentErrors(value: string): string[] {
   return errors;
 }
 
-/** A label key, an annotation key (lowercased) or a finalizer: a name with an optional DNS prefix. */
+/** Validates a label key, an annotation key (lowercased) or a finalizer: a name with an optional DNS prefix. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');
@@ -144,7 +147,7 @@ const labelValueText = regexText(
   '12345',
 );
 
-/** The value of a label: may be empty, at most 63 characters. */
+/** Validates the value of a label, which may be empty and has at most 63 characters. */
 export function labelValueErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -152,7 +155,7 @@ export function labelValueErrors(value: string): string[] {
   return errors;
 }
 
-/** The name of an environment variable: v1.33 accepts printable ASCII except '='. */
+/** Validates the name of an environment variable. Like v1.33, accepts all printable ASCII characters except '='. */
 export function envVarNameErrors(value: string): string[] {
   if (value === '') return ['environment variable name must be non-empty'];
   if (/^[\x20-\x3c\x3e-\x7e]+$/.test(value)) return [];
@@ -167,7 +170,7 @@ const configMapKeyText = regexText(
   'key-name',
 );
 
-/** A key of a ConfigMap or a Secret; it must be a valid file name. */
+/** Validates a key of a ConfigMap or a Secret, which must be a valid file name. */
 export function configMapKeyErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -188,7 +191,7 @@ const cIdentifierText = regexText(
 
 export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
 
-/** An IANA_SVC_NAME: the name of a port that a probe or a Service can refer to. At most 15 characters. */
+/** Validates the name of a port to which a probe or a Service can refer: an IANA_SVC_NAME of at most 15 characters. */
 export function portNameErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 15)) errors.push(maxLengthText(15));
@@ -201,22 +204,22 @@ export function portNameErrors(value: string): string[] {
   return errors;
 }
 
-/** 1 to 65535. */
+/** Validates a port number: an integer from 1 to 65535. */
 export const portNumberErrors = (port: number): string[] =>
   Number.isInteger(port) && port >= 1 && port <= 65535 ? [] : [inclusiveRangeText(1, 65535)];
 
-/** 4, 6, or 0 if the text is not an IP address. Addresses with a zone (fe80::1%eth0) are not accepted. */
+/** Returns 4 or 6, the version of the IP address, or 0 if the text is not an IP address. A zone (fe80::1%eth0) is not accepted. */
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * An IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), which v1.33 still accepts by default and later versions reject,
- * because programs interpret them differently.
+ * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. v1.33 still
+ * accepts them by default; later versions reject them.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
-/** Validates the prefix of a generated name. It may end in a dash because a suffix follows. */
+/** Validates generateName, the prefix of a generated name. The prefix may end in a dash, because a suffix follows. */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
-  // Like upstream, replaces the last two characters with one that is always valid.
+  // Like upstream: the last two characters are replaced with one that is valid in every format.
   return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
 }

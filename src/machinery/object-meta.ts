@@ -6,7 +6,7 @@ import { type FieldError, forbidden, invalid, required, tooLong } from './field-
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
-/** The limit for all annotation keys and values of an object together, in bytes. */
+/** The maximum total length of the keys and values of an object's annotations, in bytes. */
 export const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 export const IMMUTABLE_TEXT = 'field is immutable';
@@ -57,7 +57,7 @@ function validateOwnerReferences(owners: OwnerReference[] | undefined, field: st
     if (controller !== undefined) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
       errors.push(invalid(field, owners, text));
-      // The error quotes all owners, so report it only once.
+      // The error quotes all owners, so it is reported only once.
       break;
     }
     controller = current;
@@ -77,11 +77,11 @@ export interface ObjectMetaRules {
   namespaced: boolean;
   /** The format of the kind's names. */
   nameErrors: NameErrors;
-  /** The format of generateName. Default: the format of names, with a trailing dash allowed. */
+  /** The format of generateName. Default: the format of names, but a trailing dash is allowed. */
   generateNameErrors?: NameErrors;
 }
 
-/** Validates the metadata of a new object, after its name was generated. */
+/** Validates the metadata of a new object. A name that is to be generated must already have been generated. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const { namespaced, nameErrors, generateNameErrors = (prefix) => prefixErrors(nameErrors, prefix) } = rules;
   const errors: FieldError[] = [];

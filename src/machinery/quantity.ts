@@ -1,6 +1,6 @@
 /**
- * Exact resource quantities (`500m`, `1.5Gi`, `1e3`): an integer number of billionths, plus the suffix family that the quantity
- * is formatted with. Fractions of a billionth are rounded away from zero.
+ * Exact resource quantities (`500m`, `1.5Gi`, `1e3`): an integer number of billionths, and the family of suffixes with which the
+ * quantity is formatted. Fractions of a billionth are rounded away from zero.
  * Source: k8s.io/apimachinery/pkg/api/resource, Quantity, of v1.33 (format and canonical form).
  */
 
@@ -14,7 +14,7 @@ export interface Quantity {
 
 const NANO = 1_000_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
-/** Limits that no real resource reaches; without them a huge exponent would exhaust the memory. */
+/** Limits for the text, in characters, and for its exponent. Without them, a huge exponent would exhaust the memory. */
 const MAX_LENGTH = 256;
 const MAX_EXPONENT = 128;
 
@@ -45,13 +45,13 @@ function divideUp(value: bigint, divisor: bigint): bigint {
   return value > 0n && quotient * divisor !== value ? quotient + 1n : quotient;
 }
 
-/** digits × 10^exponent in billionths; digits must not be negative. */
+/** Returns `digits` × 10^`exponent` in billionths, rounded up. `digits` must not be negative. */
 function scaleToNano(digits: bigint, exponent: number): bigint {
   const shift = exponent + 9;
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideUp(digits, 10n ** BigInt(-shift));
 }
 
-/** Returns undefined if the text is not a quantity. Caps binary amounts at 2^63-1, like upstream. */
+/** Parses a quantity; undefined if the text is not a quantity. Like upstream, caps amounts with a binary suffix at 2^63-1. */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text === '0') return zeroQuantity;
   if (text.length > MAX_LENGTH) return undefined;
@@ -82,7 +82,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
-/** The quantity; zero if the text is absent or malformed. */
+/** Parses a quantity; zero if the text is absent or is not a quantity. */
 export const quantityOrZero = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
 
 /** Divides the amount by `base` as long as there is no remainder, at most `most` times. */
@@ -96,8 +96,8 @@ function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; t
 }
 
 /**
- * The canonical text: without a fraction, with the largest suffix that keeps the exact value. `1.5Gi` becomes `1536Mi`, `0.5`
- * becomes `500m`. A binary amount that is below 1024 or has a fraction gets a decimal suffix.
+ * Returns the canonical text: without a fraction, and with the largest suffix that keeps the value exact. `1.5Gi` becomes `1536Mi`,
+ * `0.5` becomes `500m`. A BinarySI quantity that is less than 1024 or not an integer gets a decimal suffix.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0';
@@ -112,10 +112,10 @@ export function formatQuantity({ nano, format }: Quantity): string {
   return `${amount}${decimalSuffixes.get(exponent) ?? ''}`;
 }
 
-/** Fast path for common quantities that are already canonical: not divisible by 1000 or 1024. (8Ei and more would be capped.) */
+/** Matches common quantities that are already canonical and need not be parsed. Ei is excluded, because 8Ei and more are capped. */
 const plainPattern = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTP]i)?$/;
 
-/** The canonical text of a client's value, which may be a JSON number; undefined if it is not a quantity. */
+/** The canonical text of a value from a client, which may be a JSON number; undefined if the value is not a quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
   if (typeof value === 'string' && plainPattern.test(value)) return value;
   const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
@@ -131,23 +131,23 @@ export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.n
 export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
 
-/** The sum, in the format of `a` (of `b` if `a` is zero). */
+/** The sum, in the format of `a`, or in the format of `b` if `a` is zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** The difference, in the format of `a` (of `b` if `a` is zero). */
+/** The difference `a` - `b`, in the format of `a`, or in the format of `b` if `a` is zero. */
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano - b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** `factor` must be an integer. */
+/** The product, in the format of the quantity. `factor` must be an integer. */
 export const multiplyQuantity = (quantity: Quantity, factor: bigint | number): Quantity => ({
   nano: quantity.nano * BigInt(factor),
   format: quantity.format,
 });
 
-/** The larger one; `a` if both are equal. */
+/** The larger quantity; `a` if both are equal. */
 export const maxQuantity = (a: Quantity, b: Quantity): Quantity => (b.nano > a.nano ? b : a);

@@ -1,12 +1,12 @@
 /**
- * API failures: one constructor per failure defines its code, reason, details and wording.
+ * The errors of the API: one function per error, which defines the code, the reason, the details and the message.
  * Source: k8s.io/apimachinery/pkg/api/errors (behavior and wording).
  */
 import { boundedStatus } from './error-text.ts';
 import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
-/** An expected failure of an API call. `status` is sent to the client; its texts are truncated to the limit. */
+/** An expected failure of an API call. `status` is the response to the client; its texts are truncated if they are too long. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
@@ -39,13 +39,13 @@ function failure(code: number, reason: string, message: string, details?: Status
   });
 }
 
-/** A resource in an error: plural name and group. */
+/** Identifies a resource in an error by its group and plural name. */
 export interface GroupResource {
   group: string;
   resource: string;
 }
 
-/** `pods`, `events.events.k8s.io` */
+/** The resource as messages show it: `pods`, `events.events.k8s.io`. */
 export const groupResourceText = (ref: GroupResource): string =>
   ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
 
@@ -58,7 +58,7 @@ const about = (ref: GroupResource, name: string): StatusDetails => ({
 export const notFound = (ref: GroupResource, name: string): ApiError =>
   failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
 
-/** No resource exists at the path of the request. */
+/** The error if the request's path names no known resource. */
 export const pathNotFound = (): ApiError =>
   failure(404, 'NotFound', 'the server could not find the requested resource', {});
 
@@ -114,7 +114,7 @@ export const unsupportedMediaType = (supported: readonly string[]): ApiError =>
     `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
   );
 
-/** The resourceVersion of a list or watch is older than the retained history. */
+/** The error of a list or watch whose resourceVersion is older than the retained history. */
 export const expired = (message: string): ApiError => failure(410, 'Expired', message);
 
 export const tooLargeResourceVersion = (requested: number, current: number): ApiError =>
@@ -136,5 +136,5 @@ export const internalError = (message: string): ApiError =>
 
 export const serviceUnavailable = (message: string): ApiError => failure(503, 'ServiceUnavailable', message);
 
-/** The store cannot write: the disk is full. */
+/** The error if the store cannot write because the disk is full. */
 export const insufficientStorage = (message: string): ApiError => failure(507, 'InsufficientStorage', message);

@@ -1,12 +1,12 @@
-/** Helpers of tests. */
+/** Functions that several tests use. */
 
-/** Freezes the value and all values in it. Writing to it throws, so that a test fails if the tested code modifies its input. */
+/** Freezes the value and all values in it. A test fails if the tested code modifies a frozen input, because the write throws. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) frozen(inner);
   return Object.freeze(value);
 }
 
-/** The CPU time of the call, in milliseconds. */
+/** Calls the function and returns the CPU time that the process used during the call, in milliseconds. */
 export function cpuMillisOf(call: () => void): number {
   const start = process.cpuUsage();
   call();

@@ -12,21 +12,24 @@ export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
 /** Whether RFC 3339 can represent the time. */
 export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
 
-/** Clamps times that RFC 3339 cannot represent: periods have no upper limit, and Date cannot represent years beyond 275760. */
+/**
+ * Formats the time. A time that RFC 3339 cannot represent is clamped: such times occur, because periods have no upper limit, and for
+ * years beyond 275760 Date would throw.
+ */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
 
-/** metav1.Time: whole seconds, in upstream's format (2026-01-31T09:30:00Z). */
+/** Formats a metav1.Time, in whole seconds: 2026-01-31T09:30:00Z. */
 export function formatTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 19)}Z`;
 }
 
-/** metav1.MicroTime: six fractional digits. */
+/** Formats a metav1.MicroTime, with six fractional digits: 2026-01-31T09:30:00.123000Z. */
 export function formatMicroTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 23)}000Z`;
 }
 
-/** Milliseconds of an RFC 3339 string; undefined if it is absent or invalid. */
+/** Parses an RFC 3339 string; undefined if the text is absent or invalid. */
 export function parseTime(text: string | undefined): Millis | undefined {
   if (text === undefined) return undefined;
   const millis = Date.parse(text);
@@ -53,7 +56,7 @@ const UNIT_MILLIS: Readonly<Record<string, Millis>> = {
 };
 const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/;
 
-/** Parses a Go duration such as 1h30m, 1.5s, -5s or 0; undefined if the text is not one. Source: Go's time.ParseDuration. */
+/** Parses a Go duration such as 1h30m, 1.5s, -5s or 0; undefined if the text is not a duration. Source: Go's time.ParseDuration. */
 export function parseDuration(text: string): Millis | undefined {
   if (text === '0') return 0;
   const [, sign, parts = ''] = DURATION.exec(text) ?? [];

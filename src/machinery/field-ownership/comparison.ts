@@ -1,4 +1,4 @@
-/** The differences between two values in terms of server-side apply. */
+/** Compares two values field by field, as server-side apply does. */
 import { isJsonObject, type JsonObject, type JsonValue, jsonEqual } from '../json-value.ts';
 import { asMember, type FieldSet, fieldElement, NodeBuilder, union } from './field-set.ts';
 import {
@@ -17,7 +17,7 @@ export interface Comparison {
   removed: FieldSet;
 }
 
-/** All parts of a value as members; {} if the value has no parts. */
+/** The set of all parts of a value and their descendants; {} if the value has no parts. */
 function whole(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -26,7 +26,7 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** The fields added, modified and removed between `old` and `now`. An added or removed value is a member along with all its parts. */
+/** The fields added, modified and removed from `old` to `now`. For an added or removed value, all its descendants are listed too. */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
     return {
@@ -38,7 +38,7 @@ export function compare(old: JsonValue | undefined, now: JsonValue | undefined, 
   return compareValues(old, now, type) ?? { added: undefined, modified: undefined, removed: undefined };
 }
 
-/** Returns undefined if nothing differs. */
+/** Like compare(), but returns undefined if the values are equal. */
 function compareValues(old: JsonValue, now: JsonValue, type: FieldType): Comparison | undefined {
   if (old === now) return undefined;
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(old) && isJsonObject(now)) {

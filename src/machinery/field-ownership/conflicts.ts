@@ -21,7 +21,10 @@ function* conflictsOf(taken: readonly { owner: string; fields: FieldSet }[]): Ge
   for (const { owner, fields } of taken) for (const field of pathsOf(fields)) yield { owner, field };
 }
 
-/** Throws 409 Conflict if any fields would be taken from their owners. Counts all conflicts but lists only the first of them. */
+/**
+ * Throws 409 Conflict if the apply would change fields of other owners. `taken`: those fields, for each entry of another owner. The
+ * message states the number of all conflicts, but lists only as many as fit into a response.
+ */
 export function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
   const count = taken.reduce((sum, { fields }) => sum + sizeOf(fields), 0);
   if (count === 0) return;

@@ -16,7 +16,7 @@ export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(va
 /** `keys` must be sorted by name. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
 
-/** Whether the key is a valid path element: a prefix `f:`, `v:`, `k:` or `i:` followed by a matching value. */
+/** Whether the key is a valid path element: `f:` and a name, `v:` and a JSON value, `k:` and a JSON object, or `i:` and an index. */
 function isElement(key: string): boolean {
   const text = key.slice(2);
   if (key.startsWith('f:')) return true;
@@ -30,7 +30,7 @@ function isElement(key: string): boolean {
   }
 }
 
-/** Whether a client-provided value is a valid field set at every level. All other functions here require a valid set. */
+/** Whether a value from a client is a valid field set. All other functions in this file require valid sets. */
 export function isFieldSet(value: unknown): value is JsonObject {
   // The other functions recurse once per level, so the depth must be bounded.
   if (!isJsonObject(value) || isDeeperThan(MAX_DEPTH, value)) return false;
@@ -44,7 +44,7 @@ export function isFieldSet(value: unknown): value is JsonObject {
   return true;
 }
 
-/** Caches nodes known to have many children. Safe because sets are never modified. */
+/** Nodes that have many children, so that their keys need not be listed again. The cache stays valid because no set is modified. */
 const large = new WeakSet<JsonObject>();
 const MANY_CHILDREN = 64;
 
@@ -63,7 +63,7 @@ const elementsOf = (node: JsonObject): string[] => {
 const childOf = (node: FieldSet, element: string): FieldSet =>
   node !== undefined && Object.hasOwn(node, element) ? (node[element] as JsonObject) : undefined;
 
-/** Builds a node; its children end up sorted by element. */
+/** Builds a node whose children are sorted by element. */
 export class NodeBuilder {
   readonly #elements: string[] = [];
   readonly #children: JsonObject[] = [];
@@ -78,14 +78,14 @@ export class NodeBuilder {
     this.#children.push(child);
   }
 
-  /** Returns undefined for the empty set. */
+  /** Returns the node, or undefined if the set is empty. `member`: whether the node itself is a member of the set. */
   node(member: boolean): FieldSet {
     if (this.#elements.length === 0) return member ? {} : undefined;
     const result: JsonObject = member ? { [SELF]: {} } : {};
     const order = this.#isSorted
       ? undefined
       : this.#elements.map((_, at) => at).sort((a, b) => (this.#elementAt(a) < this.#elementAt(b) ? -1 : 1));
-    // Every element has a prefix, so none can be `__proto__`.
+    // Each element has a prefix, so that none is `__proto__` and a plain assignment is safe.
     for (let at = 0; at < this.#elements.length; at++) {
       const from = order?.[at] ?? at;
       result[this.#elementAt(from)] = this.#children[from] as JsonObject;
@@ -101,7 +101,7 @@ export class NodeBuilder {
 export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
-/** Replaces each child with the result of `change`. Returns the node itself if nothing changed. */
+/** Replaces each child with the result of `change`, or removes it if that is undefined. Returns the same node if nothing changed. */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);
   let builder: NodeBuilder | undefined;
@@ -142,7 +142,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
   return builder.node(isMember(a) || isMember(b)) ?? {};
 }
 
-/** Merges the sets by halves. Merging them one after another would copy the accumulated set once per manager. */
+/** The union of the sets. Each half is united first: uniting the sets one after another would copy the growing result each time. */
 export function union(...sets: FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0];
   const half = sets.length >> 1;
@@ -168,12 +168,13 @@ export function without(a: FieldSet, b: FieldSet): FieldSet {
   return mapped(a, isMember(a), (child, element) => without(child, childOf(b, element)));
 }
 
-/** The members of `a` that do not occur in `b`, neither as a member nor as the parent of one. */
+/** The members of `a` that are neither members of `b` nor above a member of `b`. */
 export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, false, (child, element) => unknownTo(child, childOf(b, element)));
 }
 
+/** Whether the element is a member of the set, so that removing the set from a value removes the element entirely. */
 export const removes = (set: FieldSet, element: string): boolean => {
   const child = childOf(set, element);
   return child !== undefined && isMember(child);
@@ -189,7 +190,7 @@ export function sizeOf(set: FieldSet): number {
   return size;
 }
 
-/** Paths as messages show them: `.spec.containers[name="app"].image`. Members of a level come before the members below them. */
+/** Yields the paths of the members as messages show them, such as `.spec.containers[name="app"].image`, level by level. */
 export function* pathsOf(set: FieldSet, path = ''): Generator<string> {
   if (set === undefined) return;
   const elements = elementsOf(set).sort();

@@ -1,10 +1,11 @@
 /**
  * Tracks which manager owns which fields of an object: updates metadata.managedFields on each write.
  *
- * Boundary: plain objects in, entries out. Ownership is tracked from an object's first server-side apply. The fields that exist
- * by then are attributed to kubectl-client-side-apply, if it wrote them, and otherwise to before-first-apply.
+ * Boundary: the functions get plain objects and return entries of managedFields. The ownership of an object's fields is tracked from
+ * the first server-side apply on. The fields that the object has at that time are owned by kubectl-client-side-apply if client-side
+ * apply wrote them, and otherwise by before-first-apply.
  * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and
- * wording), which treat objects older than the feature the same way.
+ * wording), which treat objects that were created before server-side apply existed in the same way.
  */
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
@@ -22,7 +23,7 @@ export interface FieldWriter {
   time: string;
 }
 
-/** Fields that have no owner because the system sets them. */
+/** Fields that have no owner, because the API server sets them or because they identify the object. */
 const SYSTEM_FIELDS: FieldSet = {
   'f:apiVersion': {},
   'f:kind': {},
@@ -58,7 +59,10 @@ const isOf = (
   entry.apiVersion === apiVersion &&
   (entry.subresource ?? '') === (subresource ?? '');
 
-/** The writer's entry with this set; none if the set is empty. Keeps the previous time if neither the set nor the object changed. */
+/**
+ * A list with the writer's entry for the fields `set`; an empty list if the set is empty. `before` is the writer's previous entry. Its
+ * time is kept if the set is the same and the object has not changed.
+ */
 function entryOf(
   writer: FieldWriter,
   operation: 'Apply' | 'Update',
@@ -85,18 +89,18 @@ function entryOf(
 const withSet = (entry: ManagedFieldsEntry, set: FieldSet): ManagedFieldsEntry[] =>
   set === undefined ? [] : [{ ...entry, fieldsV1: set }];
 
-/** Appliers first, then by time and name. */
+/** Sorts entries: Apply before Update, then by time, manager and subresource. */
 function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const rank = ({ operation = '', time = '', manager = '', subresource = '' }: ManagedFieldsEntry): string =>
     [operation, time, manager, subresource].join('\n');
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** The maximum number of an object's Update managers; beyond it the oldest are merged. Source: upstream's capManagers (behavior). */
+/** The maximum number of an object's Update entries. If there are more, the oldest are merged. Source: upstream's capManagers. */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 
-/** Merges the oldest Update entries of each API version until the limit is met. */
+/** Merges the oldest Update entries of each API version until there are at most MAX_UPDATERS Update entries. */
 function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const updaters = entries.filter(({ operation }) => operation === 'Update');
   let excess = updaters.length - MAX_UPDATERS;
@@ -123,10 +127,13 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
   return sorted([...entries.filter((entry) => !merged.has(entry)), ...ancient]);
 }
 
-/** Long work that yields between steps so that the event loop can run other work. */
+/** A long computation that yields between its steps, so that its caller can let the event loop run other work. */
 export type Steps<T> = Generator<void, T>;
 
-/** The entries after a write other than an apply: the writer owns what it changed, and removed fields lose their owners. */
+/**
+ * Returns the entries after a write other than an apply, from `old` to `now`. The writer becomes the only owner of the fields that it
+ * changed. Removed fields lose their owners.
+ */
 export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
   old: KubeObject,
@@ -151,6 +158,7 @@ export function* entriesAfterUpdate(
   return withFewUpdaters(sorted([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
 }
 
+/** The result of an apply: the new object, and the entries of its managedFields. */
 export interface Applied {
   object: JsonObject;
   entries: ManagedFieldsEntry[];
@@ -160,16 +168,16 @@ export interface ApplyRequest {
   /** The applied configuration: exactly the fields that the client sent. */
   config: JsonObject;
   writer: FieldWriter;
-  /** Whether to take over fields that other managers own. */
+  /** Whether the applier takes over fields of other owners. If false, changing such a field is a conflict. */
   force: boolean;
-  /** Fields that this endpoint does not write. */
+  /** Fields that the request's endpoint does not write, such as the status. The applier does not become their owner. */
   ignored: FieldSet;
 }
 
 /**
- * Applies the config and returns the object and its new field owners. Fields that the applier applied before, no longer applies
- * and that have no other owner are removed. `live` is undefined if the object does not exist yet. Throws 409 Conflict if a field
- * of another owner would change, unless `force` is set.
+ * Applies the config to `live`, which is undefined if the object does not exist yet. A field is removed if the applier applied it
+ * before, the config no longer contains it, and it has no other owner. Throws 409 Conflict if a field of another owner would change,
+ * unless `force` is set.
  */
 export function* applyConfig(
   live: KubeObject | undefined,
@@ -205,7 +213,7 @@ export function* applyConfig(
   return { object, entries: sorted([...left, ...entryOf(writer, 'Apply', set, own, isChange)]) };
 }
 
-/** Removes the fields that the applier applied before and that no longer have an owner. */
+/** Removes the fields that the applier applied before (`before`) and that are not in any of the sets `owners`. */
 function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, owners: FieldSet[]): Steps<JsonObject> {
   if (before === undefined) return object;
   const stillOwned = union(...owners);
@@ -217,7 +225,7 @@ function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, 
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** The initial entries of an object that has not been server-side applied before. */
+/** The entries of an object before its first server-side apply. `ignored`: fields that get no owner, as in ApplyRequest. */
 export function firstEntries(
   live: KubeObject,
   type: FieldType,
@@ -235,7 +243,7 @@ export function firstEntries(
   ]);
 }
 
-/** The fields that client-side apply wrote, according to its annotation, plus the annotation itself. */
+/** The fields that client-side apply wrote, according to its annotation, and the annotation itself. */
 function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
@@ -248,10 +256,10 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   }
 }
 
-/** The managedFields that a client sent explicitly, if they are valid. undefined if they are absent or cannot be parsed. */
+/** The entries of the managedFields that a client sent; undefined if they are absent or invalid. */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
-  // A single empty entry resets all ownership.
+  // With a single empty entry, the client deletes all entries.
   if (given.length === 1 && Object.keys(given[0] ?? {}).length === 0) return [];
   const readable = given.every(
     ({ operation, fieldsType, fieldsV1 }) =>

@@ -1,6 +1,6 @@
 /**
- * Values in terms of server-side apply: which fields a value sets, merging two values, and removing fields from a value. The
- * schema of the kind is passed in as a FieldType.
+ * Values as server-side apply sees them: determines which fields a value sets, merges two values, and removes fields from a value.
+ * The schema of the kind is passed in as a FieldType.
  *
  * Values are plain JSON without null. Inputs are not modified, and results may share parts with them.
  * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behavior).
@@ -25,7 +25,7 @@ export type FieldType =
   | { kind: 'atomic' }
   | { kind: 'struct'; field(name: string): FieldType | undefined }
   | { kind: 'map'; values: FieldType }
-  /** A list of objects identified by these keys. An object that lacks a key gets the key's default. */
+  /** A list of objects that are identified by the values of `keys`. If an object lacks a key, the key's default is used. */
   | { kind: 'listMap'; keys: readonly string[]; defaults: JsonObject; items: FieldType }
   /** A list of unique scalars. */
   | { kind: 'set' };
@@ -38,7 +38,7 @@ export type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
 export const typeOfField = (type: FieldsType, name: string): FieldType | undefined =>
   type.kind === 'map' ? type.values : type.field(name);
 
-/** The parts of a value that are separate fields, with their path elements; undefined for values without parts. */
+/** The path element, value and type of each part of a value that has its own owners; undefined if the value has no such parts. */
 export function partsOf(value: JsonValue, type: FieldType): Iterable<[string, JsonValue, FieldType]> | undefined {
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) return fieldsOf(value, type);
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) return itemsOf(value, type);
@@ -60,7 +60,7 @@ function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[strin
 
 export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
 
-/** The items by path element. The first of several items with the same element wins. */
+/** Maps the items of a list by path element. If several items have the same element, the map contains the first one. */
 export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
   const found = new Map<string, JsonValue>();
   for (const item of list) {
@@ -91,7 +91,7 @@ function itemElement(item: JsonValue, type: ListType): string {
 
 const isItem = (type: FieldType): boolean => type.kind !== 'struct';
 
-/** The fields that an applied value sets. */
+/** The fields that an applied value sets, and that its applier therefore owns. */
 export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -105,7 +105,7 @@ export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** Describes a duplicate item that makes the value invalid for apply; undefined if there is none. */
+/** Returns the path of a list and the key of an item that occurs in it more than once; undefined if no list has duplicates. */
 export function repeatedItem(value: JsonValue, type: FieldType): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
     const elements = value.map((item) => itemElement(item, type));
@@ -121,7 +121,7 @@ export function repeatedItem(value: JsonValue, type: FieldType): string | undefi
   return undefined;
 }
 
-/** Merges `config` into `live`. Returns `live` itself if nothing changes. */
+/** Merges the applied `config` into the value `live`. Values of `config` win. */
 export function merge(live: JsonValue | undefined, config: JsonValue, type: FieldType): JsonValue {
   if (live === undefined) return config;
   if (type.kind === 'listMap' || type.kind === 'set') {
@@ -140,7 +140,7 @@ export function merge(live: JsonValue | undefined, config: JsonValue, type: Fiel
   return result;
 }
 
-/** Keeps the order of `config`. An item that only `live` has stays in front of the item that it preceded. */
+/** Merges lists. The result has the order of `config`; an item that only `live` has stays in front of the next item in `live`. */
 function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], type: ListType): JsonValue[] {
   const items = itemTypeOf(type);
   const elements = live.map((item) => itemElement(item, type));
@@ -151,7 +151,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   const merged = new Set<string>();
   let passed = 0;
   for (const [index, item] of config.entries()) {
-    // Copy the items that only `live` has, up to its next item that is still to be merged.
+    // Copy the items that only `live` has, until an item of `live` that is also in `config` and has not been merged yet.
     for (; passed < live.length; passed++) {
       const next = elements[passed] as string;
       if (!isWanted.has(next)) result.push(live[passed] as JsonValue);
@@ -167,7 +167,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   return result;
 }
 
-/** Removes the fields with everything below them. A list or map that becomes empty is removed as well. */
+/** Returns the value without the fields and their descendants. A list or map that becomes empty is removed too (undefined). */
 export function removeFields(value: JsonValue, fields: FieldSet, type: FieldType): JsonValue | undefined {
   if (fields === undefined) return value;
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {

@@ -1,8 +1,8 @@
 /**
- * JSON patch: a list of operations on paths.
- * Source: RFC 6902; limits and errors match the API server of v1.33.
+ * Applies a JSON patch, which is a list of operations on paths.
+ * Source: RFC 6902; limits and errors are those of the API server of v1.33.
  *
- * Implemented here because the available libraries copy the whole document for each move or copy, or compare lists pairwise.
+ * No library is used, because the available ones copy the whole document for each move or copy, or compare all pairs of elements.
  */
 import {
   isDeeperThan,
@@ -16,9 +16,9 @@ import {
 import { ApiError, badRequest, entityTooLarge } from '../status.ts';
 
 const MAX_OPERATIONS = 10_000;
-/** The limit for the total size of all copies that a patch makes. Source: JSONPatchMaxCopyBytes of v1.33. */
+/** The maximum total size of all values that a patch copies. Source: JSONPatchMaxCopyBytes of v1.33. */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/** The limit for list elements shifted by insertions and removals: 10,000 operations on lists of 5,000, about 50 ms. */
+/** How many list elements insertions and removals may shift: 10,000 operations on lists of 5,000 elements take about 50 ms. */
 const MAX_SHIFTED = 50_000_000;
 
 interface Operation {
@@ -28,7 +28,7 @@ interface Operation {
   value?: JsonValue;
 }
 
-/** Upstream does not report the cause; here the details contain it. */
+/** The message is upstream's, which does not contain the cause. Unlike upstream, the details contain it. */
 const refused = (cause: string): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -49,7 +49,7 @@ const goKind = (value: unknown): string => {
 
 const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
-/** Throws ApiError (BadRequest) unless the body is a list of operations. */
+/** Throws ApiError unless the body is a list of at most MAX_OPERATIONS valid operations. */
 function checkDocument(body: unknown): asserts body is Operation[] {
   if (!Array.isArray(body)) {
     throw badRequest(`json: cannot unmarshal ${goKind(body)} into Go value of type jsonpatch.Patch`);
@@ -125,7 +125,7 @@ class PatchedDocument {
     );
   }
 
-  /** With `last`, the value itself may be absent, but its parent must exist. */
+  /** Returns the value at the pointer. Throws if the value is absent; with `last`, only if its parent is absent. */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
@@ -143,7 +143,7 @@ class PatchedDocument {
     return found;
   }
 
-  /** The parent of the value that the pointer names, and its key there. Throws for the root, which has no parent. */
+  /** Returns the parent of the value at the pointer, and the value's key in it. Throws for the root, which has no parent. */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));
@@ -231,7 +231,7 @@ export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   try {
     for (const operation of body) document.apply(operation);
   } catch (error) {
-    // Copying a value into itself doubles its depth; copying a value that is too deep overflows the stack.
+    // Each copy of a value into itself doubles the depth of the value, and copying a very deep value overflows the stack.
     if (error instanceof RangeError) throw refused('exceeded max depth');
     throw error;
   }

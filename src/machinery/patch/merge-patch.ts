@@ -1,6 +1,6 @@
 /**
- * JSON merge patch: objects are merged, null deletes, any other value replaces.
- * Source: RFC 7386. Inputs are not modified; the result may share parts with them.
+ * Applies a JSON merge patch: objects are merged, null deletes a field, and any other value replaces the field.
+ * The inputs are not modified; the result may share parts with them. Source: RFC 7386.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { badRequest } from '../status.ts';
@@ -15,7 +15,7 @@ function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   return result;
 }
 
-/** Throws ApiError (BadRequest) if the patch is not an object. */
+/** Returns the patched object. Throws ApiError (BadRequest) if the patch is not an object. */
 export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('Invalid JSON Patch');
   return merge(object, patch) as JsonObject;

@@ -2,7 +2,10 @@
 import { goText, isJsonObject, type JsonValue } from '../json-value.ts';
 import { badRequest } from '../status.ts';
 
-/** The value that identifies an element of a merged list. Throws if the element lacks the merge key. */
+/**
+ * The value that identifies an element of a merged list: the value of the merge key, or the element itself if `mergeKey` is undefined.
+ * Throws ApiError (BadRequest) if the element lacks the merge key.
+ */
 export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
   if (mergeKey === undefined) return element;
   if (!isJsonObject(element)) throw badRequest(`value for key ${mergeKey} is not a map`);
@@ -11,7 +14,10 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
   return key;
 }
 
-/** Puts the elements listed in `order` in that order, and places the others between them according to their order in `live`. */
+/**
+ * Sorts the elements in `order` as in `order`. The other elements are sorted as in `live`, and are placed in front of the element that
+ * they precede in `live`.
+ */
 export function ordered(
   elements: JsonValue[],
   order: JsonValue[],

@@ -1,4 +1,4 @@
-/** Applies a patch of any type except server-side apply, which needs the field owners. */
+/** Applies a patch of any type except server-side apply, which also needs the owners of the fields (see field-ownership). */
 import type { JsonObject } from '../json-value.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
@@ -11,8 +11,8 @@ export type PatchType =
   | 'application/apply-patch+yaml';
 
 /**
- * The patched object; `object` is not modified, and the result may share parts with it and with `body`.
- * `strategyFor` looks up the fields of the object's type. Throws ApiError.
+ * Returns the patched object. `object` is not modified, but the result may share parts with it and with `body`, the patch.
+ * `strategyFor` looks up the fields of the object's type. Throws ApiError if the patch is invalid or cannot be applied.
  */
 export function applyPatch(
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,

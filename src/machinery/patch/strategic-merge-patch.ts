@@ -1,14 +1,13 @@
 /**
  * Strategic merge patch: a merge patch that merges certain lists by a merge key.
  *
- * Boundary: plain JSON in, plain JSON out. The schema of the kind is passed in as a StrategyLookup.
+ * Boundary: the inputs and the result are plain JSON. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
- * 2. The result contains no directive ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and no null of
- *    the patch.
- * 3. A merged list has the order of $setElementOrder (by default, of the patch). Elements that only the object has keep
- *    their relative order and stay in front of the first element that they preceded. As a result, a new element without an
- *    order comes first.
+ * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in the result.
+ * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that only the
+ *    object has keep their relative order and stay in front of the first element that they preceded. As a result, new elements
+ *    come first if there is no $setElementOrder.
  *
  * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal
  * "preserve order in strategic merge patch".
@@ -35,12 +34,12 @@ const DELETE = '$deleteFromPrimitiveList/';
 const RETAIN = '$retainKeys';
 const MARKER = '$patch';
 
-/** The limit for fields and elements that a patch merges repeatedly. */
+/** The maximum number of fields and elements that a patch may merge more than once. */
 const MAX_MERGED_AGAIN = 200_000;
 
 /**
- * Counts repeated work: a patch may name an element many times, and each time the element's lists are merged again. The first
- * merge of an element is not counted.
+ * Counts repeated work: a patch may contain the same list element many times, and each time the element is merged again with all its
+ * lists. The first merge of an element is not counted. `again`: whether the current element has been merged before.
  */
 interface Work {
   readonly again: boolean;
@@ -59,7 +58,7 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/** Removes nulls and directives; undefined if the value itself is a directive. */
+/** Returns the value without nulls and directives; undefined if the value itself is a directive. */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -146,7 +145,7 @@ function mergeValue(
 const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
   field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
 
-/** Merges a list that has a $setElementOrder, with or without new content. */
+/** Merges a list for which the patch contains a $setElementOrder, whether or not the patch also contains elements of the list. */
 function mergeOrderedList(
   result: JsonObject,
   patch: JsonObject,
@@ -188,7 +187,7 @@ const wrongType = (value: JsonValue): Error =>
     `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
   );
 
-/** Throws unless the order list contains the elements of the patch, in the same order. */
+/** Throws unless the $setElementOrder list contains the elements of the patch, in the same order. Directives are not compared. */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
   if (kept.length === 0 || order.length === 0) return;
@@ -261,8 +260,8 @@ function mergeList(
 }
 
 /**
- * Returns the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413 if it
- * merges the same elements too many times.
+ * Returns a copy of the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413 if
+ * the patch merges the same elements too often.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');
