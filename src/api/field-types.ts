@@ -1,6 +1,6 @@
 /**
- * How server-side apply merges the fields of the served kinds, derived from the field table, the merge keys of strategic merge
- * patch, and the atomic types listed here. The OpenAPI documents contain the keys of lists as x-kubernetes-list-map-keys.
+ * Determines how server-side apply merges the fields of the served kinds. Combines the field table, the merge keys of strategic merge
+ * patch, and the lists in this file. The OpenAPI documents contain the keys of lists as x-kubernetes-list-map-keys.
  * Source: the listMapKey, structType and mapType markers of the types of v1.33.
  */
 import type { FieldType } from '../machinery/field-ownership/typed-value.ts';
@@ -8,7 +8,7 @@ import type { JsonObject } from '../machinery/json-value.ts';
 import { strategyFor } from './patch-strategy.ts';
 import { type Shape, schemaTypes } from './schema.ts';
 
-/** Lists whose elements are identified by more than the merge key. Keyed by `Type.field`. */
+/** The keys of lists whose elements are identified by more keys than the merge key. Keyed by `Type.field`. */
 export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'Container.ports': ['containerPort', 'protocol'],
   'DeferContainer.ports': ['containerPort', 'protocol'],
@@ -17,7 +17,7 @@ export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'ServiceSpec.ports': ['port', 'protocol'],
 };
 
-/** The default of a key that an element lacks. */
+/** The values of keys that are used if an element lacks the key. */
 const keyDefaults: JsonObject = { protocol: 'TCP' };
 
 const atomicTypes: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 /**
- * The names of upstream's Go types for fields that are plain strings or integers in the JSON schema; decoding errors contain
- * them. Keyed by `Type.field` of the generated schema. Fields not listed are string or int32.
+ * The names of upstream's Go types for fields that are plain strings or integers in the JSON schema, because decoding errors contain
+ * the names. Keyed by `Type.field` of the generated schema. All other strings and integers are of type string or int32.
  * Source: the types of k8s.io/api and k8s.io/apimachinery of v1.33.
  */
 
@@ -32,7 +32,7 @@ export const int64Fields: ReadonlySet<string> = new Set([
   'Toleration.tolerationSeconds',
 ]);
 
-/** The Go type of the string, or of the elements of a list of strings. */
+/** The Go type of a string field, or of the elements of a list of strings. */
 export const namedStrings: Readonly<Record<string, string>> = {
   'AppArmorProfile.type': 'v1.AppArmorProfileType',
   'AttachedVolume.name': 'v1.UniqueVolumeName',
@@ -123,6 +123,6 @@ export const namedStrings: Readonly<Record<string, string>> = {
   'VolumeMountStatus.recursiveReadOnly': 'v1.RecursiveReadOnlyMode',
 };
 
-/** The Go name of a type of the generated schema, without the prefix that the schema uses in place of Go's packages. */
+/** The Go name of a type in the generated schema, which distinguishes types of the same name by a prefix instead of a package. */
 export const goTypeName = (schemaName: string): string =>
   `v1.${schemaName.replace(/^(CoreV1|EventsV1|AuthenticationV1)(?=[A-Z])/, '')}`;

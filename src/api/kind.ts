@@ -1,6 +1,6 @@
 /**
- * The definition of a kind: everything that the API server, the command line and the tests need to know about it, as data and
- * pure functions. Each kind is a folder (core/v1/pod/ …) whose index.ts exports a KindDefinition; kinds.ts lists them.
+ * The definition of a kind: the data and pure functions with which the API server, the command line and the tests handle its objects.
+ * Each kind has a folder (core/v1/pod/ …), whose index.ts exports a KindDefinition; kinds.ts lists all definitions.
  *
  * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
@@ -16,41 +16,42 @@ export interface TableColumn {
   type: 'string' | 'integer' | 'date';
   format?: 'name' | '';
   description: string;
-  /** 0: always shown; 1 or more: shown with -o wide. */
+  /** 0: kubectl always shows the column; 1 or more: only with -o wide. */
   priority: number;
 }
 
 export interface WriteContext {
   now: Millis;
-  /** Sends a warning to the client if a field is not interpreted as written. */
+  /** Sends a warning to the client. Called if a field is not interpreted as the client wrote it. */
   warn?(sentence: string): void;
 }
 
+/** The fields of an Event that is to be recorded on an object. */
 export interface EventDraft {
   type: 'Normal' | 'Warning';
   reason: string;
   message: string;
-  /** spec.deferContainers{NAME} */
+  /** The part of the object that the Event is about, such as `spec.deferContainers{NAME}`. */
   fieldPath?: string;
 }
 
 /** A subresource that reads and writes the object itself (status) or accepts a body of another kind (binding). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
-  /** The kind of the body, such as v1/Binding; absent if it is the kind of the object. */
+  /** The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object. */
   bodyKind?: { group: string; version: string; kind: string; schema: string };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
-  /** For subresources whose clients upgrade to a stream: the kind of the options in the query, such as PodExecOptions. */
+  /** For subresources whose clients upgrade the connection to a stream: the kind of the query's options, such as PodExecOptions. */
   connects?: string;
-  /** Whether writes delete the object or shorten its termination. They succeed even if the store is full, because they add little. */
+  /** Whether a write deletes the object or shortens its termination. Such writes are small, and allowed even if the store is full. */
   ends?: boolean;
-  /** Whether the path after the name of the subresource is passed on. */
+  /** Whether the URL path may continue after the subresource's name. The rest of the path is then passed on. */
   subpaths?: boolean;
-  /** Computes the new object from the old one and the body; throws ApiError. Pure. */
+  /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** The response to the client; defaults to the object. */
+  /** The response to the client; by default, the new object. */
   response?(object: T, body: KubeObject): KubeObject;
-  /** Events on the object that report the change. `user`: the name of the user who sent the request. */
+  /** The Events that report the change of the object. `user`: the name of the user who sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
 }
 
@@ -58,56 +59,59 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   group: string;
   version: string;
   kind: string;
-  /** pods */
+  /** Such as `pods`. */
   plural: string;
-  /** pod */
+  /** Such as `pod`. */
   singular: string;
   shortNames: readonly string[];
-  /** ['all'] for kinds that `kubectl get all` shows. */
+  /** `['all']` for kinds that `kubectl get all` shows. */
   categories: readonly string[];
   namespaced: boolean;
-  /** Whether objects can be written while their namespace is terminating and after it is deleted, and remain afterwards. */
+  /** Whether objects remain after their namespace is deleted, and can be written while it terminates and after its deletion. */
   outlivesNamespace?: boolean;
   /** The type's name in the generated field table (generated/schema.json). */
   schema: string;
-  /** For kinds that are another form of a stored kind (events.k8s.io): the stored kind and the conversion. */
+  /** For kinds whose objects are stored as another kind (Events of events.k8s.io): that kind, and the conversions. */
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
-  /** For many large objects that are rarely read: each read goes to the store, and no object is kept in memory. */
+  /** Whether each read goes to the store, so that no object is kept in memory. For many large objects that are rarely read. */
   uncached?: boolean;
   /**
-   * For read-only kinds whose objects are not stored: each read computes them from the objects of another resource and the
-   * resource usage of their node.
+   * For read-only kinds whose objects are not stored: each read computes an object from an object of the resource `from`, and from
+   * the resource usage that the node reports.
    */
   computed?: {
     from: ResourceRef;
-    /** Returns undefined if there is no usage for the object. */
+    /** Computes the object; undefined if the node reports no usage for `source`. */
     make(source: KubeObject, usage: NodeUsage): T | undefined;
   };
 
   /**
-   * Called on PUT before the defaults: copies from `old` the fields that older clients omit because their types lack them.
-   * Mutates `object`. Not called on patches, which name the fields that they remove.
+   * Called on PUT before the defaults: copies fields from `old` to `object` that older clients omit because their types lack them.
+   * Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;
-  /** Sets defaults in the mutable `object`; `old`: the object that it replaces. */
+  /** Sets the defaults of absent fields in `object`. `old`: the object that is replaced; undefined on create. */
   defaults?(object: T, old?: T): void;
-  /** On create, after the defaults: drops fields that clients may not set (status), sets the generation. Mutates `object`. */
+  /** Called on create after the defaults. Mutates `object`: drops fields that clients may not set (status), sets the generation. */
   prepareForCreate?(object: T, context: WriteContext): void;
-  /** On update of the main resource: restores fields that it may not change (status), increments the generation. Mutates `object`. */
+  /**
+   * Called on an update of the main resource. Mutates `object`: restores fields that such an update may not change (status), and
+   * increments the generation if the spec has changed.
+   */
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
   validateUpdate(object: T, old: T): FieldError[];
-  /** Texts for the Warning header; `old`: the object that is replaced. */
+  /** The texts of the response's Warning headers. `old`: the object that is replaced; undefined on create. */
   warnings?(object: T, old?: T): string[];
 
-  /** Keyed by name: status, binding, log, … The API server itself implements subresources without apply(). */
+  /** The subresources by name: status, binding, log, … The API server itself implements subresources without apply(). */
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;
 
   /**
-   * What a delete does first. `now`: the object is deleted immediately (subject to finalizers). Otherwise the object is written
-   * with deletionTimestamp = now + graceSeconds and stays until a delete with grace period 0. Called again for each later delete.
+   * Decides whether a delete is graceful. `now: true`: the object is deleted immediately, unless it has finalizers. `now: false`: the
+   * object gets deletionTimestamp = now + graceSeconds, and stays until a delete with grace period 0. Called for each delete request.
    */
   deletion?(
     object: T,
@@ -115,13 +119,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
 
-  /** Whether a delete returns the deleted object instead of a Status. */
+  /** Whether the response to a delete is the deleted object instead of a Status. */
   returnsDeletedObject?: boolean;
 
-  /** Fields for field selectors, besides metadata.name and metadata.namespace. */
+  /** The values by path for field selectors, besides metadata.name and metadata.namespace. */
   selectableFields?(object: T): Record<string, string>;
 
   columns: readonly TableColumn[];
-  /** The cells of a row, in the order of `columns`. */
+  /** The cells of the object's table row, in the order of `columns`. */
   row(object: T, context: WriteContext): (string | number)[];
 }

@@ -22,7 +22,7 @@ import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
-/** Safe because a definition is only called with objects of its own kind. */
+/** Removes the object type from a definition. Safe, because a definition is only called with objects of its own kind. */
 const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
 
 export const kinds: readonly KindDefinition[] = [
@@ -51,10 +51,10 @@ export const kinds: readonly KindDefinition[] = [
 const byRef = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
 const byName = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.kind}`, kind]));
 
-/** The kind of a resource (`pods`); undefined if it is not served. */
+/** The kind of a resource such as `pods`; undefined if the resource is not served. */
 export const findKind = ({ group, version, resource }: ResourceRef): KindDefinition | undefined =>
   byRef.get(`${group}/${version}/${resource}`);
 
-/** The kind with this name (`Pod`), or undefined. */
+/** The kind with a name such as `Pod`; undefined if the kind is not served. */
 export const kindByName = (group: string, version: string, kind: string): KindDefinition | undefined =>
   byName.get(`${group}/${version}/${kind}`);

@@ -1,6 +1,6 @@
 /**
- * How strategic merge patch treats the lists of the served kinds: which are merged, and by which key. Lists not listed here are
- * replaced as a whole, also DeferContainer.onReasons, because neither of two writers would intend the union of their reasons.
+ * The lists that strategic merge patch merges, and their merge keys, for the served kinds. All other lists are replaced as a whole.
+ * DeferContainer.onReasons is one of these, because neither of two writers would intend the union of their reasons.
  * The OpenAPI documents contain this table as x-kubernetes-patch-merge-key and x-kubernetes-patch-strategy.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
@@ -9,7 +9,7 @@ import { type Shape, schemaTypes } from './schema.ts';
 
 export interface PatchStrategy {
   strategy: 'merge' | 'merge,retainKeys';
-  /** Absent for lists of scalars. */
+  /** The field that identifies an element; absent for lists of scalars. */
   mergeKey?: string;
 }
 
@@ -61,7 +61,7 @@ export const patchStrategies: Readonly<Record<string, PatchStrategy>> = {
   'NamespaceStatus.conditions': by('type'),
 };
 
-/** The object type of a field, or of the elements of a list field. */
+/** The name of the object type of a field, or of the elements of a list; undefined for other fields. */
 function objectType(shape: Shape): string | undefined {
   if (typeof shape !== 'object' || 'map' in shape) return undefined;
   return 'ref' in shape ? shape.ref : objectType(shape.array);
@@ -69,7 +69,7 @@ function objectType(shape: Shape): string | undefined {
 
 const lookups = new Map<string, StrategyLookup>();
 
-/** The lookup for strategic merge patches of objects of a type in the generated schema. */
+/** The lookup with which objects of a type in the generated schema are patched. Unknown types have no known fields. */
 export function strategyFor(typeName: string): StrategyLookup {
   const existing = lookups.get(typeName);
   if (existing !== undefined) return existing;

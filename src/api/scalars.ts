@@ -1,5 +1,6 @@
 /**
- * Scalar types of the API that have no JSON type: times, bytes and quantities. Converts client input to the stored and served form.
+ * Scalar types of the API that JSON lacks: times, bytes and quantities. Each function converts a client's value to the form in which
+ * the value is stored and served, or returns upstream's error text.
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';
@@ -8,7 +9,7 @@ import { formatTime, isWritableTime, type Millis, parseTime } from '../machinery
 export type ScalarResult = { value: string } | { error: string };
 
 const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
-/** The elements of Go's time layout. */
+/** The elements of Go's time layout, and the texts that each element matches. Go's errors quote the first element without a match. */
 const layout: readonly (readonly [string, RegExp])[] = [
   ['2006', /^\d{4}/],
   ['-', /^-/],
@@ -44,19 +45,19 @@ interface Instant {
   fraction: string;
 }
 
-/** Returns undefined if the text is not an RFC 3339 time or the day does not exist. */
+/** Parses an RFC 3339 time; undefined if the text is not one, or if the day does not exist. */
 function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
   const [, local = '', fraction = '', zone = ''] = match;
-  // Date.parse reads 31 February as 3 March.
+  // Date.parse() converts 31 February to 3 March, so a day that does not exist changes when it is formatted again.
   const asUtc = parseTime(`${local}Z`);
   if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
   const millis = parseTime(`${local}${zone}`);
   return millis === undefined ? undefined : { millis, fraction };
 }
 
-/** Returns undefined if the text is not a time, or if its UTC year is outside of 0 to 9999. */
+/** The time in UTC without the zone; undefined if the text is not a time, or if its year in UTC is outside of 0 to 9999. */
 function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
   const instant = instantOf(text);
   if (instant === undefined || !isWritableTime(instant.millis)) return undefined;
@@ -65,7 +66,7 @@ function secondsOf(text: string): { seconds: string; fraction: string } | undefi
 
 const canonicalTimePattern = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}Z$/;
 
-/** Whether the time is already in the served form. A fast path, because objects contain many times and Date is slow. */
+/** Whether the time is already in the served form. Avoids Date, which is slow, because objects contain many times. */
 function isCanonicalTime(text: string): boolean {
   const match = canonicalTimePattern.exec(text);
   if (match === null) return false;
@@ -75,14 +76,14 @@ function isCanonicalTime(text: string): boolean {
   return day >= 1 && day <= days;
 }
 
-/** UTC, whole seconds. */
+/** Converts a metav1.Time to UTC, in whole seconds. */
 export function canonicalTime(text: string): ScalarResult {
   if (isCanonicalTime(text)) return { value: text };
   const time = secondsOf(text);
   return time === undefined ? { error: timeError(text) } : { value: `${time.seconds}Z` };
 }
 
-/** UTC, microseconds. */
+/** Converts a metav1.MicroTime to UTC, with six fractional digits. */
 export function canonicalMicroTime(text: string): ScalarResult {
   const time = secondsOf(text);
   return time === undefined
@@ -90,7 +91,7 @@ export function canonicalMicroTime(text: string): ScalarResult {
     : { value: `${time.seconds}.${time.fraction.slice(0, 6).padEnd(6, '0')}Z` };
 }
 
-/** Standard base64 with padding. Line breaks are removed. */
+/** Checks that the text is standard base64 with padding, and removes line breaks. */
 export function canonicalBytes(text: string): ScalarResult {
   const plain = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, '') : text;
   if (/^[A-Za-z0-9+/]*={0,2}$/.test(plain) && plain.length % 4 === 0) return { value: plain };
@@ -99,7 +100,7 @@ export function canonicalBytes(text: string): ScalarResult {
 }
 
 const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$';
-/** Matches the same texts as the pattern, but without its quadratic backtracking on many digits. */
+/** Matches the same texts as `quantityPattern`, which takes quadratic time for texts of many digits. */
 const quantityRegexp = /^[+-]?[0-9.]+(?:(?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 export function canonicalQuantityValue(input: string | number): ScalarResult {

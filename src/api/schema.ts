@@ -1,14 +1,14 @@
 /**
- * Decodes JSON from clients against the generated field table, like Go's decoder and types upstream.
+ * Decodes JSON from clients according to the generated field table, with the same results and errors as upstream's Go decoder.
  *
- * Boundary: shapes only. The kinds' validation checks values.
+ * Boundary: decoding checks only the shapes of values; the validation of the kinds checks the values.
  * Invariants of the decoded value:
- * 1. Every field belongs to its type and has the right shape; there are no nulls and no unknown fields.
+ * 1. Every field is a field of its type and has the right shape; there are no nulls and no unknown fields.
  * 2. Times are in UTC, quantities canonical, bytes in padded base64.
  * 3. Fields that Go writes even if they are empty (required in the schema) are present: '', 0, false, [] or {}.
- * 4. It shares nothing with the input except `any` values (the fields of managedFields).
+ * 4. The value shares nothing with the input except values of shape `any` (the fields in managedFields).
  *
- * Each type is compiled to a function on first use. Wording: encoding/json and sigs.k8s.io/json.
+ * Each type is compiled to a function when it is first decoded. Source: encoding/json and sigs.k8s.io/json (wording).
  */
 import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
@@ -41,23 +41,23 @@ export type Shape =
 export interface FieldSchema {
   shape: Shape;
   required?: boolean;
-  /** Whether the field is known only so that validation can reject it by name; documents omit it. */
+  /** Whether the field is decoded only so that validation can reject it by name. The OpenAPI documents omit such fields. */
   unlisted?: boolean;
 }
 
-/** Per type, its fields by JSON name. */
+/** The fields of each type, by the type's name and the field's JSON name. */
 export const schemaTypes = table as unknown as Readonly<Record<string, Readonly<Record<string, FieldSchema>>>>;
 
 export interface Decoded {
   value: JsonObject;
-  /** Paths such as spec.containers[0].foo, in the order of the document. */
+  /** The paths of unknown fields, such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
-  /** In upstream's wording: the first error that aborts Go's decoder, then the first other error. Upstream reports the first of them. */
+  /** At most two errors: the first one that aborts Go's decoder, then the first other one. Upstream reports the first in this list. */
   typeErrors: string[];
 }
 
 interface Context {
-  /** Field names and list indexes from the root. */
+  /** The field names and list indexes from the root to the current value. */
   path: (string | number)[];
   unknownFields: string[];
   /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
@@ -67,13 +67,13 @@ interface Context {
   values: number;
 }
 
-/** The limit for fields, list elements and map entries of an object, because each costs far more than its bytes. */
+/** The maximum number of fields, list elements and map entries of an object: each needs far more memory than its bytes in the body. */
 export const MAX_VALUES = 300_000;
 
-/** Returns undefined if the value is absent or invalid; in the latter case adds the error to the context. */
+/** Decodes a value. Returns undefined if the value is absent or invalid. If it is invalid, adds the error to the context. */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
 
-/** The struct whose field is decoded and its Go type, for error texts. */
+/** For error texts: the Go struct whose field is decoded, and the Go type of the field. */
 interface Place {
   struct: string;
   goType: string;
@@ -129,7 +129,7 @@ function integerDecoder(place: Place): Decoder {
       : mismatch(context, value, place);
 }
 
-/** Decoder for types with a custom decoder in Go: their errors name no field and abort the decoding. */
+/** A decoder for types that have a custom decoder in Go. The errors of such types do not name the field, and abort Go's decoder. */
 const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {
@@ -144,7 +144,7 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-  // Upstream parses the JSON of any other value as a quantity, which always fails.
+  // Upstream parses the JSON text of a value of another type as a quantity too, which always fails.
   const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);
@@ -192,7 +192,7 @@ function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
   };
 }
 
-/** Go's zero value, for null in a list or map and for missing required fields. */
+/** Go's zero value, which replaces null in a list or map, and a missing required field. Undefined if the field is then omitted. */
 function zeroOf(shape: Shape): JsonValue | undefined {
   if (typeof shape === 'object') {
     if ('array' in shape) return [];
@@ -247,7 +247,7 @@ function decoderOf(shape: Shape, struct: string, key: string): Decoder {
     let inner: Decoder | undefined;
     return (value, context) => {
       if (!isJsonObject(value)) return mismatch(context, value, place);
-      // Resolved on first use, because types can be recursive.
+      // The type is compiled when it is first used, because types can be recursive.
       inner ??= structDecoder(ref);
       return inner(value, context);
     };
@@ -317,13 +317,16 @@ function structDecoder(typeName: string): Decoder {
 
 const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [], values: 0 });
 
-/** Throws 413 RequestEntityTooLarge. */
+/** Counts a value. Throws 413 RequestEntityTooLarge if the object has too many values. */
 function count(context: Context): void {
   context.values += 1;
   if (context.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
 }
 
-/** Decodes the value as a type of the field table. Throws Error if there is no such type. */
+/**
+ * Decodes the value as the type. Throws Error if the field table does not contain the type, and ApiError (413) if the object has more
+ * than MAX_VALUES values.
+ */
 export function decode(typeName: string, value: unknown): Decoded {
   const decoder = structDecoder(typeName);
   if (!isJsonObject(value)) {
@@ -343,7 +346,7 @@ export function decode(typeName: string, value: unknown): Decoded {
   };
 }
 
-/** The error if apiVersion or kind is not a string; undefined if both are valid or absent. */
+/** Go's error if apiVersion or kind is not a string; undefined if each is a string or absent. */
 export function typeMetaError(object: Readonly<Record<string, unknown>>): string | undefined {
   const key = ['apiVersion', 'kind'].find((each) => typeof (object[each] ?? '') !== 'string');
   if (key === undefined) return undefined;
@@ -351,8 +354,8 @@ export function typeMetaError(object: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * The error if the name or the namespace is not a string; undefined if both are valid or absent. Checked separately because they
- * are compared with the path before the rest is decoded.
+ * Go's error if the name or the namespace is not a string; undefined if each is a string or absent. This is checked separately,
+ * because both are compared with the URL path before the object is decoded.
  */
 export function placeError({ metadata }: Readonly<Record<string, unknown>>): string | undefined {
   if (!isJsonObject(metadata)) return undefined;
@@ -365,8 +368,8 @@ export function placeError({ metadata }: Readonly<Record<string, unknown>>): str
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 
 /**
- * The error response for a decoded body: for a wrong type and, with strict field validation, for unknown fields. undefined if
- * the body is valid.
+ * The error response for a body with a value of the wrong type or, if `strict` is set, with unknown fields. Returns undefined if the
+ * body is valid.
  */
 export function decodeFailure(
   kind: { version: string; kind: string },

@@ -1,11 +1,11 @@
 /**
- * Common columns and cells of all tables.
+ * The columns and cells that the tables of several kinds have in common.
  * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior).
  */
 import { type Millis, parseTime } from '../machinery/time.ts';
 import type { TableColumn } from './kind.ts';
 
-/** A column; `wide` columns are shown with -o wide. */
+/** Defines a column. A `wide` column is shown only with -o wide. */
 export const column = (
   name: string,
   description: string,
@@ -44,13 +44,13 @@ export function humanDuration(millis: number): string {
   return `${years}y`;
 }
 
-/** The time between a timestamp and `now`; `<unknown>` if it is absent. */
+/** The time from the timestamp to `now`, such as `3m20s`; `<unknown>` if the timestamp is absent. */
 export function ageCell(timestamp: string | undefined, now: Millis): string {
   const then = parseTime(timestamp);
   return then === undefined ? '<unknown>' : humanDuration(now - then);
 }
 
-/** `a=b,c=d`, sorted by key; `<none>` if there are no labels. */
+/** The labels sorted by key, such as `a=b,c=d`; `<none>` if there are no labels. */
 export function labelsCell(labels: Record<string, string> | undefined): string {
   const entries = Object.entries(labels ?? {});
   if (entries.length === 0) return '<none>';

@@ -1,4 +1,4 @@
-/** Writes objects of a kind the way the API server does, but without a server. For the tests of the kinds. */
+/** For the tests of the kinds: processes objects as the API server does on create and update, but without a server. */
 import { fieldErrorText } from '../machinery/field-error.ts';
 import type { KubeObject, ObjectMeta } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -9,7 +9,7 @@ export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 
 export interface Written<T> {
   object: T;
-  /** Formatted as clients see them. */
+  /** The validation errors, formatted as clients see them. */
   errors: string[];
 }
 
@@ -48,7 +48,7 @@ export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Bod
 export const row = <T extends KubeObject>(kind: KindDefinition<T>, body: Body): (string | number)[] =>
   kind.row(decodedBody(kind, body), { now: NOW });
 
-/** The column headings as kubectl prints them: by default, and with -o wide. */
+/** The column headings as kubectl prints them: `narrow` by default, `all` with -o wide. */
 export const headings = <T extends KubeObject>(kind: KindDefinition<T>): { narrow: string; all: string } => ({
   narrow: kind.columns
     .filter((column) => column.priority === 0)

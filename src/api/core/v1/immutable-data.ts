@@ -2,12 +2,12 @@
 import { type FieldError, forbidden } from '../../../machinery/field-error.ts';
 import { type JsonValue, jsonEqual } from '../../../machinery/json-value.ts';
 
-/** The maximum size of all values of one object. */
+/** The maximum total size of the values of one object, in bytes. */
 export const DATA_LIMIT_BYTES = 1024 * 1024;
 
 const IMMUTABLE = 'field is immutable when `immutable` is set';
 
-/** Reports changes of `immutable` and of the given fields if the old object is immutable. */
+/** If the old object is immutable, reports changes of `immutable` and of the given fields. */
 export function immutableDataErrors<F extends string>(
   object: { immutable?: boolean } & { [K in F]?: JsonValue },
   old: { immutable?: boolean } & { [K in F]?: JsonValue },

@@ -1,4 +1,4 @@
-/** The Lease: the holder of a role and for how long; also a node's heartbeat. Source: pkg/registry/coordination of v1.33. */
+/** The Lease: records who holds a role and for how long; also a node's heartbeat. Source: pkg/registry/coordination of v1.33. */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -18,7 +18,7 @@ function validateSpec({ spec }: Lease): FieldError[] {
   return errors;
 }
 
-/** Coordinated leader election is disabled by default in v1.33. */
+/** Drops the fields of coordinated leader election, whose feature gate is off by default in v1.33. */
 function dropCoordination({ spec }: Lease): void {
   delete spec?.strategy;
   delete spec?.preferredHolder;

@@ -1,6 +1,6 @@
 /**
- * The Binding: assigns a Pod to a node. It is never stored: creating one is applied to the Pod that it names (see the binding
- * subresource of the Pod, which also validates it).
+ * The Binding: assigns a Pod to a node. A Binding is never stored: creating a Binding changes the Pod that it names. The subresource
+ * `binding` of the Pod validates and applies the Binding.
  */
 import type { Binding } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

@@ -1,5 +1,5 @@
 /**
- * Validation of Events in their stored form. Events with an eventTime use the newer API and have additional rules.
+ * Validation of Events in their stored form. Events with an eventTime come from clients of the newer API and have additional rules.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
@@ -35,7 +35,7 @@ function validateNewer(event: CoreV1Event, reporter: 'reportingComponent' | 'rep
   ];
 }
 
-/** `reporter`: the name of the field reportingComponent in the API version of the request. */
+/** Validates an Event. `reporter`: the name that the field reportingComponent has in the API group of the request. */
 export function validateEvent(
   event: CoreV1Event,
   reporter: 'reportingComponent' | 'reportingController',

@@ -5,7 +5,7 @@ import { statusSubresource } from '../../../status-subresource.ts';
 import { nodeColumns, nodeRow } from './table.ts';
 import { validateNodeCreate, validateNodeUpdate } from './validation.ts';
 
-/** Keeps podCIDR equal to the first of podCIDRs, whichever of them a client set. */
+/** Sets podCIDRs from podCIDR, or podCIDR from podCIDRs, so that podCIDR is the first of podCIDRs. */
 function syncPodCidrs({ spec }: Node): void {
   if (spec === undefined) return;
   if (spec.podCIDR) {
@@ -28,10 +28,10 @@ export const nodeKind: KindDefinition<Node> = {
   defaults(node) {
     node.spec ??= {};
     syncPodCidrs(node);
-    // Defaults to all of the capacity, because nothing is reserved.
+    // By default, the whole capacity is allocatable, because the API server knows of no reserved resources.
     if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
   },
-  // Does not drop the status on create, because a node registers together with its status.
+  // There is no prepareForCreate() that drops the status, because a node registers together with its status.
   prepareForUpdate(node, old) {
     if (old.status === undefined) delete node.status;
     else node.status = old.status;

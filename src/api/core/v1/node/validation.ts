@@ -31,7 +31,7 @@ function validateTaint(taint: Taint, field: string): FieldError[] {
 function validateTaints(node: Node): FieldError[] {
   const seen = new Set<string>();
   return (node.spec?.taints ?? []).flatMap((taint, index) => {
-    // Upstream reports this path, although taints are in the spec.
+    // Upstream reports this path, although the taints are in the spec.
     const field = `metadata.taints[${index}]`;
     const errors = validateTaint(taint, field);
     const pair = `${taint.key}:${taint.effect}`;

@@ -9,7 +9,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from '../persistent-volume/access-modes.ts';
 import { validateClaimCreate, validateClaimStatus, validateClaimUpdate } from './validation.ts';
 
-/** The finalizer that keeps a claim as long as a Pod uses it. */
+/** The finalizer that prevents the deletion of a claim while a Pod uses the claim. */
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection';
 
 export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = {

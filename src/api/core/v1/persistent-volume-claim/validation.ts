@@ -51,7 +51,7 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));
-  // The size may change only if the claim is bound, but the same size may always be written differently.
+  // The size may change only if the claim is bound, but the same size may always be written in another format.
   const sizeMayDiffer = growth === 0 || claim.status?.phase === 'Bound';
   const size = oldSpec.resources?.requests?.['storage'];
   if (sizeMayDiffer && size !== undefined && spec.resources?.requests !== undefined)
@@ -73,8 +73,8 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
 const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(spec?.resources?.requests?.['storage']);
 
 /**
- * Why a claim cannot grow; undefined if it does not grow. `storageClass`: the class that the claim names. Volumes here are folders
- * with the size of their disk, so none can be resized, even if the class allows it.
+ * Why the update of the claim from `old` is rejected; undefined if the claim does not grow. No claim can grow, even if
+ * `storageClass`, the class that the claim names, allows expansion: lifepod's volumes are folders and cannot be resized.
  * Source: the admission plugin PersistentVolumeClaimResize.
  */
 export function growthRefusal(

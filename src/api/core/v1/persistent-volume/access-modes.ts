@@ -10,7 +10,7 @@ const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] 
 const SUPPORTED = ABBREVIATIONS.map(([mode]) => mode).sort();
 const VOLUME_MODES = ['Block', 'Filesystem'];
 
-/** RWO,ROX */
+/** The abbreviated access modes for a table, such as `RWO,ROX`. */
 export const accessModesCell = (modes: readonly string[] | undefined): string =>
   ABBREVIATIONS.filter(([mode]) => modes?.includes(mode))
     .map(([, abbreviation]) => abbreviation)

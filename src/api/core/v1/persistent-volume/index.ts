@@ -6,7 +6,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from './access-modes.ts';
 import { validateVolumeCreate, validateVolumeUpdate } from './validation.ts';
 
-/** The finalizer that keeps a volume as long as it is bound to a claim. */
+/** The finalizer that prevents the deletion of a volume while the volume is bound to a claim. */
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection';
 
 export const persistentVolumeKind: KindDefinition<PersistentVolume> = {

@@ -12,7 +12,7 @@ import { validateAccessModes, validateVolumeMode } from './access-modes.ts';
 
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 
-/** The types of volumes; a PersistentVolume has exactly one of these fields. */
+/** The fields for the types of volumes. A PersistentVolume has exactly one of these fields. */
 const SOURCES = [
   'awsElasticBlockStore',
   'azureDisk',

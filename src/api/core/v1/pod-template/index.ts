@@ -1,5 +1,5 @@
 /**
- * The PodTemplate: a template for Pods. It is validated like a Pod; admission applies only to the Pods created from it.
+ * The PodTemplate: a template for Pods. A template is validated like a Pod. Admission applies only to the Pods created from it.
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
 import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
@@ -19,7 +19,7 @@ import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
 
-/** A Pod that shares the spec of the template. */
+/** Returns a Pod with the template's metadata and spec. The Pod and the template share these objects. */
 const podOf = ({ template }: PodTemplate): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -32,7 +32,7 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   spec: specOf(template ?? {}),
 });
 
-/** A Pod with the fields that the template has in annotations. In the template itself they stay in the annotations only. */
+/** Like podOf(), but a copy that also has the fields from annotations. The template itself has them only in the annotations. */
 function expanded(object: PodTemplate): Pod {
   const pod = structuredClone(podOf(object));
   readOlderForms(pod);
@@ -49,7 +49,10 @@ function faultsOf(object: PodTemplate): FormFault[] {
   return formFaults(pod);
 }
 
-/** `old`: the replaced template. Annotations are compared with the fields on create; an update only checks that changed ones parse. */
+/**
+ * Validates a template. `old`: the template that is replaced; undefined on create. On create, annotations must equal the fields that
+ * they represent. On update, changed annotations must only be decodable.
+ */
 function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] {
   const pod = expanded(object);
   const isRead = !sameValue(object.template?.metadata?.annotations, old?.template?.metadata?.annotations);

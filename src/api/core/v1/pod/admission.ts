@@ -1,6 +1,6 @@
 /**
  * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority.
- * Pure; on create, the API server looks up the objects and calls these functions after the defaults.
+ * The functions only read their arguments: on create, after the defaults, the API server looks up the other objects and passes them.
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
@@ -9,28 +9,28 @@ import { forbiddenPod } from './forbidden-pod.ts';
 export const SERVICE_ACCOUNT_MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const DEFAULT_SERVICE_ACCOUNT = 'default';
 
-/** One hour plus 7 s, which distinguishes the tokens of this volume from those that users request. */
+/** One hour and 7 s. The 7 s distinguish the tokens of the added volume from tokens that users request. */
 const TOKEN_SECONDS = 3607;
 const FILE_MODE = 0o644;
 
-/** The priority classes that every cluster has. */
+/** The values of the priority classes that every cluster has, by name. */
 export const systemPriorities: Readonly<Record<string, number>> = {
   'system-cluster-critical': 2_000_000_000,
   'system-node-critical': 2_000_001_000,
 };
 
-/** The name of the ServiceAccount that the Pod runs as. */
+/** The name of the Pod's ServiceAccount. */
 export const serviceAccountNameOf = (pod: Pod): string => pod.spec?.serviceAccountName || DEFAULT_SERVICE_ACCOUNT;
 
 const DEFAULT_POLICY = 'PreemptLowerPriority';
 
-/** The class of Pods that name none: the default class with the lowest value. */
+/** The class of Pods that name no class: the default class with the lowest value; undefined if there is no default class. */
 export const defaultPriorityClass = (classes: readonly PriorityClass[]): PriorityClass | undefined =>
   classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 
 /**
- * Sets the priority and the preemption policy of the Pod's class. Throws 403 if the class does not exist or the Pod specifies
- * different values.
+ * Sets the Pod's priority and preemption policy to those of its class. Throws 403 if the class does not exist, or if the Pod specifies
+ * other values.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
@@ -58,8 +58,9 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the name of the ServiceAccount and, unless the Pod has its own, its pull secrets. Mounts a token, the cluster's CA and the
- * name of the namespace in containers that mount nothing else at that path. `volumeSuffix` is five random characters of a-z0-9.
+ * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless the Pod or the account
+ * disables it, adds a volume with a token, the cluster's CA and the name of the namespace, and mounts it in each container that has no
+ * other mount at SERVICE_ACCOUNT_MOUNT_PATH. `volumeSuffix`: five random characters of a-z0-9 for the volume's name.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

@@ -3,19 +3,19 @@ import type { Container, DeferContainer, EphemeralContainer, PodSpec } from '../
 
 export type AnyContainer = Container | DeferContainer | EphemeralContainer;
 
-/** A native sidecar: an init container that runs beside the app containers. Source: KEP-753. */
+/** Whether the init container is a native sidecar, which keeps running while the app containers run. Source: KEP-753. */
 export const isSidecar = (container: { restartPolicy?: string }): boolean => container.restartPolicy === 'Always';
 
-/** Whether the entry runs before the app containers exit, next to them. True for all triggers except PostExit. */
+/** Whether the defer container runs while the app containers still run. True for all triggers except PostExit. */
 export const runsBeforeExit = (entry: { trigger?: string }): boolean => entry.trigger !== 'PostExit';
 
 export interface ContainerAtPath {
   container: AnyContainer;
-  /** spec.initContainers[0] */
+  /** The path of the container, such as `spec.initContainers[0]`. */
   path: string;
 }
 
-/** Init, app, defer and ephemeral containers, in upstream's order with defer containers before the ephemeral ones. */
+/** All containers with their paths: init, app, defer and ephemeral containers. The order is upstream's, with defer containers added. */
 export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   const at = (list: readonly AnyContainer[] | undefined, field: string): ContainerAtPath[] =>
     (list ?? []).map((container, index) => ({ container, path: `spec.${field}[${index}]` }));
@@ -27,9 +27,9 @@ export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   ];
 }
 
-/** The spec of a Pod; a Pod without a spec has no containers. */
+/** The spec of a Pod; for a Pod without a spec, a spec without containers. */
 export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { containers: [] };
 
-/** All containers of a Pod, of all lists. */
+/** The containers of all lists of a Pod. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   spec === undefined ? [] : containersWithPath(spec).map(({ container }) => container);

@@ -1,4 +1,4 @@
-/** Defaults of volumes and of the references that volumes and environment variables share. Source: v1.33. */
+/** Sets the defaults of volumes, and of the references in volumes and environment variables. Source: v1.33. */
 import type {
   DownwardAPIVolumeFile,
   ObjectFieldSelector,
@@ -7,11 +7,11 @@ import type {
 } from '../../../generated/types.ts';
 import { pullPolicyOf } from './pull-policy.ts';
 
-/** 0644 */
+/** The default mode of files in volumes: 0644. */
 const DEFAULT_FILE_MODE = 420;
 const DEFAULT_TOKEN_SECONDS = 3600;
 
-/** A volume without a source is an emptyDir. */
+/** Sets the defaults of a volume. A volume without a source becomes an emptyDir. */
 export function defaultVolume(volume: Volume): void {
   const sources = Object.entries(volume).filter(([field, value]) => field !== 'name' && value != null);
   if (sources.length === 0) volume.emptyDir = {};
@@ -64,7 +64,7 @@ export function defaultFieldRef(reference: ObjectFieldSelector): void {
   reference.apiVersion ||= 'v1';
 }
 
-/** A divisor of zero means one unit of the resource, and is served as '0'. */
+/** Sets the default divisor. Zero means one unit of the resource. */
 export function defaultResourceFieldRef(reference: ResourceFieldSelector): void {
   reference.divisor ??= '0';
 }

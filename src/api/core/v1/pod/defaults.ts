@@ -1,7 +1,7 @@
 /**
- * Sets the defaults of a Pod. Idempotent.
+ * Sets the defaults of a Pod. Idempotent. Defaults that depend on other objects (ServiceAccount, PriorityClass) are in admission.ts.
  * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which all clusters
- * enable; for defer containers, their specification. The ServiceAccount plugin is in admission.ts because it needs the account.
+ * enable; for defer containers, their specification.
  */
 import type {
   DeferContainer,
@@ -22,7 +22,7 @@ import { pullPolicyOf } from './pull-policy.ts';
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** `old`: the existing Pod, if there is one. */
+/** Sets the defaults in `pod`. `old`: the Pod that is replaced; undefined on create. */
 export function defaultPod(pod: Pod, old?: Pod): void {
   pod.spec ??= { containers: [] };
   const spec = pod.spec;
@@ -41,7 +41,7 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   defaultPriority(spec, old?.spec);
 }
 
-/** Defaults that also apply to templates. */
+/** Sets the defaults that a PodTemplate has too. */
 export function defaultPodSpec(spec: PodSpec): void {
   if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
@@ -49,8 +49,8 @@ export function defaultPodSpec(spec: PodSpec): void {
 }
 
 /**
- * The spec of a stored Pod with the defaults of this version. A Pod stored by an older version lacks the defaults of newer fields,
- * and would otherwise differ from every update.
+ * The spec of a stored Pod with the current defaults. A Pod that an older version of lifepod stored lacks the defaults of newer fields,
+ * so that without them every update would seem to change the spec.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -60,14 +60,17 @@ export function currentSpec({ spec }: Pod): PodSpec {
   return current;
 }
 
-/** Admission sets the priority of a new Pod from its class; this covers static Pods, and updates that omit the priority. */
+/**
+ * Sets the priority of static Pods, and keeps the priority if an update omits it. The priority of a new Pod in the API is set by
+ * admission, from the Pod's class.
+ */
 function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
   if (priority !== undefined) spec.priority ??= priority;
   if (old?.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy;
 }
 
-/** Defaults that differ from those of other containers. */
+/** Sets the defaults of the settings of defer containers, and those defaults of the containers that differ from other containers. */
 function defaultDefers(spec: PodSpec): void {
   spec.prePullDeferImages ??= true;
   spec.preStopPolicy ||= 'Concurrent';
@@ -80,7 +83,7 @@ function defaultDefer(entry: DeferContainer): void {
   entry.failurePolicy ||= 'Ignore';
   entry.restartPolicy ||= 'Never';
   entry.terminationMessagePolicy ||= 'FallbackToLogsOnError';
-  // An empty list means all reasons, like an absent one. Normalize it so that readers need to handle only the latter.
+  // An empty list means all reasons, like an absent list. It is removed, so that other code needs to handle only the absent list.
   if (entry.onReasons?.length === 0) delete entry.onReasons;
 }
 
@@ -95,7 +98,7 @@ function defaultSpec(spec: PodSpec): void {
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
 }
 
-/** serviceAccount is the old name of serviceAccountName; both are always served with the same value. */
+/** Sets serviceAccount and serviceAccountName to the same value, because serviceAccount is the old name of the field. */
 function defaultServiceAccountAlias(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (name) {
@@ -150,7 +153,7 @@ function defaultHttpGet(action: HTTPGetAction): void {
   action.scheme ||= 'HTTP';
 }
 
-/** Lets the Pod be evicted after 5 minutes from a node that is not ready or unreachable, unless the Pod has its own tolerations. */
+/** If the Pod does not set how long it tolerates a node that is not ready or unreachable, sets 5 minutes, after which it is evicted. */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
     const tolerated = (spec.tolerations ?? []).some(
@@ -165,7 +168,7 @@ function defaultTolerations(spec: PodSpec): void {
   }
 }
 
-/** Removes fields that are false, because upstream never serves these fields as false. */
+/** Removes those of the fields that are false, because upstream omits them in that case. */
 function dropFalse<T extends object>(object: T, fields: readonly (keyof T)[]): void {
   for (const field of fields) if (object[field] === false) delete object[field];
 }

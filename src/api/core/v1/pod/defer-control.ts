@@ -1,7 +1,7 @@
 /**
  * The subresource `defer` of a Pod: lets a client skip a defer container while the Pod terminates.
  *
- * It only records the name in status.termination.skip; the node acts on the record.
+ * A write only adds the name of the defer container to status.termination.skip. The node reads the list and skips the container.
  * Source: the specification of defer containers, "Time".
  */
 import { notSupported, required } from '../../../../machinery/field-error.ts';
@@ -15,7 +15,10 @@ import { withSkips } from './strategy.ts';
 
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
 
-/** Throws 422 if the entry does not exist, and 409 if it cannot be skipped now. */
+/**
+ * Adds the entry to status.termination.skip. Throws 422 if the Pod does not have the entry, and 409 if the Pod's entries cannot be
+ * skipped now. Changes nothing if the entry has terminated or is already skipped.
+ */
 function giveUp(old: Pod, body: KubeObject): Pod {
   const { name } = old.metadata;
   const { skip } = body as DeferControl;
@@ -40,7 +43,7 @@ function giveUp(old: Pod, body: KubeObject): Pod {
   };
 }
 
-/** The entries skipped by this change. */
+/** The names of the entries that the change from `old` to `pod` adds to the skipped entries. */
 const newlySkipped = (pod: Pod, old: Pod): string[] => {
   const before = new Set(old.status?.termination?.skip);
   return (pod.status?.termination?.skip ?? []).filter((name) => !before.has(name));

@@ -1,8 +1,8 @@
 /**
- * The Pod: its defaults, validation, writes, subresources and table.
+ * The Pod: defaults, validation, changes on each write, subresources and table.
  *
- * Boundary: pure functions of the object. Logic that needs other objects is in admission.ts, which the API server calls on
- * create after the defaults: admitPriority, then admitServiceAccount with the Pod's ServiceAccount.
+ * Boundary: pure functions of the Pod. Rules that need other objects are in admission.ts: on create, after the defaults, the API
+ * server calls admitPriority(), then admitServiceAccount() with the Pod's ServiceAccount.
  * Invariants: defaults are idempotent and keep valid Pods valid; a stored Pod has a phase, a qosClass that never changes, and a
  * generation that counts the changes of its spec.
  */
@@ -34,7 +34,7 @@ export const podKind: KindDefinition<Pod> = {
   prepareForUpdate: preparePodForUpdate,
   validateCreate: validatePodCreate,
   validateUpdate: validatePodUpdate,
-  // Only on create, because updates of Pods are frequent and rarely made by people. Source: v1.33.
+  // There are no warnings on update, because updates of Pods are frequent and rarely made by people. Source: v1.33.
   warnings: (pod, old) => (old === undefined ? podWarnings(pod) : []),
   subresources: podSubresources,
   deletion: podDeletion,

@@ -8,11 +8,11 @@ import type { Pod, Volume } from '../../../generated/types.ts';
 import { containersOf } from './containers.ts';
 import { forbiddenPod } from './forbidden-pod.ts';
 
-/** Its value is the UID of the static Pod. */
+/** The annotation that marks a mirror Pod. Its value is the UID of the static Pod. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const PATH = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 
-/** The UID of the static Pod that this Pod mirrors; undefined if this is not a mirror Pod. */
+/** The UID of the static Pod that the Pod mirrors; undefined if the Pod is not a mirror Pod. */
 export const mirroredUid = (pod: Pod): string | undefined => pod.metadata.annotations?.[MIRROR_ANNOTATION];
 
 export const isMirrorPod = (pod: Pod): boolean => mirroredUid(pod) !== undefined;
@@ -31,8 +31,8 @@ export function validateMirrorUpdate(pod: Pod, old: Pod): FieldError[] {
 }
 
 /**
- * Throws 403 if a mirror Pod refers to other objects, or was not created by a node (`byNode`). The latter is a rule of lifepod:
- * upstream lets anyone create mirror Pods and has the node delete them.
+ * Throws 403 if the mirror Pod refers to other objects, or if its creator is not a node (`byNode`). The second rule is lifepod's:
+ * upstream allows any client to create mirror Pods, which the node then deletes.
  */
 export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   const refuse = (cause: string) => forbiddenPod(pod, cause);
@@ -44,7 +44,7 @@ export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   if (reference !== undefined) throw refuse(`node ${nodeName} can not create pods that reference ${reference}`);
 }
 
-/** The API resources that the Pod refers to: serviceaccounts, secrets, … */
+/** The plural names of the resources whose objects the Pod refers to, such as serviceaccounts and secrets. May have duplicates. */
 export function apiReferences(pod: Pod): string[] {
   const spec = pod.spec;
   const found: string[] = [];

@@ -1,4 +1,4 @@
-/** Valid Pods without defaults, for property tests. */
+/** Generates valid specs of Pods, without defaults, for property tests. */
 import fc from 'fast-check';
 import type {
   Container,
@@ -12,7 +12,7 @@ import { terminationReasons } from './status/termination-reasons.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 
-/** Removes undefined fields, as JSON does. */
+/** Returns a copy without undefined fields, by converting the value to JSON and back. */
 const compact = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 export const resources: fc.Arbitrary<ResourceRequirements> = fc
@@ -89,7 +89,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
     })
     .map(({ common, ...rest }) => compact({ ...common, ...rest, image: rest.imageFrom ? undefined : common.image }));
 
-/** The settings that extend the grace period: none, by liveness, or by an interval. */
+/** The settings that extend the grace period: no extension, an extension while entries are live, or one by an interval. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
   {},
   { deferContainerGracePeriodExtension: true },
@@ -105,7 +105,7 @@ const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Vo
   { projected: { sources: [{ configMap: { name: 'c' } }] } },
 );
 
-/** `defers`: whether to generate defer containers and their settings. */
+/** Generates specs of Pods. `defers`: whether the specs may contain defer containers and their settings. */
 const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
   fc
     .record({
@@ -152,5 +152,5 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** Pods without defer containers and their settings. */
+/** Specs without defer containers and without their settings. */
 export const podSpecsWithoutDefers = specs(false);

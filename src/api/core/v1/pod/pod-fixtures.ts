@@ -1,4 +1,4 @@
-/** Pods for the tests of this folder and of src/scheduling. */
+/** Pods, containers, statuses and nodes for tests. */
 import type {
   Container,
   ContainerStatus,

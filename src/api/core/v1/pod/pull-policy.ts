@@ -1,4 +1,7 @@
-/** Always for the tag latest, explicit (even with a digest) or implied; IfNotPresent for other tags and for digests. Source: v1.33. */
+/**
+ * The default pull policy of an image: Always if the tag is latest (even with a digest), or if there is neither a tag nor a digest;
+ * otherwise IfNotPresent. Source: v1.33.
+ */
 export function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   if (image === '') return 'IfNotPresent';
   const [name = '', digest] = image.split('@');

@@ -2,9 +2,9 @@
  * The effective requests and limits of a Pod, computed from those of its containers.
  *
  * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and
- * the sum of the app containers. A sidecar keeps running, so it adds to the sum of the app containers and to every later init
- * container. Defer containers run sequentially too: PreExit entries next to all app containers, PostExit entries next to the
- * sidecars. A defer container without requests and limits is ignored. Overhead is added on top.
+ * the sum of the app containers. A sidecar keeps running, so its amount is added to the sum of the app containers and to each later
+ * init container. Defer containers also run sequentially: PreExit entries while all app containers run, PostExit entries while only
+ * the sidecars run. Defer containers without requests and limits are ignored. The Pod's overhead is added to the result.
  * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
  * containers.
  */
@@ -23,7 +23,7 @@ export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
 type ResourceTexts = Readonly<Record<string, string>>;
 
-/** Parses served quantities. Omits invalid ones, which validation rejects. */
+/** Parses the quantities of a stored object. Omits invalid quantities, which validation rejects. */
 export function resourceQuantities(texts: ResourceTexts | undefined): Map<string, Quantity> {
   const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
@@ -33,20 +33,20 @@ export function resourceQuantities(texts: ResourceTexts | undefined): Map<string
   return quantities;
 }
 
-/** Parses a single resource, without reading the others, of which there may be a hundred thousand. */
+/** Parses the quantity of one resource; undefined if it is absent or invalid. Does not parse the others, which may be 100,000. */
 export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
   texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
 
 /**
- * The defer containers that count towards the Pod's resources. An entry without requests and limits (or with zero amounts only)
- * runs within the Pod's control group and changes neither the QoS class nor the effective resources.
+ * The defer containers that count towards the Pod's resources: those with a request or limit above zero. The other entries run within
+ * the Pod's control group and change neither the QoS class nor the effective resources.
  */
 export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferContainers'>): DeferContainer[] =>
   deferContainers.filter(({ resources }) => resources !== undefined && hasAmounts(resources));
 
 const withAmounts = new WeakMap<ResourceRequirements, boolean>();
 
-/** Cached per object, which must be immutable. */
+/** Whether a request or limit is above zero. The result is cached for the object, which must be immutable. */
 function hasAmounts(resources: ResourceRequirements): boolean {
   const known = withAmounts.get(resources);
   if (known !== undefined) return known;
@@ -57,7 +57,7 @@ function hasAmounts(resources: ResourceRequirements): boolean {
   return found;
 }
 
-/** Canonical texts, sorted by name. */
+/** The canonical texts of the quantities, sorted by the resource's name. */
 export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
   Object.fromEntries(
     [...quantities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, quantity]) => [name, formatQuantity(quantity)]),
@@ -77,7 +77,7 @@ function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities):
   }
 }
 
-/** The subset of `quantities` whose resources also occur in `named`. */
+/** The quantities of those resources that also occur in `named`. */
 function sharedResources(quantities: ResourceQuantities, named: ResourceQuantities): Map<string, Quantity> {
   const shared = new Map<string, Quantity>();
   for (const name of named.keys()) {
@@ -91,8 +91,8 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   const running = new Map<string, Quantity>();
   for (const container of pod.spec?.containers ?? []) addResources(running, of(container));
   const sidecars = new Map<string, Quantity>();
-  // The maximum so far already includes the sum of all earlier sidecars, so a container can only change the resources that it
-  // names itself. Adding up all sidecars for each container would take quadratic time.
+  // The maximum so far includes the sum of the sidecars so far, so a container can only change the resources that it names itself.
+  // Adding all resources of the sidecars for each container would take quadratic time.
   const initializing = new Map<string, Quantity>();
   for (const container of pod.spec?.initContainers ?? []) {
     const own = of(container);
@@ -115,7 +115,7 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   return running;
 }
 
-/** A limit without a request is also the request. */
+/** The requests of a container. If a resource has a limit but no request, the limit is the request. */
 function requestsOf({ resources }: Container): ResourceQuantities {
   const requests = resourceQuantities(resources?.requests);
   for (const [name, text] of Object.entries(resources?.limits ?? {})) {
@@ -128,8 +128,8 @@ function requestsOf({ resources }: Container): ResourceQuantities {
 const requestsOfPods = new WeakMap<Pod, ResourceQuantities>();
 
 /**
- * The requests that the scheduler, the node and quotas count for the Pod. Cached per Pod object, which must be immutable, because
- * each scheduling decision reads the requests of all Pods of a node.
+ * The requests that the scheduler and the node count for the Pod. The result is cached for the Pod object, which must be immutable,
+ * because each scheduling decision reads the requests of all Pods of a node.
  */
 export function effectiveRequests(pod: Pod): ResourceQuantities {
   const known = requestsOfPods.get(pod);
@@ -141,8 +141,8 @@ export function effectiveRequests(pod: Pod): ResourceQuantities {
 }
 
 /**
- * The maximum that the Pod may use. A resource that any container leaves unlimited is unlimited for the Pod, and absent here.
- * Defer containers that do not count are ignored, because the limit of the Pod's control group applies to them.
+ * The maximum amounts that the Pod may use. If any container has no limit for a resource, the Pod has no limit for the resource, and
+ * the result omits it. Defer containers that do not count are ignored, because they are limited by the Pod's control group.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);
@@ -154,10 +154,10 @@ export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   return limits;
 }
 
-/** The sum of the limits, even if some containers have none; upstream calls this the limits of the Pod. */
+/** The limits as upstream computes them for a Pod: containers without a limit are ignored. */
 export const summedLimits = (pod: Pod): Map<string, Quantity> => sumLimits(pod, resourceQuantities);
 
-/** The summed limit of a single resource. */
+/** The value for one resource in summedLimits(), without parsing the other resources. */
 export const summedLimit = (pod: Pod, name: string): Quantity | undefined =>
   sumLimits(pod, (texts) => {
     const quantity = resourceQuantity(texts, name);

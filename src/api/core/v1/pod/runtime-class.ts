@@ -1,5 +1,5 @@
 /**
- * Applies a RuntimeClass to a new Pod: its overhead and scheduling constraints. Pure.
+ * Admission of a new Pod by its RuntimeClass: sets the overhead and the scheduling constraints of the class.
  * Source: plugin/pkg/admission/runtimeclass of v1.33 (behavior and wording).
  */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
@@ -7,7 +7,10 @@ import type { Pod, RuntimeClass, Toleration } from '../../../generated/types.ts'
 import { forbiddenPod } from './forbidden-pod.ts';
 import { resourceQuantities, resourceTexts } from './resources.ts';
 
-/** `runtimeClass`: the class that the Pod names; undefined if it names none or the class does not exist. Throws 403. */
+/**
+ * Adds the overhead, node selector and tolerations of the class to the Pod. `runtimeClass`: the class that the Pod names; undefined if
+ * the Pod names none or the class does not exist. Throws 403 if the class does not exist or the Pod contradicts it.
+ */
 export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {
   const { spec } = pod;
   if (spec === undefined) return;

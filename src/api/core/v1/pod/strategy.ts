@@ -11,7 +11,7 @@ import { currentSpec } from './defaults.ts';
 import { hasEnded } from './status/phase.ts';
 import { qosClass } from './status/qos.ts';
 
-/** Resets the status, which a client cannot set on a new Pod. */
+/** Prepares a new Pod: resets the status, which a client cannot set, and drops fields whose feature gates are off. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
@@ -31,7 +31,7 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   }
 }
 
-/** Restores the status; increments the generation if the spec changed. */
+/** Prepares an update of a Pod: restores the status, and increments the generation if the spec has changed. */
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
@@ -41,7 +41,7 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
   pod.metadata.generation = sameValue(pod.spec, currentSpec(old)) ? old.metadata.generation : generation + 1;
 }
 
-/** Adds or replaces the condition of its type. The transition time changes only if the status does. */
+/** Returns the conditions with `condition` added, or in place of the one of its type. Keeps lastTransitionTime for an equal status. */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,
   condition: PodCondition,
@@ -56,8 +56,8 @@ export function withCondition(
 }
 
 /**
- * Keeps fields that a status update must not lose: the termination, the statuses of defer containers, and the skipped entries.
- * Clients whose types lack these fields omit them, and the node may not have seen the latest skip yet.
+ * Copies fields that an update of the status must not lose from `old`: the termination and the statuses of defer containers, because
+ * a client whose types lack these fields omits them, and the skipped entries, because the node may not have seen the latest ones.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};
@@ -70,16 +70,16 @@ export function keepTermination(status: PodStatus, old: Pod): void {
   }
 }
 
-/** Adds skipped entries to the termination. */
+/** Returns the termination with the names added to the skipped entries. */
 export function withSkips(termination: PodTermination, names: readonly string[]): PodTermination {
   const skip = [...new Set([...names, ...(termination.skip ?? [])])];
   return skip.length === 0 ? termination : { ...termination, skip };
 }
 
 /**
- * The grace period of a deleted Pod, in seconds. `now`: no container of the Pod runs, or the grace period is 0. A Pod that is already
- * terminating keeps its grace period unless a delete requests a shorter one: then graceSeconds is smaller than
- * metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
+ * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). The Pod is deleted immediately if it has no node or
+ * has ended, or if the grace period is 0. A later delete of a terminating Pod can only shorten the grace period: then graceSeconds is
+ * less than metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
  */
 export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>

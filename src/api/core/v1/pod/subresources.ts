@@ -15,7 +15,7 @@ import { keepTermination, preparePodForUpdate, withCondition } from './strategy.
 import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
-/** Replaces the status, and the labels, annotations and finalizers if the body has them. Keeps the rest. */
+/** Replaces the status, and those of the labels, annotations and finalizers that the body contains. Keeps all other fields. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
   const status = { ...sent.status };
@@ -39,8 +39,8 @@ function validateBinding(binding: Binding): FieldError[] {
 }
 
 /**
- * Binds the Pod to a node. 409 if it is already bound, being deleted or gated; 400 if the binding names another Pod. The labels and
- * annotations of the binding are added to the Pod's.
+ * Binds the Pod to a node, and adds the labels and annotations of the Binding to those of the Pod. Throws 409 if the Pod is already
+ * bound, being deleted or gated, or has another UID; 400 if the Binding names another Pod; 422 if the Binding is invalid.
  */
 function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   const binding = body as Binding;
@@ -76,7 +76,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   return pod;
 }
 
-/** Records that the Pod is about to be evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Sets the condition DisruptionTarget of a Pod that is being evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Pod {
   const condition: PodCondition = {
     type: 'DisruptionTarget',
@@ -115,7 +115,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
       ...validateFixedAnnotations(pod, old),
     ],
   },
-  // The registry deletes the Pod afterwards.
+  // apply() only sets the condition; the registry then deletes the Pod.
   eviction: {
     bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'Eviction' },
     verbs: ['create'],

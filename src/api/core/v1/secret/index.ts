@@ -1,5 +1,5 @@
 /**
- * The Secret: confidential keys and values.
+ * The Secret: confidential data as keys and values.
  *
  * Invariants: stringData is write-only and never stored; no error text contains a value.
  * Source: pkg/registry/core/secret and pkg/apis/core of v1.33.

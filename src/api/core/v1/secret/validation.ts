@@ -14,12 +14,12 @@ function validateJsonKey(data: Record<string, string>, key: string): FieldError[
     const content: unknown = JSON.parse(Buffer.from(encoded, 'base64').toString());
     if (typeof content === 'object' && !Array.isArray(content)) return [];
   } catch {
-    // Ignored, because the message may quote the content.
+    // The parser's error is not reported, because its message may quote the secret.
   }
   return [invalid(`data[${key}]`, '<secret contents redacted>', 'must be a JSON object')];
 }
 
-/** Checks the keys that each well-known type requires. */
+/** Checks that a Secret of a well-known type has the keys that its type requires. */
 function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
   switch (type) {
     case 'kubernetes.io/service-account-token':
@@ -31,7 +31,7 @@ function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
     case 'kubernetes.io/dockerconfigjson':
       return validateJsonKey(data, '.dockerconfigjson');
     case 'kubernetes.io/basic-auth':
-      // The paths are upstream's, including the unformatted %s.
+      // The paths are upstream's, which does not replace the %s.
       return data['username'] === undefined && data['password'] === undefined
         ? [required('data[%s][username]'), required('data[%s][password]')]
         : [];

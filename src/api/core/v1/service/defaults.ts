@@ -1,7 +1,7 @@
 /** Defaults of a Service. Source: SetDefaults_Service of v1.33. */
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
 
-/** Three hours. */
+/** The default timeout of session affinity: three hours. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 
 export const isExternallyAccessible = ({ type, externalIPs }: ServiceSpec): boolean =>

@@ -8,7 +8,7 @@ import { isExternallyAccessible } from './defaults.ts';
 
 const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null);
 
-/** Sets clusterIPs for older clients, which only set clusterIP. */
+/** Resets the status, and sets clusterIPs if an older client only set clusterIP. */
 export function prepareServiceForCreate(service: Service): void {
   service.status = { loadBalancer: {} };
   const { spec } = service;
@@ -24,7 +24,7 @@ export function prepareServiceForUpdate(service: Service, old: Service): void {
   dropFieldsOfOldType(spec, oldSpec);
 }
 
-/** Updates clusterIPs if a client that only knows clusterIP changed or cleared it. */
+/** Updates clusterIPs if a client whose types lack clusterIPs changed or cleared clusterIP, or omitted clusterIPs. */
 function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.clusterIP === old.clusterIP) {
     if ((spec.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) spec.clusterIPs = [...old.clusterIPs];
@@ -38,7 +38,10 @@ const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalNam
 const needsNodePort = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
 
-/** Drops fields that only applied to the old type, unless the client changed them, in which case validation rejects them. */
+/**
+ * Drops fields that the old type of the Service used and the new type does not. Fields that the client changed are kept, so that
+ * validation rejects them.
+ */
 function dropFieldsOfOldType(spec: ServiceSpec, old: ServiceSpec): void {
   const drop = (...fields: (keyof ServiceSpec)[]): void => {
     for (const field of fields) if (same(spec[field], old[field])) delete spec[field];

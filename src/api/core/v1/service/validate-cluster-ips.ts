@@ -23,7 +23,7 @@ function validateFamilies({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): Fie
   return errors;
 }
 
-/** clusterIP must equal the first of clusterIPs. */
+/** Checks that clusterIP is the first of clusterIPs. */
 function validatePair({ clusterIP = '', clusterIPs = [] }: ServiceSpec): FieldError[] {
   if (clusterIP === '') {
     return clusterIPs.length === 0
@@ -53,7 +53,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));
-  // The checks below require valid addresses.
+  // The remaining checks require valid addresses.
   if (addressErrors.length > 0 || isHeadless(spec)) return errors;
   if (clusterIPs.length === 2 && new Set(clusterIPs.map(ipFamily)).size === 1) {
     errors.push(invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family'));
@@ -68,7 +68,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Cluster IPs are immutable, except when the type or the number of IP families changes. */
+/** Checks that an update does not change the cluster IPs, unless the type or the number of IP families changes. */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === 'ExternalName' || old.type === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(old)) return [];

@@ -11,7 +11,7 @@ const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 const TRAFFIC_POLICIES = ['Cluster', 'Local'];
 const MAX_AFFINITY_SECONDS = 86_400;
-/** The port of the kubelet. */
+/** The kubelet's port, which a Service of type LoadBalancer may not expose. */
 const NODE_AGENT_PORT = 10_250;
 
 function validateType(spec: ServiceSpec): FieldError[] {
@@ -51,7 +51,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
 }
 
-/** Rejects addresses that refer to the machine itself or to its link. */
+/** Rejects unspecified, loopback and link-local addresses, including link-local multicast. */
 function specialIpErrors(ip: string): string[] {
   const lower = ip.toLowerCase();
   if (lower === '0.0.0.0' || lower === '::') return ['may not be unspecified (0.0.0.0 or ::)'];

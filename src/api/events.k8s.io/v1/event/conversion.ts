@@ -1,4 +1,4 @@
-/** Lossless conversion between the two forms of an Event. Source: pkg/apis/events/v1 of v1.33. */
+/** Converts between the Event of events.k8s.io and the core Event, without loss. Source: pkg/apis/events/v1 of v1.33. */
 import { defined } from '../../../../machinery/drop-undefined.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 
@@ -28,7 +28,7 @@ export const fromCoreEvent = (event: CoreV1Event): EventsV1Event =>
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: event.metadata,
-    // May be undefined for an Event that was written in the core form.
+    // An Event that was written as a core Event may have no eventTime.
     eventTime: event.eventTime as string,
     series: event.series as EventsV1Event['series'],
     reportingController: event.reportingComponent,

@@ -1,5 +1,5 @@
 /**
- * The Event of events.k8s.io: another form of the core Event, and stored as a core Event.
+ * The Event of events.k8s.io: another form of the core Event. It is stored as a core Event.
  * Source: pkg/apis/events and pkg/registry/core/event of v1.33.
  */
 import type { KubeObject } from '../../../../machinery/meta.ts';

@@ -54,7 +54,7 @@ const immutableFields = [
   'reportingInstance',
 ] as const;
 
-/** Only the series of an Event may change. */
+/** Validates an update of an Event, which may change only the series. */
 export function validateNewEventUpdate(event: CoreV1Event, old: CoreV1Event): FieldError[] {
   const errors = [
     ...validateEvent(event, 'reportingController'),

@@ -1,4 +1,7 @@
-/** The StorageClass: how volumes are provisioned for claims. Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33. */
+/**
+ * The StorageClass: describes how volumes are provisioned for claims.
+ * Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33.
+ */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
@@ -7,7 +10,7 @@ import type { StorageClass } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Marks the class for claims without a class; its value is "true". */
+/** The annotation that marks a class as the default for claims without a class, if its value is "true". */
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 const RECLAIM_POLICIES = ['Delete', 'Retain'];
@@ -15,14 +18,14 @@ const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
-/** The name of the class for claims without a class: the newest of the classes marked as default. */
+/** The name of the class for claims without a class: the newest class that is marked as default; undefined if there is none. */
 export function defaultClassName(classes: readonly StorageClass[]): string | undefined {
   let best: StorageClass | undefined;
   for (const each of classes) if (isDefaultClass(each) && (best === undefined || precedes(each, best))) best = each;
   return best?.metadata.name;
 }
 
-/** Newer classes first; classes of the same age by name. */
+/** Whether the first class takes precedence: it is newer, or of the same age and its name sorts first. */
 function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass): boolean {
   const [madeA, madeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return madeA === madeB ? a.name < b.name : madeA > madeB;

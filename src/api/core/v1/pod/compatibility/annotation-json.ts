@@ -1,8 +1,8 @@
 /**
  * Decodes JSON in an annotation like Go's encoding/json: field names are case-insensitive, and null means absent.
  *
- * This happens before the annotations are validated, so text that exceeds the limit for all annotations, or is nested deeper than
- * a request body may be, is rejected without decoding.
+ * The annotations have not been validated yet. Therefore a text that exceeds the limit for all annotations, or is nested deeper than
+ * a request body may be, is rejected before it is decoded.
  */
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
 import { ANNOTATIONS_LIMIT_BYTES } from '../../../../../machinery/object-meta.ts';
@@ -13,15 +13,15 @@ export const annotationPath = (key: string): string => `metadata.annotations[${k
 
 export interface AnnotationJson {
   value: JsonObject;
-  /** Paths of fields that the type does not have. */
+  /** The paths of fields that the type does not have. */
   unknownFields: string[];
-  /** Why the JSON cannot be decoded. */
+  /** Why the text cannot be decoded; undefined if it can. */
   failure?: string;
 }
 
 /**
- * Decodes the text as a value of the type. With `wrap`, the text is the value of that field of the type; otherwise it is the whole
- * value.
+ * Decodes the text as a value of the type. If `wrap` is given, the text is only the value of the field `wrap`, and the result contains
+ * only that field.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
   const failed = (failure: string): AnnotationJson => ({ value: {}, unknownFields: [], failure });
@@ -40,12 +40,12 @@ export function readAnnotationJson(text: string, type: string, wrap?: string): A
   return typeErrors[0] === undefined ? { value, unknownFields } : failed(typeErrors[0]);
 }
 
-/** An error in an annotation that represents a field. */
+/** A fault of an annotation that represents a field: the text cannot be decoded, or differs from the field. */
 export interface FormFault {
   path: string;
   text: string;
   cause: string;
-  /** Whether the annotation is readable but differs from the field. */
+  /** Whether the annotation was decoded but differs from the field. */
   differs: boolean;
 }
 
@@ -56,7 +56,7 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
-/** For each type, its field names by their lowercase form. */
+/** Cache: the field names of each type, by their lowercase form. */
 const namesInAnyCase = new Map<string, ReadonlyMap<string, string>>();
 
 function fieldNames(type: string): ReadonlyMap<string, string> {
@@ -67,7 +67,7 @@ function fieldNames(type: string): ReadonlyMap<string, string> {
   return names;
 }
 
-/** Normalizes the case of field names to that of the schema. */
+/** Returns a copy of the value whose field names have the case of the schema. */
 function withFieldNames(value: unknown, shape: Shape): unknown {
   if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
   if ('array' in shape) return Array.isArray(value) ? value.map((item) => withFieldNames(item, shape.array)) : value;

@@ -1,6 +1,6 @@
 /**
- * AppArmor profiles: the field, and the container annotations used before v1.30. An annotation is read on create if the field is
- * absent. After that only the field counts, and the annotation is kept unchanged.
+ * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read on create if
+ * the field is absent. After that, only the field counts, and the annotation is kept unchanged.
  * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
  */
 import {
@@ -25,7 +25,7 @@ const MAX_LOCALHOST_PROFILE_BYTES = 4095;
 
 const isWindows = ({ spec }: Pod): boolean => spec?.os?.name === 'windows';
 
-/** Returns undefined if the annotation has no equivalent field value. */
+/** Converts the value of an annotation to the value of the field; undefined if the annotation's value is unknown. */
 function profileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === UNCONFINED) return { type: 'Unconfined' };
   if (annotation === RUNTIME_DEFAULT) return { type: 'RuntimeDefault' };
@@ -33,7 +33,7 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
   return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
 }
 
-/** Sets absent fields of containers from annotations; calls `warn` for each annotation that should be a field. */
+/** Sets the absent fields of containers from annotations. Calls `warn` for each annotation that the field should replace. */
 export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
   if (isWindows(pod)) return;
   const shared = pod.spec?.securityContext?.appArmorProfile;
@@ -84,7 +84,7 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   });
 }
 
-/** Checks that annotation and field of a new Pod match if both are set. */
+/** Checks that each annotation of a new Pod matches the field of its container if both are set. */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;
@@ -102,7 +102,7 @@ export function validateAppArmorMatch(pod: Pod): FieldError[] {
   });
 }
 
-/** Annotations are immutable because they describe how the Pod was created. */
+/** Checks that an update does not change the annotations, which describe how the Pod was created. */
 export function validateAppArmorUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = new Map(annotationsOf(old));
   const now = new Map(annotationsOf(pod));

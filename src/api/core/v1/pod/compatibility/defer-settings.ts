@@ -1,8 +1,8 @@
 /**
- * Support for clients whose types lack the fields that configure defer containers: the fields can be set as a JSON object in an
- * annotation, and an update that omits them keeps them.
+ * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object
+ * in an annotation, and an update that omits the fields keeps them.
  *
- * Like the containers (older-forms.ts), the annotation is read on create for each absent field. After that only the field counts,
+ * As for the containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the fields count,
  * and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
@@ -13,7 +13,7 @@ import { specOf } from '../containers.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 const KEY = 'pod.alpha.kubernetes.io/defer-settings';
-/** The annotations in which clients can set fields that their types lack. */
+/** The annotations in which clients can give the fields of defer containers that their types lack. */
 export const deferAnnotations = ['pod.alpha.kubernetes.io/defer-containers', KEY] as const;
 const PATH = `metadata.annotations[${KEY}]`;
 
@@ -36,24 +36,24 @@ const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonl
   }
 };
 
-/** Sets the absent fields of a new Pod; called before the defaults. */
+/** Sets the absent fields of a new Pod from the annotation. Called before the defaults. */
 export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** Copies fields that the client omitted from the replaced Pod, because the client's types may lack them. */
+/** Copies the fields that the client omitted from `old`, the Pod that is replaced, because the client's types may lack them. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
 
-/** The names of fields that are set in the old spec and absent in the new one. */
+/** The names of the fields of defer containers that are set in the old spec and absent in the new one. */
 export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
   deferFields.filter((name) => spec[name] === undefined && !sameValue(old[name], undefined));
 
 export const deferSettingsWarnings = (pod: Pod): string[] =>
   (readSettings(pod)?.unknownFields ?? []).map((field) => `${PATH}: unknown field ${JSON.stringify(field)}`);
 
-/** Checks, after the defaults are set, that settings given both as a field and in the annotation are equal. */
+/** Checks that a setting has the same value in the annotation and in the field. Called after the defaults. */
 export function deferSettingsFaults(pod: Pod): FormFault[] {
   const read = readSettings(pod);
   if (read === undefined) return [];
@@ -65,7 +65,7 @@ export function deferSettingsFaults(pod: Pod): FormFault[] {
     .map((name) => differing(PATH, text, name));
 }
 
-/** The annotation is immutable because it describes how the Pod was created. */
+/** Checks that an update does not change the annotation, which describes how the Pod was created. */
 export function validateDeferSettingsUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = old.metadata.annotations?.[KEY];
   if (pod.metadata.annotations?.[KEY] === before) return [];

@@ -1,13 +1,13 @@
 /**
- * Drops fields that Kubernetes v1.33 knows but whose feature gates are off. They are dropped silently; an existing object keeps
- * what it has.
+ * Drops fields whose feature gates are off in Kubernetes v1.33. They are dropped silently. A field that the existing object already
+ * has is kept.
  * Source: DropDisabledPodFields of v1.33 (behavior); the gates PodLevelResources, DynamicResourceAllocation and
  * ContainerStopSignals.
  */
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** `old`: the Pod that is replaced. */
+/** Removes the fields from `pod`, except those that `old`, the Pod that is replaced, has too. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

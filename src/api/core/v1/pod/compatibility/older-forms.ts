@@ -1,9 +1,9 @@
 /**
- * Containers as a JSON array in an annotation: init containers in the alpha and beta form of Kubernetes 1.3 to 1.7, and defer
- * containers from clients whose types lack the field.
+ * Reads lists of containers that a client gives as a JSON array in an annotation: init containers in the alpha and beta form of
+ * Kubernetes 1.3 to 1.7, and defer containers from clients whose types lack the field.
  *
- * The annotation is read on create if the field is absent. After that only the field counts, and the annotation is kept unchanged.
- * Statuses are mirrored into the matching status annotation.
+ * The annotation is read on create if the field is absent. After that, only the field counts, and the annotation is kept unchanged.
+ * The statuses of the containers are mirrored into another annotation of the same form.
  * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
  * specification of defer containers.
  */
@@ -15,11 +15,11 @@ import { annotationPath, differing, type FormFault, readAnnotationJson } from '.
 interface ContainerList {
   field: 'initContainers' | 'deferContainers';
   statusField: 'initContainerStatuses' | 'deferContainerStatuses';
-  /** The name of the list in messages and annotation keys. */
+  /** The word for the list in messages and annotation keys. */
   word: 'init' | 'defer';
-  /** The API groups of the keys, the newer one first. */
+  /** The prefixes of the annotation keys, the newer one first. */
   forms: readonly string[];
-  /** The replacement, for deprecated forms. */
+  /** The warning for a deprecated annotation, which names its replacement. */
   deprecation?: string;
 }
 
@@ -44,24 +44,25 @@ interface Keys {
   statuses: string;
 }
 
-/** pod.beta.kubernetes.io/init-containers and pod.beta.kubernetes.io/init-container-statuses, … */
+/** The annotation keys of each form, such as pod.beta.kubernetes.io/init-containers and …/init-container-statuses. */
 const keysOf = ({ word, forms }: ContainerList): Keys[] =>
   forms.map((form) => ({ containers: `${form}/${word}-containers`, statuses: `${form}/${word}-container-statuses` }));
 
+/** An annotation with a list of containers. */
 export interface OlderForm {
   /** The field that the annotation represents. */
   field: ContainerList['field'];
-  /** metadata.annotations[pod.beta.kubernetes.io/init-containers] */
+  /** The path of the annotation, such as metadata.annotations[pod.beta.kubernetes.io/init-containers]. */
   path: string;
   text: string;
   containers: (Container | DeferContainer)[];
-  /** Fields of the JSON that a container does not have. */
+  /** The paths of fields in the JSON that a container does not have. */
   unknownFields: string[];
-  /** Why the JSON cannot be decoded. */
+  /** Why the annotation cannot be decoded; undefined if it can. */
   failure?: string;
 }
 
-/** The annotations of the Pod for this list, the newer form first. */
+/** The Pod's annotations that contain this list, the newer form first. */
 function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
   return keysOf(list).flatMap(({ containers: key }) => {
     const text = pod.metadata.annotations?.[key];
@@ -84,9 +85,9 @@ function readContainers(
 }
 
 /**
- * Sets the absent field from the annotation; called before the defaults. If `old` has the same annotations, its init containers
- * are kept instead, because their images may have changed and a client that does not know the field does not send them. Defer
- * containers of an existing Pod are kept elsewhere (keepDeferFields), with or without the annotation.
+ * Sets an absent field from the annotation. Called before the defaults. If the annotations equal those of `old`, its init containers
+ * are kept instead: their images may have changed, and a client whose types lack the field omits them. keepDeferFields() keeps the
+ * defer containers of an existing Pod, with or without the annotation.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
@@ -111,12 +112,12 @@ export const olderFormWarnings = (pod: Pod): string[] =>
     ]),
   );
 
-/** Ignores status annotations from clients, as for the status itself: restores those of the old object, or removes them. */
+/** Replaces the status annotations with those of `old`, or removes them on create: a client cannot set them, like the status. */
 export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
   for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
-/** Mirrors the statuses into annotations for clients that use the form in which the Pod was created. */
+/** Mirrors the statuses into annotations, for each form in which the Pod contains the list of containers. */
 export function mirrorOlderStatuses(pod: Pod): void {
   for (const list of LISTS) {
     const statuses = pod.status?.[list.statusField] ?? [];
@@ -135,7 +136,7 @@ function setAnnotation(pod: Pod, key: string, value: string | undefined): void {
   else delete pod.metadata.annotations;
 }
 
-/** The annotations are immutable because they describe how the Pod was created. */
+/** Checks that an update does not change the annotations, which describe how the Pod was created. */
 export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   return LISTS.flatMap((list) =>
     keysOf(list).flatMap(({ containers: key }) => {
@@ -148,7 +149,7 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   );
 }
 
-/** `same`: whether the containers of the annotation, with defaults, equal those of the spec. */
+/** The faults of the annotations. `same`: returns whether the annotation's containers, with defaults, equal those in the spec. */
 export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
   LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;

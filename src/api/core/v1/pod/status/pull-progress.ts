@@ -1,10 +1,10 @@
-/** The progress of an image pull, for the waiting container and Events. Upstream reports no progress. */
+/** The progress of an image pull, as the status of the waiting container and Events report it. Upstream reports no progress. */
 import { binarySize } from '../../../../../machinery/binary-size.ts';
 
-/** An ongoing pull. waiting: queued behind other pulls of the node. The byte counts are set if the runtime reports them. */
+/** A pull that has not completed. `waiting`: it waits for other pulls of the node. The runtime may not report the numbers of bytes. */
 export type PullProgress = { state: 'waiting' } | { state: 'pulling'; doneBytes?: number; totalBytes?: number };
 
-/** The message of the waiting container; undefined while there is nothing to report. */
+/** The message in the state of the waiting container; undefined if `progress` is undefined. */
 export function pullMessage(image: string, progress: PullProgress | undefined): string | undefined {
   if (progress === undefined) return undefined;
   const name = JSON.stringify(image);
@@ -13,7 +13,7 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
   return `Pulling image ${name}${done === undefined ? '' : `: ${done}% of ${binarySize(progress.totalBytes ?? 0)}`}`;
 }
 
-/** The number of completed quarters; each is reported as an Event. */
+/** The number of completed quarters of the pull, from 0 to 4. Each completed quarter is reported as an Event. */
 export const quartersDone = (progress?: PullProgress): number => Math.floor((percentDone(progress) ?? 0) / 25);
 
 function percentDone(progress?: PullProgress): number | undefined {

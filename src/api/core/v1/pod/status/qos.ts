@@ -9,8 +9,9 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Guaranteed: all init, app and counted defer containers have cpu and memory limits, and requests and limits have equal sums.
- * BestEffort: no requests or limits. Burstable: everything else. Amounts of zero and defer containers without resources are ignored.
+ * Guaranteed: all init, app and counted defer containers have cpu and memory limits, and the sums of their requests equal the sums of
+ * their limits. BestEffort: there is no request or limit for cpu or memory. Burstable: all other Pods. Amounts of zero, and defer
+ * containers without requests and limits, are ignored.
  */
 export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
@@ -29,7 +30,7 @@ export function qosClass(pod: Pod): QosClass {
   return everyLimitSet && equal && requests.size === limits.size ? 'Guaranteed' : 'Burstable';
 }
 
-/** Returns the number of counted resources that the list sets above zero. */
+/** Adds the amounts of cpu and memory to `into`. Returns how many of the two are above zero. */
 function addCounted(into: Map<string, Quantity>, texts: Record<string, string> | undefined): number {
   let found = 0;
   for (const name of counted) {

@@ -1,4 +1,4 @@
-/** Container statuses of a Pod, and the runs that they describe. */
+/** The container statuses of a Pod, and the runs of containers that the statuses describe. */
 import type { ContainerStatus, Pod } from '../../../../generated/types.ts';
 
 /** The statuses of all containers of the Pod. */
@@ -9,13 +9,13 @@ export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStat
   ...(status?.ephemeralContainerStatuses ?? []),
 ];
 
-/** The ID of the run that a status or a terminated state describes. */
+/** The ID of the run that a container status or a terminated state describes; undefined if it describes none. */
 export const shownId = (shown: { containerID?: string } | undefined): string | undefined =>
   shown?.containerID?.split('//')[1];
 
 /**
- * For each container whose end is recorded in the Pod's status: that run and all earlier ones, oldest first. They must be removed
- * in this order, because otherwise a remaining older run would look like the latest.
+ * For each container whose last run has its end recorded in the Pod's status: that run and all earlier runs, oldest first. The runs
+ * must be removed in this order, because otherwise a remaining older run would look like the latest run.
  */
 export function recordedRuns<Run extends { id: string; name: string; attempt: number }>(
   pod: Pod,

@@ -1,5 +1,5 @@
 /**
- * A Pod on one line: the number of ready containers, a one-word status, the restarts.
+ * Summarizes a Pod for one line of a table: the number of ready containers, a status of one word, and the restarts.
  * Source: the Pod printer of v1.33 (behavior); for `Defer:i/n`, the specification of defer containers.
  */
 import { type Millis, parseTime } from '../../../../../machinery/time.ts';
@@ -12,7 +12,7 @@ export interface PodSummary {
   total: number;
   status: string;
   restarts: number;
-  /** The time when the previous run of the most recently restarted container ended. */
+  /** The end of the previous run of the container that was restarted last; undefined if no container was restarted. */
   lastRestart: Millis | undefined;
 }
 
@@ -43,7 +43,7 @@ function reasonBefore(pod: Pod): string {
   return pod.status?.reason || pod.status?.phase || '';
 }
 
-/** The status of a deleted Pod is Unknown if its node is lost. */
+/** The status of a Pod that may be terminating. `status`: the status if it is not. */
 function terminating(pod: Pod, status: string): string {
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';
@@ -54,8 +54,8 @@ function terminating(pod: Pod, status: string): string {
 }
 
 /**
- * `Defer:i/n` while entries are due or running: i of n have ended, with any result. Independent of the phase, which may still be
- * Running.
+ * Returns `Defer:i/n` while the Pod terminates and not all of its n entries have ended: i entries have ended, with any result. Does
+ * not depend on the phase, which may still be Running.
  */
 function deferring(pod: Pod): string | undefined {
   const { spec, status } = pod;
@@ -66,7 +66,7 @@ function deferring(pod: Pod): string | undefined {
   return over < entries.size ? `Defer:${over}/${entries.size}` : undefined;
 }
 
-/** The first unfinished init container determines the status; `status` is undefined if there is none. */
+/** Summarizes the init containers. The first unfinished one determines `status`, which is undefined if all have finished. */
 function initializationOf(
   pod: Pod,
   sidecars: ReadonlySet<string>,
@@ -93,7 +93,7 @@ function initializationOf(
 const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`);
 
-/** The first app container with a reason determines the status. */
+/** Summarizes the app containers. The first container with a reason determines the status; `before`: the status if none has one. */
 function runningState(
   pod: Pod,
   statuses: readonly ContainerStatus[],
@@ -106,7 +106,7 @@ function runningState(
     else if (state?.terminated !== undefined) status = endOf(state.terminated);
     else if (isReady && state?.running !== undefined) ready++;
   }
-  // If one container has completed while another is still running, the Pod has not completed.
+  // If one container has completed while another is still running, the status is not Completed.
   if (status === 'Completed' && ready > 0) status = isTrue(pod, 'Ready') ? 'Running' : 'NotReady';
   return { status, ready };
 }

@@ -1,4 +1,4 @@
-/** status.termination in the node's representation, with times in milliseconds. Source: the specification of defer containers, "Time". */
+/** The node's form of status.termination, with times in milliseconds. Source: the specification of defer containers, "Time". */
 import { formatMicroTime, type Millis, parseTime } from '../../../../../machinery/time.ts';
 import type { Pod, PodTermination } from '../../../../generated/types.ts';
 import type { TerminationReason } from './termination-reasons.ts';
@@ -7,26 +7,26 @@ export type Stage = 'PreExit' | 'PostExit';
 
 export interface Termination {
   reason: TerminationReason;
-  /** Set if a client deleted the Pod for that reason; absent if the Pod ended on its own or the node ended it. */
+  /** Set if a client deleted the Pod, for `reason`. Absent if the Pod ended on its own or the node terminates it. */
   requested?: true;
-  /** T0 of the specification. */
+  /** The start of the termination: T0 of the specification. */
   startedAt: Millis;
-  /** D: everything ends at this time. */
+  /** The end of the termination, D of the specification: all containers that still run are killed at this time. */
   deadline: Millis;
-  /** S: the end of the PreExit stage and of the time of the app containers. D - S is the reserve of the PostExit stage. */
+  /** The end of the PreExit stage, by which app containers must have stopped: S of the specification. D - S is the PostExit reserve. */
   preExitDeadline: Millis;
   extendedSeconds?: number;
   /** The stage that was extended most recently. */
   extendedStage?: Stage;
   outageSeconds?: number;
   outagesCountedUntil?: Millis;
-  /** The grace period of the delete request that the deadlines are based on. */
+  /** The grace period in seconds of the delete request from which the deadlines were computed. */
   deletionGracePeriodSeconds?: number;
-  /** The time granted by the node that the deadlines are based on. */
+  /** The grace period in seconds that the node grants, from which the deadlines were computed. */
   nodeGracePeriodSeconds?: number;
   /** Set if the deadlines take into account that the object is already deleted. */
   forced?: true;
-  /** The entry whose turn it is; its timeoutSeconds counts from `since`. */
+  /** The defer container whose turn it is. Its timeoutSeconds counts from `since`. */
   turn?: { entry: string; since: Millis };
 }
 
@@ -38,7 +38,7 @@ const TIMES: ReadonlySet<string> = new Set([
   'since',
 ]);
 
-/** Applies `other` to all times. */
+/** Returns a copy of the fields in which each time is replaced by the result of `other`. */
 const withTimes = (fields: object, other: (time: never) => unknown): object =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -47,11 +47,11 @@ const withTimes = (fields: object, other: (time: never) => unknown): object =>
     }),
   );
 
-/** Moves all times of the termination back. */
+/** Returns a copy of the termination in which all times are earlier by `millis`. */
 export const movedBack = (termination: Termination, millis: Millis): Termination =>
   withTimes(termination, (time: Millis) => time - millis) as Termination;
 
-/** The form stored in the status, without the containers and the skipped entries. */
+/** Converts the termination to the form stored in the status. The result lacks the containers and the skipped entries. */
 export const terminationRecord = ({ forced: _, ...termination }: Termination): PodTermination =>
   withTimes(termination, formatMicroTime) as PodTermination;
 

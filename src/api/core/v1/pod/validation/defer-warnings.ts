@@ -2,7 +2,7 @@
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 
-/** A shorter time is probably not enough to run PreExit entries and stop the app containers. */
+/** The recommended minimum time for running PreExit entries and stopping the app containers. */
 const RECOMMENDED_SECONDS = 10;
 
 export function deferWarnings(spec: PodSpec): string[] {

@@ -10,7 +10,7 @@ import { validateResources } from './validate-resources.ts';
 import { validateSecurityContext } from './validate-security.ts';
 import { choiceErrors, nameErrors, requiredName } from './validate-values.ts';
 
-/** The parts of the Pod that the validation of a container depends on. */
+/** The parts of the Pod on which the validation of a container depends. `volumes`: by name. `claimNames`: of resource claims. */
 export interface ContainerContext {
   spec: PodSpec;
   volumes: ReadonlyMap<string, Volume>;
@@ -23,7 +23,7 @@ const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
 const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
 
-/** Validates the fields that containers of all lists have. `rules`: checks that differ between the lists. */
+/** Validates the fields that containers of all lists have in common. `rules`: the rules that differ between the lists. */
 export function validateFields(
   container: AnyContainer,
   context: ContainerContext,
@@ -48,7 +48,7 @@ export function validateFields(
   ];
 }
 
-/** Rejects whitespace around the image's name. For Pods only: upstream allows it in Pod templates. */
+/** Rejects whitespace around the image's name. Called for Pods only, because upstream allows it in templates. */
 export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 
@@ -76,19 +76,19 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
 
 const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
 
-/** The host ports of the containers, as keys of protocol, IP and port. */
+/** The host ports of the containers, as keys that consist of protocol, IP and port. */
 export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
   new Set(
     containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),
   );
 
-/** Reports host ports that an earlier container of the list uses. */
+/** Reports host ports that are used more than once in the list of containers. */
 export function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
   const taken = new Set<string>();
   return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));
 }
 
-/** Adds the container's host ports to `taken`. A port that is already in `taken` or `others` is an error instead. */
+/** Adds the container's host ports to `taken`. Returns an error for each port that is already in `taken` or `others`. */
 export function takeHostPorts(
   { ports }: Container,
   taken: Set<string>,

@@ -62,14 +62,14 @@ function validateInitContainers(context: ContainerContext): FieldError[] {
     }
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     else if (container.name) names.add(container.name);
-    // Init containers run one at a time, so their ports cannot conflict with each other. The index in the path is 0, as upstream.
+    // Init containers run one at a time, so their ports cannot conflict. Like upstream, the index in the errors' paths is always 0.
     errors.push(...validateHostPorts([container], path));
     errors.push(...validateInitHooks(container, spec.terminationGracePeriodSeconds, at));
     return errors;
   });
 }
 
-/** Only sidecars may have probes and hooks: other init containers terminate before the next one starts. */
+/** Rejects probes and hooks of init containers other than sidecars, because these terminate before the next container starts. */
 function validateInitHooks(container: Container, gracePeriodSeconds: number | undefined, path: string): FieldError[] {
   if (isSidecar(container)) return validateProbesAndHooks(container, gracePeriodSeconds, path);
   return (['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const)
@@ -103,7 +103,7 @@ function validateEphemeralContainers(
     names.add(container.name);
     const target = container.targetContainerName;
     if (target && deferNames.has(target)) {
-      // Ephemeral containers start before the Pod terminates, when no defer container is running that they could join.
+      // Ephemeral containers start before the Pod terminates, when no defer container runs whose namespaces they could join.
       errors.push(invalid(`${at}.targetContainerName`, target, 'must not be a defer container'));
     } else if (target && !targets.has(target)) errors.push(notFoundField(`${at}.targetContainerName`, target));
     const refuse = (path: string) => errors.push(forbidden(path, 'cannot be set for an Ephemeral Container'));

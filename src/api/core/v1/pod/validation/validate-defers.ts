@@ -32,7 +32,7 @@ export function validateDeferContainers(context: ContainerContext): FieldError[]
   const path = 'spec.deferContainers';
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const names = new Set(others);
-  // Entries run one at a time: PreExit entries while apps and sidecars run, PostExit entries while only sidecars run.
+  // The entries run one at a time: PreExit entries while app containers and sidecars run, PostExit entries while only sidecars run.
   const sidecars = (spec.initContainers ?? []).filter(isSidecar);
   const portsAfterExit = hostPortsOf(sidecars);
   const portsBeforeExit = hostPortsOf([...sidecars, ...spec.containers]);
@@ -61,14 +61,14 @@ export function validateDeferContainers(context: ContainerContext): FieldError[]
   });
 }
 
-/** `others`: the names of the app and init containers. */
+/** Checks that either an image or imageFrom is set. `others`: the names of the containers that imageFrom may name. */
 function validateImage({ image, imageFrom }: DeferContainer, others: ReadonlySet<string>, path: string): FieldError[] {
   if (!imageFrom) return image ? [] : [required(`${path}.image`, 'must specify one of: `image` or `imageFrom`')];
   if (image) return [forbidden(`${path}.imageFrom`, 'may not be specified when `image` is not empty')];
   return others.has(imageFrom) ? [] : [notFoundField(`${path}.imageFrom`, imageFrom)];
 }
 
-/** The reasons and outcomes for which the entry runs, and the effect of its failure. */
+/** Validates the conditions under which the entry runs (reasons and outcomes of the Pod), and the policy for a failed entry. */
 function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   const { trigger, onReasons = [], when, failurePolicy } = entry;
   const repeated = repeats(onReasons);
@@ -86,14 +86,14 @@ function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   return [...errors, ...choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies)];
 }
 
-/** Validates the fields of the Pod, other than the list, that concern defer containers. */
+/** Validates the fields of the Pod that configure defer containers, but not the list of defer containers. */
 export const validateDeferSettings = (spec: PodSpec): FieldError[] => [
   ...validateReserve(spec),
   ...(spec.preStopPolicy === undefined ? [] : choiceErrors(spec.preStopPolicy, 'spec.preStopPolicy', preStopPolicies)),
   ...validateGraceExtension(spec),
 ];
 
-/** The reserve for PostExit entries is part of the grace period, so it must be shorter. */
+/** Checks that the reserve for PostExit entries is shorter than the grace period, of which it is a part. */
 function validateReserve({
   postExitGracePeriodSeconds: reserve,
   terminationGracePeriodSeconds = 0,
@@ -108,7 +108,7 @@ function validateReserve({
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/** The grace period of defer containers is extended while they are live, or by an interval at most `count` times, but not both. */
+/** Checks that the grace period is extended either while defer containers are live, or by an interval at most `count` times. */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',

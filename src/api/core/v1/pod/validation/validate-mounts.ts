@@ -38,7 +38,7 @@ export function validateMounts(
   });
 }
 
-/** `listPath`: the path without the mount's index, at which upstream reports some of these errors. */
+/** Validates subPath and subPathExpr. `listPath`: the path without the mount's index, at which upstream reports some errors. */
 function validateSubPaths(mount: VolumeMount, path: string, listPath: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ['subPath', 'subPathExpr'] as const) {

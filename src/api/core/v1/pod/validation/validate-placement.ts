@@ -117,7 +117,7 @@ const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: st
   ),
 ];
 
-/** `checkValues`: false for preferences, because upstream accepts invalid label values there. They match no node. */
+/** Validates a requirement. `checkValues`: false for preferences, in which upstream accepts label values that no node can have. */
 function validateNodeRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   checkValues: boolean,
@@ -214,7 +214,7 @@ function validateSchedulingGates(gates: readonly PodSchedulingGate[] | undefined
 
 function validateSpread(constraints: readonly TopologySpreadConstraint[] | undefined, path: string): FieldError[] {
   const pairs = (constraints ?? []).map(({ topologyKey, whenUnsatisfiable }) => `${topologyKey} ${whenUnsatisfiable}`);
-  // Like upstream, report all equal constraints except the last one.
+  // Like upstream, reports all equal constraints except the last one.
   const repeated = repeats(pairs.reverse()).reverse();
   return (constraints ?? []).flatMap((constraint, index) => {
     const at = `${path}[${index}]`;

@@ -5,7 +5,7 @@ import { nonNegative, portErrors, requiredText } from './validate-values.ts';
 
 type Handler = LifecycleHandler & Pick<Probe, 'grpc'>;
 
-/** The names of HTTP headers that upstream allows: fewer characters than an RFC 7230 token may have. */
+/** Matches the names of HTTP headers that upstream allows. RFC 7230 allows more characters. */
 const headerName = /^[-A-Za-z0-9]+$/;
 
 const handlerTypes = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
@@ -82,11 +82,11 @@ function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, pat
   ];
 }
 
-/** Liveness and startup probes may not require more than one success. */
+/** Checks that a liveness or startup probe does not require more than one success. */
 const onceSuccessful = (probe: Probe, path: string): FieldError[] =>
   probe.successThreshold === 1 ? [] : [invalid(`${path}.successThreshold`, probe.successThreshold ?? 0, 'must be 1')];
 
-/** The container is an app container, a sidecar or a defer container. */
+/** Validates the probes and hooks of a container that may have them: an app container or a sidecar. */
 export function validateProbesAndHooks(
   container: { lifecycle?: Lifecycle; livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   gracePeriodSeconds: number | undefined,

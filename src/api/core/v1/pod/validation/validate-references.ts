@@ -20,7 +20,7 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** Describe the termination of a Pod with defer containers. Their variables and the files of the Pod's volumes may refer to them. */
+/** The paths of fields that describe the termination. Variables of defer containers and volumes of their Pod may refer to them. */
 const terminationFieldPaths = [
   'status.termination.containers',
   'status.termination.deadline',
@@ -38,10 +38,10 @@ export const volumeFieldPaths = [
   'metadata.uid',
 ] as const;
 
-/** The field paths for volumes of a Pod with defer containers. */
+/** The field paths to which volumes of a Pod with defer containers may refer. */
 export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
-/** All field paths that exist. A reference supports only some of them; another known path gets a different error than an unknown one. */
+/** All existing field paths. A reference to an existing path that is not supported there gets another error than an unknown path. */
 const knownFieldPaths = new Set<string>([
   ...deferEnvFieldPaths,
   ...volumeFieldPaths,
@@ -83,7 +83,7 @@ const containerResources = [
 
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'] as const;
 
-/** The divisors allowed for the resource, and the words of the error about another one. undefined: any divisor is allowed. */
+/** The divisors that are allowed for the resource, and texts for the error about any other divisor; undefined if all are allowed. */
 function divisorRule(resource: string): { allowed: readonly string[]; shown: string; name: string } | undefined {
   const bytes = (name: string) => ({ allowed: byteDivisors, shown: byteDivisors.join(', '), name });
   if (resource.endsWith('.cpu')) return { allowed: ['1m', '1'], shown: '1m and 1', name: 'cpu' };
@@ -92,7 +92,7 @@ function divisorRule(resource: string): { allowed: readonly string[]; shown: str
   return resource.includes('.hugepages-') ? bytes('hugepages') : undefined;
 }
 
-/** `needsContainer`: the reference is in a volume, which belongs to no container, and must therefore name one. */
+/** Validates a reference to a resource. `needsContainer`: whether it must name a container, because it is in a volume of the Pod. */
 export function validateResourceFieldRef(
   { containerName, resource, divisor }: ResourceFieldSelector,
   path: string,
@@ -121,7 +121,7 @@ export function validateResourceFieldRef(
   return errors;
 }
 
-/** Validates the reference to a key of a ConfigMap or a Secret. */
+/** Validates a reference to a key of a ConfigMap or a Secret. */
 export const validateKeyRef = ({ name, key }: ConfigMapKeySelector, path: string): FieldError[] => [
   ...nameErrors(name ?? '', `${path}.name`, dns1123SubdomainErrors),
   ...(key ? nameErrors(key, `${path}.key`, configMapKeyErrors) : requiredText(key, `${path}.key`)),

@@ -20,19 +20,19 @@ import {
 import type { ResourceRequirements } from '../../../../generated/types.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** Far more resources than a machine has. Upstream limits their number only by the size of the object. */
+/** The maximum number of resources in a list, far more than a machine has. Upstream limits only the size of the object. */
 const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-/** Names without a prefix and those under kubernetes.io are defined by Kubernetes. */
+/** Whether Kubernetes defines the resource: its name has no prefix, or one under kubernetes.io. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
-/** Whether `requests.<name>`, the name of the resource in a quota, is short enough to be a qualified name as well. */
+/** Whether the resource's name in a quota, `requests.<name>`, has a prefix that is short enough for a qualified name. */
 const hasQuotaName = (name: string): boolean =>
   !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
 const isExtended = (name: string): boolean =>
   !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
-/** Whether limits may be higher than requests. A node cannot grant huge pages or devices to more containers than it has. */
+/** Whether the limit may be higher than the request. Huge pages and devices cannot be overcommitted. */
 const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 function validateResourceName(name: string, path: string): FieldError[] {
@@ -69,7 +69,7 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   return errors;
 }
 
-/** The amount must be a positive multiple of the page size, which is part of the name (hugepages-2Mi). */
+/** Checks that an amount of huge pages is a positive multiple of the page size, which is part of the name (hugepages-2Mi). */
 function validateHugePages(name: string, text: string, path: string): FieldError[] {
   const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
   if (quantity === undefined) return [];
@@ -94,7 +94,10 @@ export function validateResourceList(list: Record<string, string> | undefined, p
   ]);
 }
 
-/** For speed, skips a request whose text equals its valid limit, as the defaults set it, and validates each name only once. */
+/**
+ * Validates requests, limits and claims. For speed, a request is not validated if its text equals a valid limit, as in requests that
+ * the defaults copied from limits, and each name is validated only once.
+ */
 export function validateResources(
   resources: ResourceRequirements | undefined,
   claimNames: ReadonlySet<string>,

@@ -47,7 +47,7 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   return errors;
 }
 
-/** Reports containers of all lists that had terminated for good according to `old` and have not according to `status`. */
+/** Reports the containers of all lists that have terminated for good according to `old`, but not according to `status`. */
 function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldError[] {
   const ofPod = spec.restartPolicy ?? 'Always';
   const sidecars = new Set((spec.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
@@ -61,7 +61,7 @@ function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldErr
   return [
     ...revived('containerStatuses', () => ofPod),
     ...revived('initContainerStatuses', (name) => (sidecars.has(name) ? 'Always' : ofPod)),
-    // As with OnFailure, an entry with policy Always does not run again after its first success.
+    // A defer container with restartPolicy Always does not run again after its first success, as with OnFailure.
     ...revived('deferContainerStatuses', (name) => (persistent.has(name) ? 'OnFailure' : 'Never')),
     ...revived('ephemeralContainerStatuses', () => 'Never'),
   ];
@@ -86,7 +86,7 @@ function revivals(
   });
 }
 
-/** There may be at most one IP of each family. */
+/** Validates addresses of a Pod: at most one of each IP family. */
 function validateIps(ips: readonly string[], path: string): FieldError[] {
   const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
   if (ips.length > 1) {

@@ -1,7 +1,7 @@
 /**
  * Validates `status.termination`. Source: the specification of defer containers, "Status and events".
  *
- * Only a changed value is validated, so that a stored status can always be written again.
+ * Only a changed termination is validated, so that a stored status can always be written again.
  */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
@@ -53,7 +53,7 @@ function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string
   });
 }
 
-/** Each item must name an init or app container of the Pod, and each container at most once. */
+/** Checks that each item names an init or app container of the Pod, and no container is named twice. */
 function validateTerminated(containers: readonly TerminatedContainer[], spec: PodSpec): FieldError[] {
   const kinds = new Map([
     ...(spec.initContainers ?? []).map(({ name }) => [name, 'init'] as const),

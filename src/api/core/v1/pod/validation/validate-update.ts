@@ -17,7 +17,7 @@ import { isMirrorPod, validateMirrorUpdate } from '../mirror.ts';
 import { MAX_INT32 } from './validate-values.ts';
 import { validatePod } from './validation.ts';
 
-/** The list in upstream's message. Images of defer containers are mentioned only if the Pod has defer containers. */
+/** The list of fields in upstream's message. Images of defer containers are included only if the Pod has defer containers. */
 const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
   [
     '`spec.containers[*].image`',
@@ -68,7 +68,7 @@ export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
   ...validateDeferSettingsUpdate(pod, old),
 ];
 
-/** The new spec with all allowed changes undone. Any remaining difference from `old` is an error. */
+/** Returns a copy of the new spec without the changes that an update may make. Any remaining difference from `old` is an error. */
 function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
   const withImagesOf = <T extends Container>(containers: T[] | undefined, oldContainers: T[] | undefined) =>
     containers?.map((container, index) => ({ ...container, image: oldContainers?.[index]?.image }));
@@ -90,7 +90,7 @@ function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
 const isTerminating = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.termination !== undefined;
 
-/** The images of defer containers must not change once the Pod is terminating. */
+/** Rejects changes of the images of defer containers. Called if the Pod is terminating. */
 function validateDefersKept(spec: PodSpec, old: PodSpec): FieldError[] {
   return (spec.deferContainers ?? []).flatMap(({ image }, index) =>
     image === old.deferContainers?.[index]?.image
@@ -138,7 +138,10 @@ function validateGateRemovals(spec: PodSpec, old: PodSpec): FieldError[] {
   );
 }
 
-/** Validates the node selection of a gated Pod, which an update may only narrow, and undoes the update in `spec`. */
+/**
+ * Checks that the update of a Pod with scheduling gates only narrows the node selection. Then restores the old node selection in
+ * `spec`, so that the update is not reported as a change of an immutable field.
+ */
 function undoGatedUpdates(spec: PodSpec, old: PodSpec): FieldError[] {
   const errors: FieldError[] = [];
   const oldSelector = old.nodeSelector ?? {};

@@ -1,4 +1,4 @@
-/** Checks shared by the validation of several parts of a Pod. Each returns the errors of one value at one path. */
+/** Checks of single values that several parts of a Pod share. `path`: the path of the value, for the errors. */
 import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import {
   inclusiveRangeText,
@@ -17,7 +17,7 @@ export const requiredName = (value: string | undefined, path: string, errors: Na
 
 export const requiredText = (value: string | undefined, path: string): FieldError[] => (value ? [] : [required(path)]);
 
-/** The value is required and must be one of `choices`. */
+/** Checks that the value is set and is one of `choices`. */
 export const choiceErrors = (value: string | undefined, path: string, choices: readonly string[]): FieldError[] => {
   if (!value) return [required(path)];
   return choices.includes(value) ? [] : [notSupported(path, value, choices)];
@@ -29,7 +29,7 @@ export const nonNegative = (value: number | undefined, path: string): FieldError
 export const positive = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || value > 0 ? [] : [invalid(path, value, 'must be greater than 0')];
 
-/** The value is the ID of a user or group. */
+/** Checks that the value is a valid ID of a user or group. */
 export const idErrors = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || (value >= 0 && value <= MAX_INT32)
     ? []
@@ -50,13 +50,13 @@ export const hasBacksteps = (value: string): boolean => value.split('/').include
 export const noBacksteps = (value: string, path: string): FieldError[] =>
   hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];
 
-/** The path must be relative, without '..' components. */
+/** Checks that the value is a relative path without '..' components. */
 export const descendingPath = (value: string, path: string): FieldError[] => [
   ...(value.startsWith('/') ? [invalid(path, value, 'must be a relative path')] : []),
   ...noBacksteps(value, path),
 ];
 
-/** A descending path that does not start with '..' either: volumes store internal files under such names (`..data`). */
+/** Checks that the value is a descending path that does not start with '..', because volumes store internal files as `..data`. */
 export const unreservedPath = (value: string, path: string): FieldError[] => [
   ...descendingPath(value, path),
   ...(value.startsWith('..') && value !== '..' && !value.startsWith('../..')

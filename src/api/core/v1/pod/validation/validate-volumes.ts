@@ -31,7 +31,7 @@ import {
 
 type SourceName = Exclude<keyof Volume, 'name'>;
 
-/** In upstream's order: the first source that is set is validated, and each further one is an error. */
+/** The sources in upstream's order. The first source that a volume sets is validated, and each further source is an error. */
 const sourceOrder = [
   'emptyDir',
   'hostPath',
@@ -65,7 +65,7 @@ const sourceOrder = [
   'image',
 ] as const satisfies readonly SourceName[];
 
-/** `fieldPaths`: the fields of the Pod that files may contain. `byName`: the valid volumes, which containers may mount. */
+/** Validates volumes. `fieldPaths`: the paths of the Pod's fields to which files may refer. `byName`: the valid volumes by name. */
 export function validateVolumes(
   volumes: readonly Volume[] | undefined,
   fieldPaths: readonly string[] = volumeFieldPaths,
@@ -93,7 +93,7 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   ];
 }
 
-/** Validates the required fields of each source and the format of its fields. */
+/** Validates the fields of each type of source: required fields and formats. */
 const validators: Partial<
   Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
 > = {
@@ -211,7 +211,10 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPa
   return [...errors, ...fileModeErrors(file.mode, `${path}.mode`)];
 }
 
-/** The supported sources. Upstream v1.33 silently drops the others by default, with their feature gates off; an error is clearer. */
+/**
+ * The supported sources of projected volumes. Upstream v1.33 silently drops other sources, whose feature gates are off by default. An
+ * error is clearer.
+ */
 const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 
 function validateProjected(

@@ -1,8 +1,8 @@
 /**
- * Validates a Pod and returns all errors at once, with upstream's paths and messages.
+ * Validates a Pod and returns all its errors, with upstream's paths and messages.
  *
- * The Pod must have its defaults. validatePod() contains the rules for all Pods; validatePodCreate() adds those for new Pods, and
- * validate-update.ts those for updates. Rules that need other objects (ServiceAccount, PriorityClass) are in admission.ts.
+ * The defaults of the Pod must be set. validatePod() contains the rules for all Pods; validatePodCreate() adds the rules for new Pods,
+ * and validate-update.ts the rules for updates. Rules that need other objects (ServiceAccount, PriorityClass) are in admission.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
 import { type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
@@ -48,7 +48,7 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   return errors;
 }
 
-/** Errors of annotations that represent fields: the annotation cannot be decoded, or differs from the field. */
+/** The faults of annotations that represent fields: a text that cannot be decoded, or differs from the field. */
 export const formFaults = (pod: Pod): FormFault[] => [
   ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
   ...deferSettingsFaults(pod),
@@ -139,7 +139,7 @@ function validatePriority(spec: PodSpec): FieldError[] {
   ];
 }
 
-/** In the host network, the port of a container is also the host port. */
+/** Checks that hostPort equals containerPort in the host network, where both are the same port. */
 function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   if (!spec.hostNetwork) return [];
   return (['containers', 'deferContainers'] as const).flatMap((field) =>
@@ -159,7 +159,7 @@ function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   );
 }
 
-/** The capital letters in the paths are upstream's. */
+/** Rejects host namespaces for a Pod with a user namespace. The capital letters in the paths are upstream's. */
 function validateHostUsers(spec: PodSpec): FieldError[] {
   if (spec.hostUsers !== false) return [];
   const errors: FieldError[] = [];
@@ -212,7 +212,7 @@ const searchLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const searchPattern = `${searchLabel}(\\.${searchLabel})*`;
 const searchRegexp = new RegExp(`^${searchPattern}$`);
 
-/** Unlike other DNS names, a search path may contain underscores. */
+/** Validates a DNS search path, which may contain underscores, unlike other DNS names. */
 function searchErrors(value: string): string[] {
   const errors = value.length > 253 ? ['must be no more than 253 characters'] : [];
   if (searchRegexp.test(value)) return errors;

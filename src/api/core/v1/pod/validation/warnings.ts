@@ -1,4 +1,4 @@
-/** Warnings to the client about a Pod that is valid but probably contains a mistake. Source: v1.33 (rules and wording). */
+/** Warnings to the client about fields of a valid Pod that are deprecated or probably a mistake. Source: v1.33 (rules and wording). */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import { dns1123LabelErrors } from '../../../../../machinery/names.ts';
@@ -84,7 +84,7 @@ const annotationWarnings = ({ metadata }: Pod): string[] =>
     metadata.annotations?.[key] === undefined ? [] : [`metadata.annotations[${key}]: ${text}`],
   );
 
-/** Warns about a seccomp annotation without the field that replaced it, because the annotation has no effect. */
+/** Warns about a seccomp annotation if the field that replaced it is absent, because the annotation has no effect. */
 const seccompWarnings = (
   { metadata }: Pod,
   key: string,
@@ -129,7 +129,7 @@ function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
   ];
 }
 
-/** Warns about fractions of a byte, such as memory: 100m, a tenth of a byte. */
+/** Warns about amounts that are not whole bytes, such as `memory: 100m`, which is a tenth of a byte. */
 function fractionWarnings(texts: Record<string, string> | undefined, path: string): string[] {
   return ['memory', 'ephemeral-storage'].flatMap((name) => {
     const text = texts?.[name];
@@ -140,7 +140,7 @@ function fractionWarnings(texts: Record<string, string> | undefined, path: strin
   });
 }
 
-/** Warns about variables that are defined twice, unless the second definition extends the first: X=$(X)123. */
+/** Warns about variables that are defined twice, unless the second definition refers to the first, such as X=$(X)123. */
 function envWarnings(variables: readonly EnvVar[] | undefined, path: string): string[] {
   const seen = new Set<string>();
   return (variables ?? []).flatMap(({ name, value = '', valueFrom }, index) => {
@@ -153,8 +153,8 @@ function envWarnings(variables: readonly EnvVar[] | undefined, path: string): st
 }
 
 /**
- * Like value.includes(`$(${name})`), which takes quadratic time for some long names. The results differ only for names that
- * contain "$(".
+ * Whether the value contains `$(name)`. value.includes() would take quadratic time for some long names, and returns a different result
+ * only for names that contain "$(".
  */
 const refersTo = (value: string, name: string): boolean =>
   value
@@ -162,9 +162,9 @@ const refersTo = (value: string, name: string): boolean =>
     .slice(1)
     .some((rest) => rest.startsWith(`${name})`));
 
-/** A port is compared with at most this many earlier ports of the same number and protocol. */
+/** The maximum number of earlier ports of the same number and protocol with which a port is compared. */
 const COMPARED_PORTS = 16;
-/** More warnings do not fit into the headers of a response. */
+/** The maximum number of warnings about ports, because more do not fit into the headers of a response. */
 const MAX_PORT_WARNINGS = 100;
 
 function portWarnings(spec: PodSpec): string[] {
@@ -188,7 +188,7 @@ function portWarnings(spec: PodSpec): string[] {
   return warnings;
 }
 
-/** The relation of two ports with the same number and protocol. */
+/** Describes the conflict of two ports with the same number and protocol; undefined if there is none. */
 function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
   const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
   if (ipA === ipB && hostA === hostB) return 'duplicate';
