@@ -71,7 +71,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   const events = () =>
     (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
   await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
-  // startScheduler() resolves after the first lists; the watches start later: 5 of informers, 2 of this test.
+  // startScheduler() resolves after the first lists, before the watches start: 5 watches of informers, and 2 of this test.
   while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
   return { backend, timers, stop, until, podNamed, nodeOf, events };
 }

@@ -1,4 +1,4 @@
-/** Fields, defaults, admission and table rows of defer containers. Their validation is tested in validate-defers.test.ts. */
+/** Tests the fields, defaults, admission and table rows of defer containers. validate-defers.test.ts tests their validation. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Container, ContainerState, DeferContainer, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';

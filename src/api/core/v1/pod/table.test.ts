@@ -3,7 +3,7 @@ import type { Container, ContainerState, ContainerStatus, PodSpec, PodStatus } f
 import { podKind } from './index.ts';
 import { containerOf, podOf, statusOf } from './pod-fixtures.ts';
 
-/** Five minutes after the creation of the Pods in the fixtures. */
+/** The time at which the tables are shown: five minutes after the creation of the Pods in the fixtures. */
 const context = { now: Date.parse('2026-01-01T00:05:00Z') };
 
 const running = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus =>

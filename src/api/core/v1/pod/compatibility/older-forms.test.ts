@@ -10,12 +10,12 @@ const BETA_STATUSES = 'pod.beta.kubernetes.io/init-container-statuses';
 const ALPHA_STATUSES = 'pod.alpha.kubernetes.io/init-container-statuses';
 const NOW = { now: 0 };
 
-/** A Pod as a client sends it. */
+/** A Pod in the form in which a client sends it. */
 const annotated = (annotations: Record<string, string>, initContainers?: Container[]): Pod => {
   const pod = podOf({ initContainers });
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 };
-/** The Pod after the steps of the API server that precede validation. */
+/** Sets the defaults and prepares the Pod, as the API server does before it validates a new Pod. */
 function created(pod: Pod): Pod {
   const copy = structuredClone(pod);
   podKind.defaults?.(copy);
@@ -101,7 +101,7 @@ describe('init containers in an annotation on create', () => {
     created(pod);
     const times = lowerCase.mock.calls.length;
     lowerCase.mockRestore();
-    // One call per field, and some for other texts.
+    // There is one call per field, and there are a few calls for other texts.
     expect(times).toBeLessThan(20_000);
   });
 

@@ -1,4 +1,4 @@
-/** Long lists in a Pod are processed in linear time. */
+/** Tests that long lists in a Pod are processed in linear time. */
 import { expect, test } from 'vitest';
 import { firstErrors } from '../../../../../machinery/field-error.ts';
 import { cpuMillisOf } from '../../../../../machinery/testing.ts';
@@ -9,7 +9,7 @@ import { validateDeferContainers } from './validate-defers.ts';
 import { validatePodCreate } from './validation.ts';
 import { podWarnings } from './warnings.ts';
 
-/** Upper bound of the CPU time. An algorithm that compares all pairs takes several times as long. */
+/** The upper bound for the CPU time, in milliseconds. An algorithm that compares all pairs takes several times as long. */
 const STALL_MILLIS = 1000;
 
 const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => item(at));

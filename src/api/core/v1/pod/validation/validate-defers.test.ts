@@ -1,4 +1,4 @@
-/** Validation of defer containers on create, on update, and in the status. */
+/** Tests the validation of defer containers on create, on update, and in the status. */
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type {

@@ -108,7 +108,7 @@ function validateReserve({
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/** Checks that the grace period is extended either while defer containers are live, or by an interval at most `count` times. */
+/** Checks that interval and count are positive and set together, but not with the extension while defer containers are live. */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',

@@ -86,7 +86,7 @@ function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, pat
 const onceSuccessful = (probe: Probe, path: string): FieldError[] =>
   probe.successThreshold === 1 ? [] : [invalid(`${path}.successThreshold`, probe.successThreshold ?? 0, 'must be 1')];
 
-/** Validates the probes and hooks of a container that may have them: an app container or a sidecar. */
+/** Validates the probes and hooks of an app container, a sidecar or a defer container. */
 export function validateProbesAndHooks(
   container: { lifecycle?: Lifecycle; livenessProbe?: Probe; readinessProbe?: Probe; startupProbe?: Probe },
   gracePeriodSeconds: number | undefined,
