@@ -42,7 +42,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** For subresources whose clients upgrade the connection to a stream: the kind of the query's options, such as PodExecOptions. */
   connects?: string;
-  /** Whether a write deletes the object or shortens its termination. Such writes are small, and allowed even if the store is full. */
+  /** Whether a write deletes the object or shortens its termination. Such writes are allowed even if the store is full. */
   ends?: boolean;
   /** Whether the URL path may continue after the subresource's name. The rest of the path is then passed on. */
   subpaths?: boolean;
@@ -67,7 +67,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   /** `['all']` for kinds that `kubectl get all` shows. */
   categories: readonly string[];
   namespaced: boolean;
-  /** Whether objects remain after their namespace is deleted, and can be written while it terminates and after its deletion. */
+  /** Whether objects remain after the deletion of their namespace, and can be written during and after this deletion. */
   outlivesNamespace?: boolean;
   /** The type's name in the generated field table (generated/schema.json). */
   schema: string;

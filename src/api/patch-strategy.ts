@@ -1,6 +1,6 @@
 /**
  * The lists that strategic merge patch merges, and their merge keys, for the served kinds. All other lists are replaced as a whole.
- * DeferContainer.onReasons is one of these, because neither of two writers would intend the union of their reasons.
+ * DeferContainer.onReasons is replaced too, because the union of the reasons of two writers would be intended by neither.
  * The OpenAPI documents contain this table as x-kubernetes-patch-merge-key and x-kubernetes-patch-strategy.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */

@@ -45,12 +45,12 @@ interface Instant {
   fraction: string;
 }
 
-/** Parses an RFC 3339 time; undefined if the text is not one, or if the day does not exist. */
+/** Parses an RFC 3339 time; undefined if the text has another format, or if the day does not exist. */
 function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
   const [, local = '', fraction = '', zone = ''] = match;
-  // Date.parse() converts 31 February to 3 March, so a day that does not exist changes when it is formatted again.
+  // Date.parse() converts a day that does not exist to an existing one, such as 31 February to 3 March.
   const asUtc = parseTime(`${local}Z`);
   if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
   const millis = parseTime(`${local}${zone}`);

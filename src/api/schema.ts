@@ -52,7 +52,7 @@ export interface Decoded {
   value: JsonObject;
   /** The paths of unknown fields, such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
-  /** At most two errors: the first one that aborts Go's decoder, then the first other one. Upstream reports the first in this list. */
+  /** At most two errors: the first error that aborts Go's decoder, then the first other error. Upstream reports only the first of them. */
   typeErrors: string[];
 }
 
@@ -67,7 +67,7 @@ interface Context {
   values: number;
 }
 
-/** The maximum number of fields, list elements and map entries of an object: each needs far more memory than its bytes in the body. */
+/** The maximum number of fields, list elements and map entries of an object. Each of them needs far more memory than in the body. */
 export const MAX_VALUES = 300_000;
 
 /** Decodes a value. Returns undefined if the value is absent or invalid. If it is invalid, adds the error to the context. */

@@ -1,8 +1,8 @@
 /**
  * Limits the size of the response to a failed request.
  *
- * Messages and causes quote values that the client sent, and the path of a field contains the keys of all its parents. Together they
- * can be a thousand times as long as the request, and longer than the longest possible JavaScript string.
+ * Messages and causes quote values that the client sent, and the path of a field contains the keys of all its parents. The texts can
+ * be a thousand times as long as the request, and longer than the longest possible JavaScript string.
  */
 import { defined } from './drop-undefined.ts';
 import { MAX_LISTED_ERRORS } from './field-error.ts';
@@ -16,8 +16,8 @@ export const cutForError = (text: string): string =>
   text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 
 /**
- * Returns as many of the first errors as fit into one response, but at least one. Stops iterating after them, because the errors may
- * be too many to create. `charsOf`: the length of an error's text.
+ * Returns as many of the first errors as fit into one response, but at least one. Does not iterate over the remaining errors, because
+ * there may be too many to create. `charsOf`: returns the length of an error's text.
  */
 export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T[] {
   const list: T[] = [];

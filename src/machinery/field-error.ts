@@ -50,11 +50,11 @@ const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 /** Thrown to abort a validation that has found more errors than a response lists. */
 class EnoughErrors extends Error {}
 
-/** The errors created so far inside the current firstErrors() call; undefined outside of one. */
+/** The errors created so far during the current call of firstErrors(); undefined outside of such a call. */
 let made: FieldError[] | undefined;
 
 /**
- * Returns the errors that `validate` returns, but at most one more than a response lists: creating that error aborts the validation.
+ * Returns the errors that `validate` returns, but at most one more than a response lists: once so many are created, validation stops.
  * Therefore the validation rules need not limit their errors, and their lists are short enough to be spread as arguments.
  */
 export function firstErrors(validate: () => FieldError[]): FieldError[] {

@@ -67,7 +67,7 @@ export function goText(value: JsonValue): string {
 /** The maximum depth of a value: more than any API object has, and few enough levels for functions that recurse once per level. */
 export const MAX_DEPTH = 1000;
 
-/** Whether objects and arrays are nested in the value deeper than `levels`. Does not recurse, so that no depth overflows the stack. */
+/** Whether the value is nested deeper than `levels`. The function does not recurse, so that a deep value cannot overflow the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

@@ -130,7 +130,7 @@ class Parser {
     const { token, text: key } = this.#take();
     if (token !== 'identifier') fail(`found '${key}', expected: identifier`);
     const keyErrors = qualifiedNameErrors(key);
-    // Upstream has no path here and prints `<nil>`.
+    // Upstream passes no path to the error, so that Go prints the path as `<nil>`.
     if (keyErrors.length > 0) fail(fieldErrorText(invalid('<nil>', key, keyErrors.join('; '))));
     const next = this.#look().token;
     if (negated) return requirement(key, '!', []);
@@ -263,7 +263,7 @@ export function matchesRequirement({ key, operator, values }: LabelRequirement, 
   }
 }
 
-/** Compiles a requirement. The values of `in` and `notin` are looked up in a Set, because they may be many. */
+/** Compiles a requirement. The operators `in` and `notin` look up the label's value in a Set, because there may be many values. */
 function matcherOfOne(requirement: LabelRequirement): LabelMatcher {
   const { key, operator } = requirement;
   if (operator !== 'in' && operator !== 'notin') return (labels) => matchesRequirement(requirement, labels);
@@ -294,7 +294,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** Compiles a LabelSelector. An empty selector matches all labels. An absent one, or one with an unknown operator, matches none. */
+/** Compiles a LabelSelector. An empty selector matches all labels. An absent selector, or an unknown operator, matches no labels. */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({

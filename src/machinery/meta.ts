@@ -48,7 +48,7 @@ export interface ListMeta {
   selfLink?: string;
 }
 
-/** Any API object. The types in src/api/generated narrow it for each kind. */
+/** Any API object. src/api/generated contains a narrower type for each kind. */
 export interface KubeObject {
   apiVersion: string;
   kind: string;

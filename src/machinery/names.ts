@@ -107,8 +107,8 @@ export const pathSegmentPrefixErrors: NameErrors = (value) =>
 const MAX_PATH_SEGMENT_CHARACTERS = 900;
 
 /**
- * Validates the name of an object of any kind, which must be a valid segment of the object's URL path. Upstream accepts any other
- * character, and only its store limits the length. In lifepod's store, the keys are short and consist of ASCII without NUL.
+ * Validates the name of an object of any kind, which must be a valid segment of the object's URL path. Names are limited to short
+ * ASCII texts without NUL, because lifepod's store requires this of its keys. Upstream's validation does not have these two limits.
  */
 export function pathSegmentErrors(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
@@ -220,6 +220,6 @@ export const ipErrors: NameErrors = (value) =>
 
 /** Validates generateName, the prefix of a generated name. The prefix may end in a dash, because a suffix follows. */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
-  // Like upstream: the last two characters are replaced with one that is valid in every format.
+  // As upstream, the last two characters are replaced with `a`, which is valid in every format.
   return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
 }

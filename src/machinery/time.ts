@@ -13,8 +13,8 @@ export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
 export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
 
 /**
- * Formats the time. A time that RFC 3339 cannot represent is clamped: such times occur, because periods have no upper limit, and for
- * years beyond 275760 Date would throw.
+ * Formats the time. A time that RFC 3339 cannot represent is replaced by the first or last time that it can. Such times occur, because
+ * the periods in objects have no upper limit. Date would throw for years beyond 275760.
  */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();

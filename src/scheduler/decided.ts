@@ -10,7 +10,7 @@ export interface Decided {
   nominated: Map<string, string>;
 }
 
-/** Returns a copy of the Pod that is bound to the node. */
+/** Returns a copy of the Pod in which spec.nodeName is set, as if the Pod were bound. */
 export const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;
 
 /**

@@ -16,7 +16,7 @@ export interface Unschedulable {
 }
 
 export interface UnschedulableOptions {
-  /** Returns the Pod, or undefined if it no longer exists. */
+  /** Returns the Pod with the key; undefined if the Pod no longer exists. */
   pod(key: string): Pod | undefined;
   retry(key: string): void;
 }

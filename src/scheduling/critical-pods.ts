@@ -53,7 +53,10 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
   return false;
 };
 
-/** Chooses a small subset of the Pods that covers the shortage, step by step: each time the Pod that helps most, or else the smallest. */
+/**
+ * Chooses a small subset of the Pods that covers the shortage. Repeatedly adds the Pod that reduces the shortage most, and among equal
+ * Pods the one with the smallest requests.
+ */
 function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();
   for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, [...chosen])) {

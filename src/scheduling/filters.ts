@@ -37,8 +37,8 @@ const nodeName: Filter = (pod, node) =>
     : ["node(s) didn't match the requested node name"];
 
 /**
- * Also checks the taints that the node's state requires but that are not set yet, so that no Pod is bound to a node that is shutting
- * down.
+ * Also checks taints that the node's state requires but that a controller has not set yet, so that no Pod is bound to a node that is
+ * shutting down.
  */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));

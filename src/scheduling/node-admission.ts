@@ -33,7 +33,7 @@ export interface NodeSide {
   others: readonly Pod[];
   /** Whether the Pod is a static Pod. It is called for the Pod to admit and for the others. */
   isStatic(pod: Pod): boolean;
-  /** Whether one of `others` is already terminating, so that its resources will be freed without an eviction. If absent: none is. */
+  /** Whether a Pod in `others` is already terminating and will free its resources without an eviction. If absent, no Pod is. */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
@@ -135,7 +135,7 @@ const resources: Check = (pod, side) => {
   };
 };
 
-/** Limits the time to choose victims and the length of the message: no Pods are preempted for a Pod that lacks this many resources. */
+/** A Pod that lacks this many resources preempts no Pods. Limits the time for choosing victims, and the length of the message. */
 const MAX_MISSING = 100;
 
 /** Returns undefined if the Pod lacks no resource, and a Refusal if evicting other Pods cannot free enough. */

@@ -21,7 +21,7 @@ const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: s
   ['PIDPressure', 'True', 'node.kubernetes.io/pid-pressure'],
 ];
 
-/** The keys of the NoSchedule taints that lifepod manages: taints with these keys are removed if the node's state does not require them. */
+/** The keys of the NoSchedule taints that lifepod owns: taints with these keys are removed if the node's state does not require them. */
 export const STATE_KEYS: readonly string[] = [...CONDITION_TAINTS.map(([, , key]) => key), UNSCHEDULABLE];
 
 /** The subset of STATE_KEYS for which the node also gets a NoExecute taint if its state persists. */

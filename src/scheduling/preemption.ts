@@ -49,7 +49,7 @@ export function roomFor(
   return best && { node: best.node, victims: best.victims };
 }
 
-/** The Pods to delete so that the Pod fits on the node; undefined if it would not fit even without all preemptible Pods. */
+/** The Pods to delete so that `pod` fits on the node; undefined if `pod` would not fit even if all preemptible Pods were deleted. */
 function victimsOn(
   pod: Pod,
   node: Node,
@@ -85,7 +85,7 @@ function costOf({ victims }: Room): Cost {
   return cost;
 }
 
-/** Compares for sorting: the lower cost first, then the first name of a node. */
+/** Compares for sorting: by ascending cost, then by the name of the node. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
   return order(a.highest, b.highest) || order(a.sum, b.sum) || order(a.count, b.count) || a.node.localeCompare(b.node);

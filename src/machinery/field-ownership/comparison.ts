@@ -26,7 +26,7 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** The fields added, modified and removed from `old` to `now`. For an added or removed value, all its descendants are listed too. */
+/** The fields that were added, modified or removed from `old` to `now`. The descendants of added and removed values are included. */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
     return {

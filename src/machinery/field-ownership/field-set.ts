@@ -2,7 +2,7 @@
  * Sets of an object's fields in the format of metadata.managedFields (FieldsV1): a tree of path elements. A node without
  * children is a member of the set; a node with children is a member if it has the key `.`.
  *
- * undefined is the empty set; the root is never a member. No function modifies its inputs.
+ * The empty set is undefined. The root is never a member. No function modifies its inputs.
  * Source: Server-Side Apply, "Field management" (v1.33); sigs.k8s.io/structured-merge-diff (format and behavior).
  */
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from '../json-value.ts';
@@ -101,7 +101,10 @@ export class NodeBuilder {
 export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
-/** Replaces each child with the result of `change`, or removes it if that is undefined. Returns the same node if nothing changed. */
+/**
+ * Replaces each child with the result of `change`, or removes the child if the result is undefined. `member`: whether the new node is
+ * a member of the set. Returns the same node if nothing changes, and undefined for the empty set.
+ */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);
   let builder: NodeBuilder | undefined;

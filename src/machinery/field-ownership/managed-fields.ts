@@ -60,8 +60,8 @@ const isOf = (
   (entry.subresource ?? '') === (subresource ?? '');
 
 /**
- * A list with the writer's entry for the fields `set`; an empty list if the set is empty. `before` is the writer's previous entry. Its
- * time is kept if the set is the same and the object has not changed.
+ * A list with the writer's entry for the fields `set`; an empty list if the set is empty. `before` is the writer's previous entry. The
+ * new entry has the time of `before` if the set is the same and the object has not changed.
  */
 function entryOf(
   writer: FieldWriter,

@@ -28,7 +28,7 @@ interface Operation {
   value?: JsonValue;
 }
 
-/** The message is upstream's, which does not contain the cause. Unlike upstream, the details contain it. */
+/** Returns the error 422 with upstream's message, which does not contain the cause. Unlike upstream, the details contain the cause. */
 const refused = (cause: string): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -223,7 +223,7 @@ class PatchedDocument {
 
 /**
  * Returns a patched copy of `object`. Throws ApiError: 422 Invalid if an operation does not apply or a test fails, 400 BadRequest
- * if the body is not a JSON patch, 413 if it has more than 10,000 operations or copies more than 3 MiB.
+ * if the body is not a JSON patch, 413 if the patch has more than 10,000 operations, copies more than 3 MiB, or shifts too many elements.
  */
 export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   checkDocument(body);

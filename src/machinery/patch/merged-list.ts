@@ -15,8 +15,8 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
 }
 
 /**
- * Sorts the elements in `order` as in `order`. The other elements are sorted as in `live`, and are placed in front of the element that
- * they precede in `live`.
+ * Sorts the elements of a merged list. The elements that `order` contains get the order of `order`. The other elements get the order of
+ * `live`, and are placed in front of the element that they precede in `live`.
  */
 export function ordered(
   elements: JsonValue[],

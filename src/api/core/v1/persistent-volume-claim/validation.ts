@@ -47,7 +47,7 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
-  // The volume name may be set once, and so may the class of a claim that was created before a default class existed.
+  // The volume name may be set once. The class may be set once if the claim was created before a default class existed.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));

@@ -41,7 +41,7 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   defaultPriority(spec, old?.spec);
 }
 
-/** Sets the defaults that a PodTemplate has too. */
+/** Sets the defaults that apply both to the spec of a Pod and to the spec of a template. */
 export function defaultPodSpec(spec: PodSpec): void {
   if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
@@ -49,8 +49,8 @@ export function defaultPodSpec(spec: PodSpec): void {
 }
 
 /**
- * The spec of a stored Pod with the current defaults. A Pod that an older version of lifepod stored lacks the defaults of newer fields,
- * so that without them every update would seem to change the spec.
+ * The spec of a stored Pod with the defaults of this version of lifepod. A Pod that an older version stored lacks the defaults of newer
+ * fields: without these defaults, every update would seem to change the spec.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -70,7 +70,7 @@ function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   if (old?.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy;
 }
 
-/** Sets the defaults of the settings of defer containers, and those defaults of the containers that differ from other containers. */
+/** Sets the defaults of the fields that configure defer containers, and the defaults that only defer containers have. */
 function defaultDefers(spec: PodSpec): void {
   spec.prePullDeferImages ??= true;
   spec.preStopPolicy ||= 'Concurrent';
@@ -153,7 +153,7 @@ function defaultHttpGet(action: HTTPGetAction): void {
   action.scheme ||= 'HTTP';
 }
 
-/** If the Pod does not set how long it tolerates a node that is not ready or unreachable, sets 5 minutes, after which it is evicted. */
+/** Limits the time for which the Pod tolerates a node that is not ready or unreachable to 5 minutes, unless the Pod sets it. */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
     const tolerated = (spec.tolerations ?? []).some(
@@ -168,7 +168,7 @@ function defaultTolerations(spec: PodSpec): void {
   }
 }
 
-/** Removes those of the fields that are false, because upstream omits them in that case. */
+/** Removes the fields whose value is false, because upstream omits false for these fields. */
 function dropFalse<T extends object>(object: T, fields: readonly (keyof T)[]): void {
   for (const field of fields) if (object[field] === false) delete object[field];
 }

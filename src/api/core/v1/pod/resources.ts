@@ -33,7 +33,7 @@ export function resourceQuantities(texts: ResourceTexts | undefined): Map<string
   return quantities;
 }
 
-/** Parses the quantity of one resource; undefined if it is absent or invalid. Does not parse the others, which may be 100,000. */
+/** Parses the quantity of the resource `name` only, because there may be 100,000 others; undefined if it is absent or invalid. */
 export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
   texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
 

@@ -41,7 +41,10 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
   pod.metadata.generation = sameValue(pod.spec, currentSpec(old)) ? old.metadata.generation : generation + 1;
 }
 
-/** Returns the conditions with `condition` added, or in place of the one of its type. Keeps lastTransitionTime for an equal status. */
+/**
+ * Returns the conditions in which `condition` is added, or replaces the condition of the same type. If the status is the same as
+ * before, keeps lastTransitionTime.
+ */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,
   condition: PodCondition,
@@ -56,8 +59,8 @@ export function withCondition(
 }
 
 /**
- * Copies fields that an update of the status must not lose from `old`: the termination and the statuses of defer containers, because
- * a client whose types lack these fields omits them, and the skipped entries, because the node may not have seen the latest ones.
+ * Copies fields from `old` that an update of the status must not lose. A client whose types lack the termination and the statuses of
+ * defer containers omits them. The node may send a termination without the latest skipped entries, if it has not seen them yet.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};

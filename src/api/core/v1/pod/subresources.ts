@@ -15,7 +15,7 @@ import { keepTermination, preparePodForUpdate, withCondition } from './strategy.
 import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
-/** Replaces the status, and those of the labels, annotations and finalizers that the body contains. Keeps all other fields. */
+/** Replaces the status. Also replaces the labels, annotations or finalizers if the body contains them. Keeps all other fields. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
   const status = { ...sent.status };

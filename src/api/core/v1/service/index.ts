@@ -1,8 +1,8 @@
 /**
  * The Service: a stable address and DNS name for a set of Pods.
  *
- * Boundary: after this validation, the API server allocates addresses, node ports and IP families. It keeps the allocated values if
- * an update omits them.
+ * Boundary: the API server allocates addresses, node ports and IP families after the functions of this folder have validated the
+ * Service, and keeps the allocated values if an update omits them.
  * Source: pkg/registry/core/service and pkg/apis/core of v1.33.
  */
 import type { Service } from '../../../generated/types.ts';

@@ -30,7 +30,7 @@ export function qosClass(pod: Pod): QosClass {
   return everyLimitSet && equal && requests.size === limits.size ? 'Guaranteed' : 'Burstable';
 }
 
-/** Adds the amounts of cpu and memory to `into`. Returns how many of the two are above zero. */
+/** Adds the amounts of cpu and memory in `texts` to `into`. Returns how many of the two amounts are above zero. */
 function addCounted(into: Map<string, Quantity>, texts: Record<string, string> | undefined): number {
   let found = 0;
   for (const name of counted) {

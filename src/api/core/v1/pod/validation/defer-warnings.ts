@@ -1,4 +1,4 @@
-/** Warnings about settings of defer containers that are valid but probably a mistake. Source: their specification, "Validation". */
+/** Warns about valid settings of defer containers that are probably a mistake. Source: "Validation" in their specification. */
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 

@@ -48,7 +48,7 @@ export function validateFields(
   ];
 }
 
-/** Rejects whitespace around the image's name. Called for Pods only, because upstream allows it in templates. */
+/** Rejects whitespace around the image's name, in Pods and PodTemplates. Upstream allows whitespace in PodTemplates. */
 export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 

@@ -24,7 +24,7 @@ import { nameErrors } from './validate-values.ts';
 const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
-/** Whether Kubernetes defines the resource: its name has no prefix, or one under kubernetes.io. */
+/** Whether Kubernetes defines the resource: the name has no prefix, or a prefix that ends in kubernetes.io. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
 /** Whether the resource's name in a quota, `requests.<name>`, has a prefix that is short enough for a qualified name. */
@@ -95,8 +95,8 @@ export function validateResourceList(list: Record<string, string> | undefined, p
 }
 
 /**
- * Validates requests, limits and claims. For speed, a request is not validated if its text equals a valid limit, as in requests that
- * the defaults copied from limits, and each name is validated only once.
+ * Validates requests, limits and claims. For speed, each name is validated only once, and a request is not validated if it has the
+ * same text as a valid limit: the defaults copy limits to requests.
  */
 export function validateResources(
   resources: ResourceRequirements | undefined,
