@@ -59,9 +59,9 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   group: string;
   version: string;
   kind: string;
-  /** Such as `pods`. */
+  /** The plural name in URL paths, such as `pods`. */
   plural: string;
-  /** Such as `pod`. */
+  /** The singular name that kubectl accepts, such as `pod`. */
   singular: string;
   shortNames: readonly string[];
   /** `['all']` for kinds that `kubectl get all` shows. */

@@ -15,7 +15,7 @@ export interface PatchStrategy {
 
 const by = (mergeKey: string): PatchStrategy => ({ strategy: 'merge', mergeKey });
 
-/** Keyed by `Type.field` of the generated schema. */
+/** The strategies of the merged lists, keyed by `Type.field` of the generated schema. */
 export const patchStrategies: Readonly<Record<string, PatchStrategy>> = {
   'ObjectMeta.ownerReferences': by('uid'),
   'ObjectMeta.finalizers': { strategy: 'merge' },

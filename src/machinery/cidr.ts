@@ -2,7 +2,7 @@
 import { isIPv4 } from 'node:net';
 
 export interface Cidr {
-  /** First address, as a number. */
+  /** The first address of the range, as a number. */
   base: number;
   prefixLength: number;
 }

@@ -1,4 +1,4 @@
-/** Finds duplicate list elements without comparing pairs, because clients may send a hundred thousand elements. */
+/** Finds duplicate list elements without comparing all pairs, because clients may send a hundred thousand elements. */
 
 /** Returns for each element whether an equal element precedes it in the list. Elements are compared like the values of a Set. */
 export function repeats<T>(values: readonly T[]): boolean[] {

@@ -26,7 +26,7 @@ export interface FieldError {
 
 /** The maximum number of errors in a response. A request body of 3 MiB can contain hundreds of thousands of errors. */
 export const MAX_LISTED_ERRORS = 1000;
-/** The maximum length of the texts of all listed errors together. */
+/** The maximum total length of the texts of the listed errors, in bytes. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
 /** The maximum length of a quoted value, and of the path of a field. */
@@ -112,7 +112,7 @@ export const tooLong = (field: string, maxBytes: number): FieldError =>
 export const tooMany = (field: string, actual: number, max: number): FieldError =>
   fieldError('FieldValueTooMany', field, `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`);
 
-/** `spec.initContainers[0].name: Required value` */
+/** The text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
 /** Returns the errors that a response lists, and their texts, joined as upstream joins them. */

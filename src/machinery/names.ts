@@ -25,10 +25,10 @@ const labelValueRegexp = whole(labelValue);
 const configMapKeyRegexp = whole(configMapKey);
 const cIdentifierRegexp = whole(cIdentifier);
 
-/** `must be no more than 63 characters` */
+/** The error for a text that is too long, such as `must be no more than 63 characters`. */
 export const maxLengthText = (max: number): string => `must be no more than ${max} characters`;
 
-/** `must be between 1 and 65535, inclusive` */
+/** The error for a number outside of a range, such as `must be between 1 and 65535, inclusive`. */
 export const inclusiveRangeText = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`;
 

@@ -122,10 +122,10 @@ export function canonicalQuantity(value: string | number): string | undefined {
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
-/** Thousandths of the unit (millicores of a CPU quantity), rounded up. */
+/** The amount in thousandths of the unit (millicores for cpu), rounded up. */
 export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, 1_000_000n);
 
-/** Whole units (bytes of a memory quantity), rounded up. */
+/** The amount in whole units (bytes for memory), rounded up. */
 export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO);
 
 export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>

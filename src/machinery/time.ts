@@ -1,5 +1,5 @@
 /**
- * Times: milliseconds since the epoch inside the engine, RFC 3339 strings in API objects.
+ * Converts times and durations. The engine uses milliseconds (since the epoch); API objects contain RFC 3339 strings.
  */
 
 /** Milliseconds since the epoch. */

@@ -13,7 +13,7 @@ const SELF = '.';
 
 export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
-/** `keys` must be sorted by name. */
+/** The path element of a list item that is identified by `keys`, which must be sorted by name. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
 
 /** Whether the key is a valid path element: `f:` and a name, `v:` and a JSON value, `k:` and a JSON object, or `i:` and an index. */

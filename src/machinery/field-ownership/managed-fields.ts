@@ -19,7 +19,7 @@ export interface FieldWriter {
   manager: string;
   apiVersion: string;
   subresource: string | undefined;
-  /** RFC 3339 */
+  /** The time of the change, as an RFC 3339 string. */
   time: string;
 }
 
@@ -259,7 +259,7 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
 /** The entries of the managedFields that a client sent; undefined if they are absent or invalid. */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
-  // With a single empty entry, the client deletes all entries.
+  // A client sends a single empty entry to delete all entries.
   if (given.length === 1 && Object.keys(given[0] ?? {}).length === 0) return [];
   const readable = given.every(
     ({ operation, fieldsType, fieldsV1 }) =>

@@ -18,7 +18,7 @@ import { keyOf, ordered } from './merged-list.ts';
 
 /** How a patch merges a field. */
 export interface FieldStrategy {
-  /** The patchStrategy of the Go type. If absent, lists are replaced as a whole and objects are merged. */
+  /** The patchStrategy tag of the field's Go type. If absent, a list is replaced as a whole, and an object is merged. */
   strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
   /** The merge key of a merged list of objects. A merged list without a merge key is a list of scalars. */
   mergeKey?: string;
@@ -204,7 +204,7 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** Merges `patch` into `original` and sorts the result by `order`. */
+/** Merges the list `patch` into the list `original`, and sorts the result by `order` (see ordered()). */
 function mergeList(
   original: JsonValue[],
   patch: JsonValue[],

@@ -24,7 +24,7 @@ export interface Termination {
   deletionGracePeriodSeconds?: number;
   /** The grace period in seconds that the node grants, from which the deadlines were computed. */
   nodeGracePeriodSeconds?: number;
-  /** Set if the deadlines take into account that the object is already deleted. */
+  /** Set if the deadlines take into account that the Pod no longer exists in the API, although its containers still run. */
   forced?: true;
   /** The defer container whose turn it is. Its timeoutSeconds counts from `since`. */
   turn?: { entry: string; since: Millis };

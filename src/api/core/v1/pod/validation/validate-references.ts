@@ -41,7 +41,7 @@ export const volumeFieldPaths = [
 /** The field paths to which volumes of a Pod with defer containers may refer. */
 export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
-/** All existing field paths. A reference to an existing path that is not supported there gets another error than an unknown path. */
+/** All existing field paths. The error for an existing path that a reference does not support differs from that for an unknown path. */
 const knownFieldPaths = new Set<string>([
   ...deferEnvFieldPaths,
   ...volumeFieldPaths,
