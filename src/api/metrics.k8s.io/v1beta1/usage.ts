@@ -27,6 +27,6 @@ export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsa
 export const usageColumns = [
   nameColumn,
   column('CPU', 'The average number of cores used over the window.'),
-  column('Memory', 'The memory that cannot be reclaimed without harm.'),
+  column('Memory', 'The working set: the used memory that the kernel cannot easily reclaim.'),
   column('Window', 'The interval over which the CPU usage is averaged.'),
 ];

@@ -82,7 +82,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   deletion: (namespace) =>
     (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
   selectableFields: (namespace) => ({ 'status.phase': namespace.status?.phase ?? '' }),
-  columns: [nameColumn, column('Status', 'Active, or Terminating after the Namespace was deleted.'), ageColumn],
+  columns: [nameColumn, column('Status', 'Active, or Terminating while the Namespace is being deleted.'), ageColumn],
   row: ({ metadata, status }, { now }) => [
     metadata.name,
     status?.phase ?? '',

@@ -45,7 +45,7 @@ export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = 
     column('Capacity', 'The capacity of the volume.'),
     column('Access Modes', 'How the volume can be mounted.'),
     column('StorageClass', 'The requested class.'),
-    column('VolumeAttributesClass', 'The requested attributes.'),
+    column('VolumeAttributesClass', 'The requested VolumeAttributesClass.'),
     ageColumn,
     column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),
   ],

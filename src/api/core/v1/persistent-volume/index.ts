@@ -46,7 +46,7 @@ export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
     column('Status', 'Whether the volume is bound to a claim.'),
     column('Claim', 'The claim that the volume is bound to.'),
     column('StorageClass', 'The class of the volume.'),
-    column('VolumeAttributesClass', 'The attributes of the volume.'),
+    column('VolumeAttributesClass', 'The VolumeAttributesClass of the volume.'),
     column('Reason', 'The reason for the current status.'),
     ageColumn,
     column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),

@@ -40,7 +40,11 @@ export const serviceAccountKind: KindDefinition<ServiceAccount> = {
       verbs: ['create'],
     },
   },
-  columns: [nameColumn, column('Secrets', 'The number of Secrets that its Pods may use.'), ageColumn],
+  columns: [
+    nameColumn,
+    column('Secrets', 'The number of Secrets that Pods with the ServiceAccount may use.'),
+    ageColumn,
+  ],
   row: ({ metadata, secrets = [] }, { now }) => [
     metadata.name,
     secrets.length,

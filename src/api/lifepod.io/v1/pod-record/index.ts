@@ -53,7 +53,7 @@ export const podRecordKind: KindDefinition<PodRecord> = {
   selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
   columns: [
     column('Pod', 'The name of the Pod.'),
-    column('UID', 'The first characters of the UID of the Pod, which distinguish lives under the same name.'),
+    column('UID', "The first characters of the Pod's UID, which distinguish Pods of the same name."),
     column('Steps', 'The number of steps in this part of the record.', { type: 'integer' }),
     column('Age', 'The time since the first step was recorded.'),
     column('Name', 'The name of this part.', { wide: true, format: 'name' }),

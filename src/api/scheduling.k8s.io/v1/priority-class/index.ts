@@ -77,7 +77,7 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
     column('Value', 'The priority of the Pods. Higher values are more important.'),
     column('Global-Default', 'Whether Pods without a priorityClassName get this class.'),
     ageColumn,
-    column('PreemptionPolicy', 'Whether its Pods may preempt Pods of lower priority.'),
+    column('PreemptionPolicy', 'Whether Pods of the class may preempt Pods of lower priority.'),
   ],
   row: ({ metadata, value = 0, globalDefault, preemptionPolicy }, { now }) => [
     metadata.name,
