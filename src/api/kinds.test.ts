@@ -16,7 +16,7 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
         if (bodyKind !== undefined) expect(schemaTypes).toHaveProperty(bodyKind.schema);
       }
     });
-    it('an object without content has idempotent defaults, and a row with one cell per column', () => {
+    it('the defaults of an object without content are idempotent, and its table row has one cell per column', () => {
       const object = decode(kind.schema, { apiVersion: 'v1', kind: kind.kind, metadata: { name: 'a' } })
         .value as unknown as KubeObject;
       kind.defaults?.(object);

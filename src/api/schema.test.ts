@@ -182,7 +182,7 @@ describe('decode', () => {
     ['aGVsbG8', 'illegal base64 data at input byte 4'],
     ['a!k=', 'illegal base64 data at input byte 1'],
     [1, 'json: cannot unmarshal number into Go struct field Secret.data of type []uint8'],
-  ])('decode() accepts base64 only: %j', (bytes, message) => {
+  ])('decode() accepts only valid base64: %j', (bytes, message) => {
     const { value, typeErrors } = decode('Secret', { data: { k: bytes } });
     expect(typeErrors[0]).toBe(message);
     if (message === undefined) expect(value).toEqual({ data: { k: String(bytes).replace('\n', '') } });
@@ -208,7 +208,7 @@ it("decodeFailure() returns upstream's message", () => {
   );
 });
 
-/** An arbitrary value of the type, as a client may send it. */
+/** Generates values of the type, as a client may send them. */
 function anyValue(shape: Shape, depth: number): fc.Arbitrary<unknown> {
   if (typeof shape === 'object') {
     if ('array' in shape) return fc.array(anyValue(shape.array, depth), { maxLength: 2 });
@@ -256,7 +256,7 @@ it('values of all types decode without errors, and decoding is idempotent', () =
   }
 });
 
-it('an object with too many values is rejected, however small they are', () => {
+it('an object with too many values is rejected, even if the values are small', () => {
   const containers = Array.from({ length: MAX_VALUES }, () => ({}));
   expect(() => decode('Pod', { spec: { containers } })).toThrow(
     'Request entity too large: the object has more than 300000 values',

@@ -30,7 +30,7 @@ describe('firstErrors', () => {
     expect(errors[1000]?.field).toBe('list[2001]');
   });
 
-  it('firstErrors() returns all errors below the limit, and can be nested', () => {
+  it('firstErrors() returns all errors up to the limit, and calls can be nested', () => {
     const many = () => Array.from({ length: 600 }, () => required('a'));
     expect(
       firstErrors(() => [...firstErrors(many), required('b')])

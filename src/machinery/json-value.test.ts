@@ -14,7 +14,7 @@ test.each<[JsonValue, string]>([
   expect(goText(value)).toBe(text);
 });
 
-test('goText() truncates a long text on any level', () => {
+test('goText() truncates a long text at any level of nesting', () => {
   let value: JsonValue = { z: 'x'.repeat(MAX_ERROR_CHARS), zz: 'never read' };
   for (let level = 0; level < 900; level++) value = { a: 'b', c: value };
   const text = goText(value);

@@ -57,7 +57,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   for (const ref of [PODS, EVENTS]) {
     void backend.watch(ref, { resourceVersion: '0' }, (_: WatchEvent) => wake(), stop.signal);
   }
-  /** Resolves once the condition holds; it is checked after each change of a Pod or an Event. */
+  /** Checks the condition after each change of a Pod or an Event, and resolves once it holds. */
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) {
       await new Promise<void>((resolve) => {
@@ -71,12 +71,12 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   const events = () =>
     (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
   await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
-  // startScheduler() resolves after the first lists; the watches start later: 5 of informers, 2 of this test.
+  // startScheduler() resolves after the first lists, before the watches start: 5 watches of informers, and 2 of this test.
   while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
   return { backend, timers, stop, until, podNamed, nodeOf, events };
 }
 
-test('binds existing and new Pods at once, with an Event', async () => {
+test('existing and new Pods are bound immediately, with an Event', async () => {
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')], pods: [pod('x')] });
   await until(() => nodeOf('x') === 'n');
   await backend.set(PODS, pod('y'));
@@ -92,9 +92,9 @@ test('binds existing and new Pods at once, with an Event', async () => {
   stop.abort();
 });
 
-test('ignores Pods that are bound, terminating, gated, or for another scheduler', async () => {
+test('Pods that are bound, terminating, gated, or for another scheduler are ignored', async () => {
   const deleting = pod('deleting');
-  // Keeps the Pod although it is deleted.
+  // The finalizer keeps the deleted Pod in the API.
   deleting.metadata.finalizers = ['example.com/stays'];
   const pods = [
     pod('bound', { nodeName: 'elsewhere' }),
@@ -153,7 +153,7 @@ test('an unschedulable Pod gets a condition and an Event, and is retried when re
   stop.abort();
 });
 
-test('no Pod is bound to a node that is not ready, even before the taint; it is once the node is ready', async () => {
+test('a Pod is not bound to a node that is not ready, even before the taint is set, until the node is ready', async () => {
   const ready = (status: string): Node => node('n', { status: { conditions: [{ type: 'Ready', status }] } });
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [ready('False')], pods: [pod('x')] });
   await until(() => events().length === 1);
@@ -227,7 +227,7 @@ test('Pods of lower priority are preempted, and the freed resources go to the pr
   stop.abort();
 });
 
-test('a failed binding is retried after a pause, except after a conflict', async () => {
+test('a failed binding is retried after a delay, except after a conflict', async () => {
   const { backend, timers, until, nodeOf, stop } = await setUp({ nodes: [node('n')] });
   backend.failNext('create pods/binding a/x', serviceUnavailable('not now'));
   await backend.set(PODS, pod('x'));

@@ -41,7 +41,7 @@ test('a change of a volume or a class retries only the Pods that use claims', as
   expect(await after(() => retryWithClaim('a', 'none'))).toBe('');
 });
 
-test('many changes in one turn cause one look at each Pod, and Pods of higher priority are retried first', async () => {
+test('many changes in one turn of the event loop cause one pass over the Pods, which retries high priorities first', async () => {
   const { after, looks, retryAll, retryWithClaims, retryWithClaim } = setUp(
     pod('low', { priority: 1 }),
     pod('high', { priority: 9 }),

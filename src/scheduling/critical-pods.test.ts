@@ -39,12 +39,12 @@ test.each<[string, Record<string, number>, Pod[], string[] | undefined]>([
     ['e'],
   ],
   [
-    'the one with both of two resources',
+    'the only one that frees both missing resources',
     { cpu: 1, memory: 8 },
     [burstable('a', 1), burstable('b', 0, 8), burstable('c', 1, 8)],
     ['c'],
   ],
-  ['undefined if all Pods are not sufficient', { cpu: 4 }, [burstable('a', 1), guaranteed('g', 2)], undefined],
+  ['undefined if evicting all Pods is not sufficient', { cpu: 4 }, [burstable('a', 1), guaranteed('g', 2)], undefined],
 ])('victims for a critical Pod: %s', (_, shortage, pods, names) => {
   expect(victimsFor(missing(shortage), pods)?.map(({ metadata }) => metadata.name)).toEqual(names);
 });
@@ -54,7 +54,7 @@ test.each<[string, Partial<Pod['metadata']>, Partial<PodSpec>, boolean, boolean]
   ['a Pod with a priority below the system classes is not critical', {}, { priority: 1_999_999_999 }, false, false],
   ['a Pod with the priority of a system class is critical', {}, { priority: 2_000_001_000 }, false, true],
   ['a static Pod is critical', {}, {}, true, true],
-  // Any client can write this annotation.
+  // The annotation must not count, because any client can write it.
   [
     'a Pod with the annotation of static Pods is not critical',
     { annotations: { 'kubernetes.io/config.source': 'file' } },

@@ -1,4 +1,4 @@
-/** Long lists in objects, and many objects, are processed in linear time. */
+/** Tests that scheduling processes long lists in objects, and many objects, in linear time. */
 import { expect, test } from 'vitest';
 import { nodeOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type {
@@ -57,7 +57,7 @@ test('host ports with one number and many addresses are compared in linear time'
   expect(hostPortsTaken(one, [other, one])).toBe(true);
 });
 
-/** A Pod with `count` requests. `onRead` is called whenever they are read. */
+/** A Pod with `count` requests. `onRead` is called whenever the requests are enumerated. */
 const requesting = (name: string, count: number, onRead: () => void): Pod => {
   const requests = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x.y/r${index}`, '1']));
   const ownKeys = (target: object) => {
@@ -83,7 +83,7 @@ test('the requests of a Pod are read once for all nodes and decisions', () => {
   expect(reads).toBe(3);
 });
 
-test('the message about a Pod that lacks many resources names 100 of them', () => {
+test('the message about an unschedulable Pod that lacks many resources names 100 of them', () => {
   const placement = schedule(
     requesting('w', COUNT, () => undefined),
     [nodeOf('n')],

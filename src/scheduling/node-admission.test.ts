@@ -99,7 +99,7 @@ test.each<[string, Pod, Partial<NodeSide>, ...string[]]>([
     "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
   ],
   [
-    'is refused if it selects another node, also if it is static',
+    'is refused if it is static and selects another node',
     requesting({}, { nodeSelector: { disk: 'ssd' } }),
     { isStatic: () => true },
     'NodeAffinity',

@@ -30,24 +30,29 @@ const high = (cpu: string, spec: Partial<PodSpec> = {}): Pod => {
   return pod;
 };
 
-/** The nodes have two CPUs. */
+/** The last value is the chosen node and its victims. Each node has two CPUs. */
 test.each<[string, Pod, Pod[], string | undefined]>([
   ['a Pod of lower priority is preempted', high('1'), [podWith('a', '2', 0)], 'n: a'],
   ['a Pod of equal priority is not preempted', high('1'), [podWith('a', '2', 10)], undefined],
   [
-    'a Pod that still fits is not preempted, and the more important one is kept',
+    'only the less important of two Pods is preempted if that is sufficient',
     high('1'),
     [podWith('a', '1', 0), podWith('b', '1', 5)],
     'n: a',
   ],
-  ['the older of two Pods of equal priority is kept', high('1'), [podWith('a', '1', 0), podWith('b', '1', 0)], 'n: b'],
+  [
+    'the older of two Pods of equal priority is not preempted',
+    high('1'),
+    [podWith('a', '1', 0), podWith('b', '1', 0)],
+    'n: b',
+  ],
   [
     'a small Pod that still fits is not preempted',
     high('1500m'),
     [podWith('a', '1', 5), podWith('b', '500m', 0)],
     'n: a',
   ],
-  ['no Pod is preempted if all are not sufficient', high('3'), [podWith('a', '2', 0)], undefined],
+  ['no Pod is preempted if preempting all Pods is not sufficient', high('3'), [podWith('a', '2', 0)], undefined],
   [
     'no Pod is preempted for a Pod with preemptionPolicy Never',
     high('1', { preemptionPolicy: 'Never' }),
@@ -88,7 +93,7 @@ test.each<[string, Pod, Pod[], string | undefined]>([
   expect(room && `${room.node}: ${room.victims.map(({ metadata }) => metadata.name)}`).toBe(expected);
 });
 
-test('preemption selects the node with the less important victims, then with fewer victims', () => {
+test('preemption selects the node whose victims are less important, then the node with fewer victims', () => {
   const nodes = [nodeOf('m'), nodeOf('n')];
   const on = (nodeName: string) => ({ nodeName });
   const room = (...pods: Pod[]) => roomFor(high('2'), nodes, pods)?.node;

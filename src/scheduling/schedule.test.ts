@@ -46,7 +46,7 @@ describe('filters', () => {
     ['fits with its requests', requesting({ cpu: '2', memory: '4Gi' }), nodeOf('n'), []],
     ['does not fit with too much cpu', requesting({ cpu: '2001m' }), nodeOf('n'), [], 'Insufficient cpu'],
     [
-      'does not fit with too much of two resources',
+      'does not fit if it requests too much of two resources',
       requesting({ cpu: '3', memory: '5Gi' }),
       nodeOf('n'),
       [],
@@ -54,7 +54,7 @@ describe('filters', () => {
       'Insufficient memory',
     ],
     [
-      'does not fit with a resource that the node does not have',
+      'does not fit if it requests a resource that the node does not have',
       requesting({ 'example.com/gpu': '1' }),
       nodeOf('n'),
       [],
@@ -87,7 +87,7 @@ describe('filters', () => {
       'Insufficient cpu',
     ],
     ...['PreExit', 'PostExit'].map((trigger): [string, Pod, Node, Pod[], ...string[]] => [
-      `does not fit if another has the host port of its ${trigger} entry`,
+      `does not fit if another Pod uses the host port of its ${trigger} entry`,
       deferring(trigger, { ports: [{ containerPort: 80, hostPort: 8080 }] }),
       nodeOf('n'),
       [onPort(8080)],
@@ -128,7 +128,7 @@ describe('filters', () => {
       'node(s) were unschedulable',
     ],
     [
-      'fits on an unschedulable node that it tolerates',
+      'fits on an unschedulable node if it tolerates the unschedulable taint',
       requesting({}, { tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists' }] }),
       nodeOf('n', { spec: { unschedulable: true } }),
       [],
@@ -212,7 +212,7 @@ describe('filters', () => {
       [onPort(80, '10.0.0.1')],
     ],
     [
-      'does not fit for the first of several reasons',
+      'that several filters reject gets only the reason of the first filter',
       requesting({ cpu: '9' }, { nodeSelector: { disk: 'ssd' } }),
       nodeOf('n', { spec: { unschedulable: true } }),
       [],
@@ -224,13 +224,13 @@ describe('filters', () => {
 });
 
 describe('schedule()', () => {
-  it('schedule() selects the emptiest node, then the first by name', () => {
+  it('schedule() selects the node with the most free resources, then the first by name', () => {
     const pod = requesting({ cpu: '100m' });
     expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [])).toEqual({ node: 'a' });
     expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [bound(requesting({ cpu: '1' }), 'a')])).toEqual({ node: 'b' });
   });
 
-  it('schedule() assumes that Pods without requests use something', () => {
+  it('schedule() counts assumed requests for Pods that request nothing', () => {
     const pod = requesting({});
     expect(schedule(pod, [nodeOf('a'), nodeOf('b')], [bound(requesting({}), 'a')])).toEqual({ node: 'b' });
   });

@@ -79,7 +79,7 @@ describe('search for the volume of a claim', () => {
 });
 
 describe('index of volumes', () => {
-  it('the index of volumes follows changes and removals', () => {
+  it('the index of volumes reflects changed and removed volumes', () => {
     const index = volumeIndex([volumeOf('a', '3Gi'), volumeOf('b', '2Gi')]);
     const best = () => index.on(undefined)(claimOf())?.metadata.name;
     expect(best()).toBe('b');
@@ -94,7 +94,7 @@ describe('index of volumes', () => {
     index.remove(volumeOf('a', '3Gi'));
     expect(best()).toBeUndefined();
   });
-  it('the index of volumes follows changes of the volumes on a node', () => {
+  it('the index of volumes reflects changed volumes in searches for one node', () => {
     const index = volumeIndex([volumeOf('a', '3Gi', on('n')), volumeOf('b', '1Gi', on('other'))]);
     const [n, other] = [nodeOf('n'), nodeOf('other')];
     const best = (node = n) => index.on(node)(claimOf())?.metadata.name;

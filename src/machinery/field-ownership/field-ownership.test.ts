@@ -90,7 +90,7 @@ const refusal = (run: () => unknown): ApiError => {
 };
 
 describe('sets of fields of a value', () => {
-  it('fieldSetOf() names fields like managedFields', () => {
+  it('fieldSetOf() returns fields in the format of managedFields', () => {
     const value = thing(
       { replicas: 1, items: [{ name: 'x', command: ['a', 'b'], ports: [{ port: 80 }] }], empty: {} },
       { labels: { app: 'web' }, finalizers: ['f'] },
@@ -156,7 +156,7 @@ describe('comparison and merge of two values', () => {
   it.each<[string, string[], string[], string[]]>([
     ['the order of the config', ['a', 'b'], ['b', 'a'], ['b', 'a']],
     [
-      'an element that only the object has stays before its successor',
+      'an element that only the object has stays in front of the next element',
       ['x', 'a', 'y', 'b'],
       ['a', 'b'],
       ['x', 'a', 'y', 'b'],
@@ -226,7 +226,7 @@ describe('server-side apply', () => {
     expect(specOf(apply(mine, 'you', thing({})))).toEqual({});
   });
 
-  it('an apply of a value that differs from that of its owner is a conflict', () => {
+  it("an apply that changes another owner's field is a conflict", () => {
     const made = apply(nothing, 'me', app('a'));
     const { status } = refusal(() => apply(made, 'you', app('b')));
     expect(status).toMatchObject({
@@ -296,7 +296,7 @@ describe('update of an applied object', () => {
     expect(write(made, 'editor', system).entries).toEqual(made.entries);
   });
 
-  it('an update reduces the entries of updates to ten, even without changes', () => {
+  it('an update reduces the number of Update entries to ten, even if it changes nothing', () => {
     const made = apply(nothing, 'me', thing({ replicas: 1 }));
     const updaters = Array.from({ length: 12 }, (_, index) => ({
       manager: `m${index}`,
@@ -322,7 +322,7 @@ describe('an object that existed before the first apply', () => {
       status: { phase: 'x' },
     }) as unknown as KubeObject;
 
-  it('the fields of an existing object belong to before-first-apply at the first apply', () => {
+  it('at the first apply, the existing fields of an object get the owner before-first-apply', () => {
     const [entry, ...others] = firstEntries(old({ note: 'n' }), type, 'v1', { 'f:status': {} });
     expect(others).toEqual([]);
     expect([entry?.manager, entry?.operation]).toEqual(['before-first-apply', 'Update']);
@@ -335,7 +335,7 @@ describe('an object that existed before the first apply', () => {
     ]);
   });
 
-  it('the fields in the annotation of client-side apply belong to kubectl-client-side-apply', () => {
+  it('at the first apply, fields in the annotation of client-side apply get the owner kubectl-client-side-apply', () => {
     const key = 'kubectl.kubernetes.io/last-applied-configuration';
     const annotations = { [key]: JSON.stringify(thing({ items: [{ name: 'x' }, { name: 'gone' }] })) };
     const owners = ownersOf({
@@ -416,7 +416,7 @@ describe('sets of fields', () => {
     .map((spec) => thing(spec as JsonObject));
   const paths = (set: FieldSet): string[] => [...pathsOf(set)].sort();
 
-  it('union(), intersection() and difference() equal those of the paths', () => {
+  it('union(), intersection() and difference() equal the same operations on sets of paths', () => {
     fc.assert(
       fc.property(specs, specs, (left, right) => {
         const [a, b] = [fieldSetOf(left, type), fieldSetOf(right, type)];
@@ -440,7 +440,7 @@ describe('sets of fields', () => {
     );
   });
 
-  it('an applier that removes its fields again leaves those of another applier unchanged', () => {
+  it('an applier that removes its fields does not change the fields of another applier', () => {
     fc.assert(
       fc.property(specs, specs, (mine, yours) => {
         const { live } = apply(apply(apply(nothing, 'you', yours), 'me', mine, true), 'me', thing({}), true);

@@ -5,7 +5,7 @@ import { ApiError } from '../status.ts';
 import { cpuMillisOf, frozen } from '../testing.ts';
 import { applyStrategicMergePatch, type FieldStrategy, type StrategyLookup } from './strategic-merge-patch.ts';
 
-/** A small kind: containers are merged by name (ports by number), finalizers as scalars; args are atomic; volumes retain keys. */
+/** A small kind: containers are merged by name, ports by number, and finalizers as scalars; args are atomic; volumes retain keys. */
 const tables: Record<string, Record<string, FieldStrategy>> = {
   container: { ports: { strategy: 'merge', mergeKey: 'port' }, args: {} },
 };
@@ -120,7 +120,7 @@ describe('strategic merge patch', () => {
       { containers: named('c', 'a', 'b') },
     ],
     [
-      'keeps an element of the server before its successor',
+      'keeps an element that only the object has in front of the next element',
       { containers: named('a', 'injected', 'b') },
       { '$setElementOrder/containers': named('new', 'a', 'b'), containers: named('new') },
       { containers: named('new', 'a', 'injected', 'b') },
@@ -242,7 +242,7 @@ describe('properties of strategic merge patches', () => {
   }) as unknown as fc.Arbitrary<JsonObject>;
 
   type Keyed = Record<string, JsonValue>;
-  /** The patch that kubectl sends to turn one list into another: changes, deletions and the order. */
+  /** Computes the patch that kubectl sends to change the list `from` to `to`: changes, deletions and the order of elements. */
   function diffList(key: string, mergeKey: string, from: Keyed[], to: Keyed[]): JsonObject {
     const changes = to.map((element) => {
       const old = from.find((candidate) => candidate[mergeKey] === element[mergeKey]);
@@ -295,7 +295,7 @@ describe('properties of strategic merge patches', () => {
       }),
     );
   });
-  it('elements that only the server has survive a strategic merge patch and keep their order', () => {
+  it('a strategic merge patch keeps elements that only the object has, in their order', () => {
     fc.assert(
       fc.property(
         fc.shuffledSubarray(['a', 'b', 's1', 's2', 'c']),
@@ -334,21 +334,21 @@ describe('a strategic merge patch that repeats an element', () => {
     ['with many fields', { containers: [] }, (index) => ({ [`f${index}`]: '1' })],
     ['with a map', { containers: [] }, (index) => ({ env: { [`f${index}`]: '1' } })],
     ['and the element exists', { containers: [full] }, () => ({ ports: [{ port: 1 }] })],
-  ])('a strategic merge patch that merges too many fields is rejected in time: %s', (_, object, more) => {
+  ])('a strategic merge patch that repeats an element too often is rejected within 1 s: %s', (_, object, more) => {
     const containers = [full as JsonObject, ...list((index) => ({ name: 'a', ...more(index) }))];
     const refuse = () =>
       expect(() => patched(object, { containers })).toThrow(/the patch merges more than 200000 fields/);
     expect(cpuMillisOf(refuse)).toBeLessThan(1000);
   });
 
-  it('a strategic merge patch may repeat an element some times, in order', () => {
+  it('a strategic merge patch may contain an element 50 times with different content', () => {
     const containers = [full, ...list((port) => ({ name: 'a', ports: [{ port, x: port }] })).slice(0, 50)];
     const [container] = patched({ containers: [] }, { containers })['containers'] as { ports: JsonObject[] }[];
     expect(container?.ports.filter(({ x }) => x !== undefined)).toHaveLength(50);
     expect(container?.ports).toHaveLength(count);
   });
 
-  it('a strategic merge patch may contain very many different elements', () => {
+  it('a strategic merge patch may contain 250,000 different elements', () => {
     const many = { finalizers: Array.from({ length: 250_000 }, (_, index) => index) };
     expect(patched(many, many)).toEqual(many);
   });

@@ -1,4 +1,4 @@
-/** Common parts of the kinds of the resource metrics API. Source: metrics.k8s.io/v1beta1, metrics-server (behavior). */
+/** The parts that NodeMetrics and PodMetrics have in common. Source: metrics.k8s.io/v1beta1, metrics-server (behavior). */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { formatQuantity } from '../../../machinery/quantity.ts';
 import { formatDuration, formatTime } from '../../../machinery/time.ts';
@@ -7,13 +7,13 @@ import { column, nameColumn } from '../../table.ts';
 
 export const METRICS = { group: 'metrics.k8s.io', version: 'v1beta1' };
 
-/** CPU in nanocores, memory in KiB, as quantities. */
+/** Formats the usage as quantities: the cpu exactly, the memory rounded down to KiB. */
 export const usageQuantities = ({ cpuNanoCores, memoryWorkingSetBytes }: ResourceUsage): Record<string, string> => ({
   cpu: formatQuantity({ nano: BigInt(Math.round(cpuNanoCores)), format: 'DecimalSI' }),
   memory: `${Math.floor(memoryWorkingSetBytes / 1024)}Ki`,
 });
 
-/** The common fields of a metrics object, which has the name and the labels of the measured object. */
+/** The fields that all metrics objects have. The metadata contains the name and the labels of the measured object. */
 export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsage) {
   const { name, namespace, labels } = metadata;
   return {
@@ -27,6 +27,6 @@ export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsa
 export const usageColumns = [
   nameColumn,
   column('CPU', 'The average number of cores used over the window.'),
-  column('Memory', 'The memory that cannot be reclaimed without harm.'),
+  column('Memory', 'The working set: the used memory that the kernel cannot easily reclaim.'),
   column('Window', 'The interval over which the CPU usage is averaged.'),
 ];

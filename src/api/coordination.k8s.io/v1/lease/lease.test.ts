@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { leaseKind } from './index.ts';
 
-it('a Lease with a duration of 0 or negative transitions is invalid', () => {
+it('a Lease with a duration of 0, or with a negative number of transitions, is invalid', () => {
   expect(created(leaseKind, { spec: { leaseDurationSeconds: 15, leaseTransitions: 0 } }).errors).toEqual([]);
   const bad = [
     'spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0',
@@ -13,7 +13,7 @@ it('a Lease with a duration of 0 or negative transitions is invalid', () => {
   expect(updated(leaseKind, {}, { spec }).errors).toEqual(bad);
 });
 
-it('a new Lease loses the fields of coordinated leader election', () => {
+it('the fields of coordinated leader election are dropped from a new Lease', () => {
   const spec = { holderIdentity: 'h', strategy: 'OldestEmulationVersion', preferredHolder: 'p' };
   expect(created(leaseKind, { spec }).object.spec).toEqual({ holderIdentity: 'h' });
 });

@@ -1,5 +1,5 @@
 /**
- * The Namespace: a scope for names. Deleting it deletes everything in it.
+ * The Namespace: a scope for names. Deleting a Namespace deletes all objects in it.
  *
  * Invariants: a new Namespace has the finalizer `kubernetes` in its spec. A deleted Namespace stays in the phase Terminating
  * until the finalize subresource has removed all finalizers from the spec.
@@ -13,7 +13,7 @@ import type { KindDefinition } from '../../../kind.ts';
 import { statusSubresource } from '../../../status-subresource.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Allows label selectors to select any Namespace by its name. */
+/** The label that contains the name, so that label selectors can select a Namespace by its name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
@@ -53,7 +53,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   schema: 'Namespace',
   defaults: setNameLabel,
   prepareForCreate(namespace) {
-    // A generated name was not known when the defaults were set.
+    // If the name was generated, it was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };
@@ -82,7 +82,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   deletion: (namespace) =>
     (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
   selectableFields: (namespace) => ({ 'status.phase': namespace.status?.phase ?? '' }),
-  columns: [nameColumn, column('Status', 'Active, or Terminating after the Namespace was deleted.'), ageColumn],
+  columns: [nameColumn, column('Status', 'Active, or Terminating while the Namespace is being deleted.'), ageColumn],
   row: ({ metadata, status }, { now }) => [
     metadata.name,
     status?.phase ?? '',

@@ -65,7 +65,7 @@ describe('an update of a Node', () => {
       updated(nodeKind, { status: { phase: 'Running' } }, { spec: { unschedulable: true } }).object.status,
     ).toEqual({ phase: 'Running' });
   });
-  it('podCIDR and providerID of a Node can be set once', () => {
+  it('podCIDR and providerID of a Node can be set only once', () => {
     const spec = { podCIDR: '10.1.0.0/24', providerID: 'x' };
     expect(updated(nodeKind, {}, { spec }).errors).toEqual([]);
     expect(updated(nodeKind, { spec }, {}).errors).toEqual([

@@ -13,7 +13,7 @@ export const nodeColumns = [
   ageColumn,
   column('Version', "The version of the node's agent."),
   column('Internal-IP', 'The address of the node within the cluster.', { wide: true }),
-  column('External-IP', 'The address of the node from outside.', { wide: true }),
+  column('External-IP', 'The address at which the node can be reached from outside the cluster.', { wide: true }),
   column('OS-Image', 'The operating system.', { wide: true }),
   column('Kernel-Version', 'The version of the kernel.', { wide: true }),
   column('Container-Runtime', 'The container runtime and its version.', { wide: true }),

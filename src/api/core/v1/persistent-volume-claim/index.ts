@@ -9,7 +9,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from '../persistent-volume/access-modes.ts';
 import { validateClaimCreate, validateClaimStatus, validateClaimUpdate } from './validation.ts';
 
-/** The finalizer that keeps a claim as long as a Pod uses it. */
+/** The finalizer that prevents the deletion of a claim while a Pod uses the claim. */
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection';
 
 export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = {
@@ -45,7 +45,7 @@ export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = 
     column('Capacity', 'The capacity of the volume.'),
     column('Access Modes', 'How the volume can be mounted.'),
     column('StorageClass', 'The requested class.'),
-    column('VolumeAttributesClass', 'The requested attributes.'),
+    column('VolumeAttributesClass', 'The requested VolumeAttributesClass.'),
     ageColumn,
     column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),
   ],

@@ -6,7 +6,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from './access-modes.ts';
 import { validateVolumeCreate, validateVolumeUpdate } from './validation.ts';
 
-/** The finalizer that keeps a volume as long as it is bound to a claim. */
+/** The finalizer that prevents the deletion of a volume while the volume is bound to a claim. */
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection';
 
 export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
@@ -46,7 +46,7 @@ export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
     column('Status', 'Whether the volume is bound to a claim.'),
     column('Claim', 'The claim that the volume is bound to.'),
     column('StorageClass', 'The class of the volume.'),
-    column('VolumeAttributesClass', 'The attributes of the volume.'),
+    column('VolumeAttributesClass', 'The VolumeAttributesClass of the volume.'),
     column('Reason', 'The reason for the current status.'),
     ageColumn,
     column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),

@@ -50,12 +50,12 @@ describe('ServiceAccount admission', () => {
     ['the account, which opts out', {}, { automountServiceAccountToken: false }, false],
     ['the Pod, which opts out', { automountServiceAccountToken: false }, {}, false],
     [
-      'the Pod, whose setting overrides the account',
+      'the Pod, whose setting takes precedence over that of the ServiceAccount',
       { automountServiceAccountToken: true },
       { automountServiceAccountToken: false },
       true,
     ],
-  ])('mounting the token is decided by %s', (_name, spec, accountSpec, mounted) => {
+  ])('whether the token is mounted is decided by %s', (_name, spec, accountSpec, mounted) => {
     const pod = defaulted(podOf(spec));
     admitServiceAccount(pod, account(accountSpec), 'abc12');
     expect((pod.spec?.volumes ?? []).length).toBe(mounted ? 1 : 0);

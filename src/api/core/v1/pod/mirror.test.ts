@@ -58,7 +58,7 @@ const references: [string, Partial<PodSpec>, string[]][] = [
 ];
 
 describe('references of a Pod to other objects', () => {
-  it.each(references)('apiReferences of a Pod that refers to %s', (_, spec, expected) => {
+  it.each(references)('apiReferences() lists the resources to which a Pod refers: %s', (_, spec, expected) => {
     expect(apiReferences(defaulted(podOf(spec)))).toEqual(expected);
   });
 });

@@ -21,7 +21,7 @@ const sidecar = (amount: Record<string, string>, name: string): Container =>
 
 describe('effective resources of a Pod', () => {
   it('effective resources are the larger of the largest init container and the sum of the app containers', () => {
-    // The first example of the init container proposal.
+    // The first example in the proposal of init containers.
     const pod = podOf({
       initContainers: limits({ cpu: '100m', memory: '1Gi' }, { cpu: '50m', memory: '2Gi' }),
       containers: limits({ cpu: '10m', memory: '1100Mi' }, { cpu: '10m', memory: '1100Mi' }),
@@ -31,7 +31,7 @@ describe('effective resources of a Pod', () => {
   });
 
   it('there is no effective limit if a container has no limit', () => {
-    // The second example, with the rule of later documentation that no limit is the highest limit.
+    // The second example in the proposal. The later documentation added the rule that no limit counts as the highest limit.
     const pod = podOf({
       initContainers: limits({ cpu: '100m', memory: '1Gi' }),
       containers: requests({ cpu: '10m', memory: '1100Mi' }),
@@ -136,7 +136,7 @@ describe('effective resources of a Pod with defer containers', () => {
       '9100m',
     ],
   ])(
-    'effective resources are the sum of what runs at the same time at most, here: %s',
+    'effective resources are the highest sum of containers that run at the same time: %s',
     (_name, initContainers, containers, deferContainers, cpu) => {
       expect(cpuOf(defaulted(podOf({ initContainers, containers, deferContainers })))).toEqual([cpu, cpu]);
     },
@@ -187,7 +187,7 @@ describe('effective resources of a Pod with defer containers', () => {
     expect(cpuOf(pod)).toEqual(['2250m', '2250m']);
   });
 
-  /** A direct model of the rule: the highest sum of the resources of containers that run at the same time. */
+  /** A model that applies the rule directly: the highest sum of the requests of containers that run at the same time. */
   function highestMoment({ spec }: Pod, name: string): Quantity {
     const amount = (container: Container): Quantity => {
       const texts = { ...container.resources?.limits, ...container.resources?.requests };

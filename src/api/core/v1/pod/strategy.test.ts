@@ -23,7 +23,7 @@ describe('create and update of a Pod', () => {
     ],
   };
 
-  it('a new Pod loses fields whose feature gates are off before its QoS class is determined', () => {
+  it('fields whose feature gates are off are dropped from a new Pod before its QoS class is determined', () => {
     const pod = defaulted(podOf(disabled));
     podKind.prepareForCreate?.(pod, context);
     expect(pod.spec).not.toHaveProperty('resources');
@@ -37,7 +37,7 @@ describe('create and update of a Pod', () => {
     expect(pod.status?.qosClass).toBe('BestEffort');
   });
 
-  it('an update keeps fields whose feature gates are off if the Pod already has them', () => {
+  it('an update keeps a field whose feature gate is off if the existing Pod has the field', () => {
     const old = defaulted(podOf(disabled));
     const pod = structuredClone(old);
     podKind.prepareForUpdate?.(pod, old, context);

@@ -16,7 +16,11 @@ export const podColumns: readonly TableColumn[] = [
   column('IP', 'The address of the Pod.', wide),
   column('Node', 'The node that the Pod is bound to.', wide),
   column('Nominated Node', 'The node on which Pods are being preempted for this Pod.', wide),
-  column('Readiness Gates', 'The number of readiness gates whose condition is true, out of all.', wide),
+  column(
+    'Readiness Gates',
+    'The number of readiness gates whose condition is true, and the number of all readiness gates.',
+    wide,
+  ),
 ];
 
 export function podRow(pod: Pod, context: WriteContext): (string | number)[] {

@@ -8,7 +8,7 @@ import type { ServiceAccount } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Keeps only the names of referenced Secrets, because they must be in the same namespace. */
+/** Drops all fields of the references to Secrets except the names, because the Secrets are always in the account's namespace. */
 function keepSecretNames(account: ServiceAccount): void {
   if (account.secrets !== undefined) account.secrets = account.secrets.map(({ name }) => ({ name }));
 }
@@ -40,7 +40,11 @@ export const serviceAccountKind: KindDefinition<ServiceAccount> = {
       verbs: ['create'],
     },
   },
-  columns: [nameColumn, column('Secrets', 'The number of Secrets that its Pods may use.'), ageColumn],
+  columns: [
+    nameColumn,
+    column('Secrets', 'The number of Secrets that Pods with the ServiceAccount may use.'),
+    ageColumn,
+  ],
   row: ({ metadata, secrets = [] }, { now }) => [
     metadata.name,
     secrets.length,

@@ -7,8 +7,8 @@ export const serviceColumns = [
   nameColumn,
   column('Type', 'How the Service can be reached.'),
   column('Cluster-IP', 'The address within the cluster.'),
-  column('External-IP', 'The addresses from outside the cluster.'),
-  column('Port(s)', 'The ports; after a colon, the port on every node.'),
+  column('External-IP', 'The addresses at which the Service can be reached from outside the cluster.'),
+  column('Port(s)', 'The ports. If a port is also open on every node, the node port follows after a colon.'),
   ageColumn,
   column('Selector', 'The labels of the Pods behind the Service.', { wide: true }),
 ];

@@ -69,7 +69,7 @@ describe('a new Event of events.k8s.io', () => {
       'source: Invalid value: "": needs to be unset',
     ]);
   });
-  it('errors of Events of events.k8s.io contain the field names of that group', () => {
+  it('errors of Events of events.k8s.io contain the field name reportingController of that group', () => {
     expect(created(eventsV1EventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
       expect.stringMatching(/^reportingController: Invalid value: "a b": name part must/),
     ]);

@@ -1,7 +1,7 @@
 /**
- * The PodRecord: a part of the record of a Pod's life. It outlives the Pod and its namespace, until a controller deletes it because
- * it is too old or all records together are too large. The node writes it, or a controller if the Pod never had a node. Its name
- * is the Pod's UID and the number of the part.
+ * The PodRecord: a part of the record of a Pod's life. The node writes it, or a controller if the Pod never had a node. It remains
+ * after the Pod and the namespace are deleted, until a controller deletes it because it is too old or all records together are too
+ * large. Its name consists of the Pod's UID and the number of the part.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -13,10 +13,10 @@ import { ageCell, column } from '../../../table.ts';
 
 export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podrecords' };
 
-/** The name of a part of a record. */
+/** The name of the PodRecord with the given part of a Pod's record. */
 export const recordName = (podUid: string, part: number): string => `${podUid}.${part}`;
 
-/** The prefix of a UID that `kubectl get` shows, long enough to distinguish lives. */
+/** The prefix of a UID that `kubectl get` shows. It is long enough to distinguish Pods of the same name. */
 export const shortUid = (uid: string): string => uid.slice(0, 8);
 
 function validate(record: PodRecord): FieldError[] {
@@ -53,7 +53,7 @@ export const podRecordKind: KindDefinition<PodRecord> = {
   selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
   columns: [
     column('Pod', 'The name of the Pod.'),
-    column('UID', 'The first characters of the UID of the Pod, which distinguish lives under the same name.'),
+    column('UID', "The first characters of the Pod's UID, which distinguish Pods of the same name."),
     column('Steps', 'The number of steps in this part of the record.', { type: 'integer' }),
     column('Age', 'The time since the first step was recorded.'),
     column('Name', 'The name of this part.', { wide: true, format: 'name' }),

@@ -1,4 +1,4 @@
-/** The PriorityClass: the priority of its Pods. Source: pkg/apis/scheduling of v1.33 (bounds, wording). */
+/** The PriorityClass: defines the priority of the Pods that name it. Source: pkg/apis/scheduling of v1.33 (bounds, wording). */
 import { type FieldError, forbidden, invalid, notSupported } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -56,7 +56,7 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
   namespaced: false,
   schema: 'PriorityClass',
   defaults(priorityClass) {
-    // An omitted value is 0, like in Go.
+    // In Go, an omitted integer is 0.
     priorityClass.value ??= 0;
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority';
   },
@@ -77,7 +77,7 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
     column('Value', 'The priority of the Pods. Higher values are more important.'),
     column('Global-Default', 'Whether Pods without a priorityClassName get this class.'),
     ageColumn,
-    column('PreemptionPolicy', 'Whether its Pods may preempt Pods of lower priority.'),
+    column('PreemptionPolicy', 'Whether Pods of the class may preempt Pods of lower priority.'),
   ],
   row: ({ metadata, value = 0, globalDefault, preemptionPolicy }, { now }) => [
     metadata.name,

@@ -31,7 +31,7 @@ describe('a new PriorityClass', () => {
   });
 });
 
-it('an update of a PriorityClass may not change value and policy, but the description', () => {
+it('an update of a PriorityClass may change the description, but not the value or the policy', () => {
   expect(updated(priorityClassKind, { value: 1 }, { value: 1, description: 'x', globalDefault: true }).errors).toEqual(
     [],
   );
