@@ -1,4 +1,4 @@
-/** The engine's API: the store with the registry of objects, and the HTTPS server. */
+/** Opens the store and the registry of API objects, and starts the HTTPS server of the API. */
 import { join } from 'node:path';
 import { kinds } from '../api/kinds.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
@@ -27,7 +27,7 @@ export interface OpenRegistry {
   pki: Pki;
 }
 
-/** `closers` receives the functions that close the registry and the store. */
+/** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
 export async function openRegistry(
   settings: Settings,
   { timers, log }: Platform,
@@ -51,7 +51,7 @@ export async function openRegistry(
   return { registry, pki };
 }
 
-/** Starts the API server, writes the kubeconfig and the engine record, and returns the port. */
+/** Starts the API server, writes the kubeconfig and the engine record, and resolves with the port. `closers` stops the server. */
 export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,

@@ -1,4 +1,4 @@
-/** What the node agent and the node status reporter share: capacity, pressure, and the shutdown of the machine. */
+/** Settings, capacity, pressure and shutdown of the node, for the node agent and the node status reporter. */
 import { existsSync } from 'node:fs';
 import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
@@ -22,7 +22,10 @@ import {
 } from './node-settings.ts';
 import { recordShutdown, type Settings } from './settings.ts';
 
-/** Throws a UserError if --pod-pids-limit is set but Pods have no control group of their own to set it on. */
+/**
+ * Throws a UserError if --pod-pids-limit is set but cannot be enforced. Without the runtime's cgroup driver, lifepod creates no control
+ * groups for Pods.
+ */
 export function checkPodGroups(
   { podPidsLimit, containerRuntimeEndpoint }: Pick<Settings, 'podPidsLimit' | 'containerRuntimeEndpoint'>,
   driver: 'cgroupfs' | 'systemd' | undefined,
@@ -41,7 +44,7 @@ export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): v
     );
 }
 
-/** The settings of the node agent. */
+/** Returns the options of the node agent that depend on settings and on the runtime. */
 export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages }: EngineRuntime) =>
   ({
     nodeName: settings.nodeName,
@@ -55,6 +58,7 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
     resolvConf: settings.resolvConf,
   }) satisfies Partial<NodeAgentOptions>;
 
+/** Opens the node's pressure, which watches the disks of the data folder and of the images. Each change restores the disk reserve. */
 export async function openPressure(
   settings: Settings,
   runtime: ContainerRuntime,
@@ -69,7 +73,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Rejects with a UserError if more is reserved than the machine has. */
+/** Resolves with the capacity of the node. Rejects with a UserError if more is reserved than the machine has. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,
@@ -81,13 +85,13 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   });
 
 export interface Shutdown {
-  /** Reasons why the node is not Ready, for its status. */
+  /** Returns the reasons why the node is not Ready, for its status: none before begin(). */
   problems(): string[];
-  /** Reports the shutdown in the node's status, ends every Pod, and records the outcome. */
+  /** Reports the shutdown in the node's status, terminates every Pod, and writes the outcome into the engine record. */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
-/** How long to wait for pending status writes, so that a disk or store that cannot be written does not block the shutdown. */
+/** How long a shutdown waits for pending status writes, which never end if the store cannot be written. */
 const FLUSH_MILLIS = 5_000;
 
 export function createShutdown(settings: Settings, timers: Timers): Shutdown {

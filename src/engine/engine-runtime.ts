@@ -1,4 +1,4 @@
-/** The engine's container runtime: a private containerd or the machine's own, with the sandbox image loaded. */
+/** Starts or connects to the engine's container runtime, a private containerd or the machine's own, and provides its sandbox image. */
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
@@ -22,22 +22,25 @@ import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
 
-/** Built from this machine's catatonit, so that no registry is needed. */
+/** The sandbox image of the private containerd. It is built from this machine's catatonit, so that no registry is needed. */
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
   runtime: ContainerRuntime & ContainerStreams & RuntimeUsage;
-  /** containerd */
+  /** The name that the runtime reports, such as containerd. */
   name: string;
   /** The runtime's cgroup driver; undefined if the runtime does not report it. */
   cgroupDriver: RuntimeConfig['cgroupDriver'];
-  /** Images of the runtime's sandboxes; garbage collection keeps them. */
+  /** References of the images that sandboxes use. Garbage collection does not remove them. */
   sandboxImages: string[];
-  /** The listener is called when the runtime exits or returns, and when the machine's runtime may have got its sandbox image. */
+  /** Calls `listener` when the runtime exits or is reachable again, and when the machine's runtime may have pulled its sandbox image. */
   onChange(listener: () => void): void;
 }
 
-/** `closers` receives the functions that stop the runtime; containers keep running. */
+/**
+ * Starts the private containerd, or connects to the machine's runtime. Adds functions to `closers` that close the connection and stop the
+ * private containerd; containers keep running.
+ */
 export async function startRuntime(
   settings: Settings,
   platform: Platform,
@@ -81,10 +84,13 @@ export async function startRuntime(
   };
 }
 
-/** Labels on everything that an engine creates in the runtime. */
+/** Returns the labels of all sandboxes and containers that the engine of the data folder creates. */
 export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });
 
-/** Connects with a view of only what the engine of the data folder created, because several engines may share a runtime. */
+/**
+ * Connects to the runtime at `endpoint`. The connection shows only sandboxes and containers that the engine of the data folder created,
+ * because several engines may share a runtime.
+ */
 export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
@@ -101,14 +107,14 @@ export function connectOwnRuntime(
   });
 }
 
-/** Enough for systemd to restart containerd; Debian's unit waits 5 s. */
+/** How long to wait for containerd to be restarted. systemd needs less: Debian's unit restarts it after 5 s. */
 const RUNTIME_BACK_MILLIS = 30_000;
 const ANSWER_MILLIS = 500;
 
 /**
- * Watches the shims of the machine's containerd, so that exits of containers are seen while containerd is down. If containerd is down
- * but has shims, waits until it has been restarted, so that no exit is missed. Other runtimes have no such shims. The state of
- * containerd is assumed to be in the folder of its socket, which is the default.
+ * Watches the shims of the machine's containerd, so that the engine notices exits of containers while containerd is down. If there are
+ * shims, waits until containerd answers, for at most 30 s, so that no exit is missed. Does nothing for other runtimes, which have no
+ * shims of containerd. The shims are searched in the folder of containerd's socket, where containerd has its state by default.
  */
 async function watchShims(
   endpoint: string,
@@ -127,7 +133,7 @@ async function watchShims(
       platform.log.warn('the container runtime does not answer; waiting for it', { endpoint });
       waiting(`the container runtime at ${endpoint} does not answer; start it`);
     });
-    // If containerd does not return, the connection that follows fails and reports the error.
+    // If containerd does not answer in time, connectOwnRuntime() fails later and reports the error.
     await runtimeInitialized(connection, platform.timers, enough).catch(() => undefined);
     late.cancel();
     connection.close();
@@ -150,7 +156,8 @@ async function startPrivate(
     cniBinDir: findCniFolder() ?? '',
     runtimeHandlers,
   };
-  // Shims of an earlier engine may have a higher score; new shims inherit theirs from containerd, which inherits the engine's.
+  // An earlier engine may have started its shims with a higher score. New shims derive their score from containerd's, which is inherited
+  // from the engine.
   for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());

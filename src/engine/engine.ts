@@ -1,10 +1,10 @@
 /**
- * The engine: composes all parts of one machine into one process.
+ * The engine: starts all parts of lifepod in one process, and stops them.
  *
- * Boundary: only this folder knows all the parts; they know each other only through what is passed to them here.
+ * Boundary: only this folder imports all the parts. It passes to each part the interfaces of the others that the part needs.
  * Invariants:
  *  1. The lock on the data folder is acquired first and released last.
- *  2. If a step fails, everything started before it is stopped in reverse order.
+ *  2. If a step of the start fails, everything that was started before is stopped in reverse order.
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. Only `lifepod down` ends them.
  */
 import { flushCompileCache } from 'node:module';
@@ -50,19 +50,19 @@ const DNS_PORT = 53;
 
 export interface Engine {
   settings: Settings;
-  /** https://127.0.0.1:6443 */
+  /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
-  /** Terminates the static Pods gracefully and starts no more of them. Resolves when all are removed. */
+  /** Terminates the static Pods gracefully and starts no new ones. Resolves when all are removed. */
   endStaticPods(): Promise<void>;
-  /** Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all have ended or timed out. */
+  /** Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or timed out. */
   shutDownNode(): Promise<void>;
-  /** Resolves when the engine has stopped, after the signal of startEngine() aborted. */
+  /** Resolves when the engine has stopped, which it does when the signal of startEngine() aborts. */
   stopped: Promise<void>;
 }
 
 /**
- * Resolves when the node is Ready. Rejects with a UserError if the engine cannot start, after stopping everything it started.
- * `signal` stops the engine; `waiting` is called with the reason why the node is not Ready.
+ * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects, with
+ * a UserError if the user can fix the cause. `signal` stops the engine; `waiting` is called with the reason why the node is not Ready.
  */
 export async function startEngine(
   options: UpOptions,
@@ -111,7 +111,7 @@ interface StartedParts {
   shutDownNode: Engine['shutDownNode'];
 }
 
-/** Starts the parts, independent ones concurrently. `closers` receives the functions that stop them. */
+/** Starts the parts, concurrently where they are independent, and adds the functions that stop them to `closers`. */
 async function startParts(
   settings: Settings,
   platform: Platform,
@@ -139,7 +139,7 @@ async function startParts(
   const node = lateNode();
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
   const options = { client: inProcessClient(opened.registry), ...platform, signal };
-  // Read before the node status reporter renews the Lease.
+  // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, nodeName);
   const [nodeParts] = await together([
     startNode(settings, options, { runtime, machine, shutdown, dnsIp, lastSignOfLife }),
@@ -152,7 +152,7 @@ async function startParts(
   return { port, agent, shutDownNode: () => shutdown.begin(reporter, agent) };
 }
 
-/** Starts the parts that would run outside the nodes in a cluster. */
+/** Starts the parts that, in a cluster, do not run on every node: DNS, scheduler and controllers. */
 async function startClusterParts(
   settings: Settings,
   options: PartOptions,

@@ -1,10 +1,10 @@
-/** Address ranges: checks those given on the command line, and chooses free ones. */
+/** Checks the address ranges given on the command line, and chooses free ranges. */
 import { randomInt } from 'node:crypto';
 import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4, tryParseCidr } from '../machinery/cidr.ts';
 import { UserError } from '../platform/files.ts';
 import { runCommandOk } from '../platform/processes.ts';
 
-/** Checks an option such as --pod-cidr: a network between /8 and `longestPrefix`. */
+/** Parses the value of an option such as --pod-cidr. Throws a UserError unless it is a network from /8 to /`longestPrefix`. */
 export function requireCidr(option: string, text: string, longestPrefix: number): Cidr {
   const cidr = tryParseCidr(text);
   if (cidr === undefined || formatCidr(cidr) !== text) {
@@ -16,10 +16,10 @@ export function requireCidr(option: string, text: string, longestPrefix: number)
   return cidr;
 }
 
-/** The address at the offset: 1 is the first after the network's own. */
+/** Returns the address at `offset` in the network: 0 is the network's own address, 1 the next one. */
 export const addressAt = (cidr: Cidr, offset: number): string => formatIpv4(cidr.base + offset);
 
-/** Ranges that this machine has routes to. */
+/** Resolves with the ranges to which this machine has routes, including the default route as a range of length 0. */
 async function usedRanges(): Promise<Cidr[]> {
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
     dst: string;
@@ -27,7 +27,7 @@ async function usedRanges(): Promise<Cidr[]> {
   return routes.flatMap(({ dst }) => tryParseCidr(parseIpv4(dst) === undefined ? dst : `${dst}/32`) ?? []);
 }
 
-/** A Pod range and a Service range, both /24, that nothing on this machine uses. */
+/** Resolves with a Pod range and a Service range, both /24, to which this machine has no route. */
 export async function chooseFreeRanges(): Promise<{ podCidr: string; serviceCidr: string }> {
   const used = (await usedRanges()).filter((range) => range.prefixLength > 0);
   const choose = (): string => {

@@ -1,4 +1,4 @@
-/** The options of `lifepod up` for images: parallel pulls and garbage collection. Names are the kubelet's. */
+/** The options of `lifepod up` for images: parallel pulls and garbage collection. The names are those of the kubelet's configuration. */
 import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
@@ -7,12 +7,12 @@ import { UserError } from '../platform/files.ts';
 /** The options as given on the command line and recorded in the data folder. */
 export interface ImageOptions {
   maxParallelImagePulls?: number;
-  /** Percent of the disk. */
+  /** Both thresholds are percentages of the image disk. */
   imageGcHighThreshold?: number;
   imageGcLowThreshold?: number;
-  /** 2m, 90s */
+  /** A duration such as 2m or 90s. */
   minimumImageTtlDuration?: string;
-  /** A duration; 0s means no limit. */
+  /** A duration such as 168h; 0s means no limit. */
   imageMaximumGcAge?: string;
 }
 
@@ -35,7 +35,7 @@ export const IMAGE_FLAGS: readonly [flag: string, key: keyof ImageSettings, desc
   ['--image-maximum-gc-age', 'imageMaximumGcAge', 'age at which an unused image is removed; 0s disables this'],
 ];
 
-/** Throws a UserError if a value is invalid. */
+/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid. */
 export function resolveImageSettings(options: ImageOptions, record: ImageOptions = {}): ImageSettings {
   const chosen = <K extends keyof ImageSettings>(key: K): ImageSettings[K] =>
     (options[key] ?? record[key] ?? DEFAULT_IMAGE_SETTINGS[key]) as ImageSettings[K];

@@ -1,6 +1,6 @@
 /**
- * Finds and removes what the engine of a data folder has on the machine. It is the last step of `lifepod down`, so that even a
- * killed engine leaves nothing behind.
+ * Finds and removes processes, mounts, networks and control groups that the engine of a data folder left on the machine. This is the last
+ * step of `lifepod down`, so that nothing remains even after an engine was killed.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
@@ -15,7 +15,7 @@ export interface FoundProcess {
   commandLine: string[];
 }
 
-/** Other processes that have the path, or a path below it, in an argument. */
+/** Returns all processes except this one that have the path, or a path below it, in an argument of their command line. */
 export function processesNaming(path: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -26,7 +26,7 @@ export function processesNaming(path: string): FoundProcess[] {
   return found;
 }
 
-/** /d/x and --root=/d/x name the folder /d; /d2 does not. */
+/** Returns whether an argument contains the path or a path below it: for /d, /d/x and --root=/d/x do, /d2 does not. */
 function names(argument: string, path: string): boolean {
   const at = argument.indexOf(path);
   if (at === -1) return false;
@@ -42,7 +42,7 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** The processes of the data folder's private containerd: itself and the shims. */
+/** Returns the processes of the data folder's private containerd: containerd itself and its shims. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(({ commandLine }) =>
@@ -50,7 +50,7 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   );
 }
 
-/** Mount points in the data folder and in its run folder, the last mounted first. */
+/** Returns the mount points in the data folder and in the run folder of its containerd, in reverse order of mounting. */
 export function mountsOf(dataDir: string): string[] {
   const { run } = containerdPaths(dataDir);
   return mountPoints(readFileSync('/proc/self/mountinfo', 'utf8'))
@@ -58,7 +58,7 @@ export function mountsOf(dataDir: string): string[] {
     .reverse();
 }
 
-/** The resident memory of a process in bytes; 0 if the process has exited. */
+/** Returns the resident memory of a process in bytes; 0 if the process has exited. */
 export function residentBytes(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -68,7 +68,7 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Stops the private runtime and removes mounts, network and control groups of the data folder. Safe to repeat. */
+/** Stops the data folder's private containerd, and removes its mounts, network and control groups. May be repeated. */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await clearRunState({ dataDir, ...platform });
   await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);

@@ -1,11 +1,11 @@
-/** Checks the requirements on the machine before an engine starts; each failure is one sentence that says what to do. */
+/** Checks before the start of an engine that the machine meets its requirements. Each error says in one sentence what to do. */
 import { createServer } from 'node:net';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 
 interface Requirement {
   program: string;
-  /** Debian package */
+  /** The Debian package that contains the program. */
   package: string;
 }
 
@@ -20,12 +20,12 @@ const PRIVATE_CONTAINERD: readonly Requirement[] = [
 ];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
-/** The folder of the CNI plugins, or undefined. */
+/** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches a program in a PATH. */
 export function findCniFolder(find = findProgram): string | undefined {
   return CNI_FOLDERS.find((folder) => find('bridge', folder)?.startsWith(`${folder}/`));
 }
 
-/** Debian packages whose programs are missing. */
+/** Returns the Debian packages whose programs are missing on this machine. */
 export function missingPackages(privateContainerd: boolean, find = findProgram): string[] {
   const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
   const missing = wanted.filter(({ program }) => find(program) === undefined).map((entry) => entry.package);
@@ -39,7 +39,10 @@ export function requireRoot(): void {
   }
 }
 
-/** `privateContainerd` is called only after the check for root, because it reads the data folder. */
+/**
+ * Throws a UserError if this is not Linux, this process is not root, or packages are missing. `privateContainerd` returns whether lifepod
+ * will start a containerd of its own. It is called only after the check for root, because it reads the data folder.
+ */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
     throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
@@ -54,7 +57,7 @@ export function checkMachine(privateContainerd: () => boolean): void {
   }
 }
 
-/** Throws a UserError if another program listens on the port. */
+/** Rejects with a UserError if another program listens on the port. Port 0 is always free. */
 export async function checkPortFree(host: string, port: number): Promise<void> {
   if (port === 0) return;
   await new Promise<void>((resolve, reject) => {
@@ -76,7 +79,7 @@ interface Route {
   prefsrc?: string;
 }
 
-/** The source address of the machine's default route, or undefined if there is none. */
+/** Resolves with the source address of the machine's default route, or with undefined if there is no default route. */
 export async function nodeAddress(signal: AbortSignal): Promise<string | undefined> {
   // No packet is sent: the kernel only looks up the route.
   const { code, stdout } = await runCommand('ip', ['-json', '-4', 'route', 'get', '192.0.2.1'], { signal });

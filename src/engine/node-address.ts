@@ -1,23 +1,23 @@
 /**
- * The node's address, which changes when the machine moves between networks. It is looked up again when the addresses of the machine
- * have changed, and as long as there is no default route.
+ * Finds the node's address, which changes when the machine moves between networks. The address is looked up again after the machine's
+ * addresses have changed, and as long as the machine has no default route.
  */
 import { networkInterfaces } from 'node:os';
 import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddress {
-  /** The one address. Its users share the list, which is updated in place. */
+  /** A list of one element, the current address. read() updates the list in place, so that every part that holds it sees the change. */
   readonly ips: readonly string[];
-  /** Updates the address if necessary and resolves with it. */
+  /** Looks the address up again if necessary, and resolves with the current address. */
   read(): Promise<string>;
 }
 
 export interface AddressSource {
-  /** The source address of the machine's default route; undefined if there is no default route. */
+  /** Resolves with the source address of the machine's default route; undefined if there is no default route. */
   find(): Promise<string | undefined>;
-  /** Used if there is no default route. */
+  /** The address of the node if the machine has no default route. */
   fallback: string;
-  /** All addresses of the machine. */
+  /** Returns all addresses of the machine. */
   all(): string[];
 }
 
@@ -39,7 +39,7 @@ export async function openNodeAddress({ find, fallback, all }: AddressSource): P
     ips,
     async read() {
       const now = present();
-      // While a machine boots, it may have its address before its default route.
+      // A booting machine may get its address before its default route, so the fallback is never final.
       if (now !== seen || ips[0] === fallback) {
         ips[0] = (await find()) ?? fallback;
         seen = now;

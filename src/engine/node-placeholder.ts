@@ -1,4 +1,4 @@
-/** Stands in for the node in the API server until the node agent has started. */
+/** A placeholder for the connection to the node: the API server needs one before the node agent has started. */
 
 import { serviceUnavailable } from '../machinery/status.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
@@ -6,7 +6,7 @@ import type { NodeReports } from '../ports/node-reports.ts';
 
 export type LateNode = NodeConnection & NodeReports;
 
-/** Until the node is connected, all calls fail with 503 ServiceUnavailable. */
+/** Returns a connection that forwards all calls to the one given to connect(). Before connect(), all calls fail with 503. */
 export function lateNode(): { connection: LateNode; connect(connection: LateNode): void } {
   let connected: LateNode | undefined;
   const node = (): LateNode => {

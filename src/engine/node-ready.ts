@@ -1,4 +1,4 @@
-/** Waits for the node at the start of the engine, and reports why it is not ready. */
+/** Waits at the start of the engine until the node is Ready, and reports why it is not. */
 
 import type { Node } from '../api/generated/types.ts';
 import { NODES } from '../api/resources.ts';
@@ -8,7 +8,7 @@ import type { Timers } from '../platform/platform.ts';
 
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
-/** Patterns in the message of the condition Ready, and what the user can do about each. */
+/** Patterns for the message of the condition Ready, each with an instruction for the user. */
 const REMEDIES: readonly [RegExp, string][] = [
   [
     /cni (plugin|config)|NetworkPluginNotReady/i,
@@ -24,7 +24,7 @@ const REMEDIES: readonly [RegExp, string][] = [
   ],
 ];
 
-/** Called with the reason why the node is not Ready: first 5 s after the start, then at each change. */
+/** Called with the reason why the node is not Ready: first 5 s after the start, then whenever the reason changes. */
 export type Waiting = (why: string) => void;
 
 interface ReadyOptions {
@@ -34,7 +34,7 @@ interface ReadyOptions {
   waiting: Waiting;
 }
 
-/** Resolves when the node is Ready in the API. */
+/** Resolves when the condition Ready of the Node with the name is True. Calls `waiting` until then. Rejects when `signal` aborts. */
 export async function nodeReady(name: string, { client, timers, signal, waiting }: ReadyOptions): Promise<void> {
   const enough = new AbortController();
   let why = 'the node has not reported yet';
@@ -69,7 +69,7 @@ export async function nodeReady(name: string, { client, timers, signal, waiting 
   signal.throwIfAborted();
 }
 
-/** One sentence: what is wrong, and what to do where that is known. */
+/** Returns the message, followed by an instruction for the user if one of the patterns matches. */
 export function withRemedy(message: string): string {
   const remedy = REMEDIES.find(([part]) => part.test(message))?.[1];
   return remedy === undefined ? message : `${message}; ${remedy}`;

@@ -1,4 +1,4 @@
-/** The limits on the records of Pods' lives: --record-age and --record-size. */
+/** Parses the limits on the records of Pods' lives: --record-age and --record-size. */
 import type { RecordLimits } from '../controllers/record-limits/record-limits.ts';
 import { parseQuantity } from '../machinery/quantity.ts';
 import { UserError } from '../platform/files.ts';
@@ -10,7 +10,7 @@ const MINIMUM_AGE_MILLIS = 60_000;
 const MINIMUM_BYTES = 2 ** 20;
 const UNIT_MILLIS = [24 * 60 * 60 * 1000, 60 * 60 * 1000, 60 * 1000, 1000];
 
-/** Throws a UserError. */
+/** Returns the limits in milliseconds and bytes. Throws a UserError if one of them is invalid or too small. */
 export function parseRecordLimits(age: string, size: string): RecordLimits {
   return { ageMillis: parseAge(age), bytes: parseSize(size) };
 }

@@ -1,6 +1,6 @@
 /**
- * The settings of an engine: the options of `lifepod up`, else those recorded in the data folder at the last start, else defaults.
- * Because the options are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir.
+ * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
+ * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -17,11 +17,14 @@ import { LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
-/** Differs from the ranges of other common container networks (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
+/** Does not overlap with the default ranges of common container networks (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
 export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
-/** Resolves links, so that lock, names and mount points agree on one path. commander does not parse defaults, hence realFolder() twice. */
+/**
+ * The option --data-dir. Symbolic links are resolved, so that the lock, names and mount points of a folder always contain the same path.
+ * commander does not parse the default, so realFolder() is called for it here.
+ */
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
   new Option('--data-dir <folder>', 'folder for all data of the engine')
     .default(realFolder(byDefault), JSON.stringify(byDefault))
@@ -34,7 +37,7 @@ export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'
 export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
-  /** Use any free port and keep the recorded one: for an engine that is started only to end its Pods. */
+  /** Listens on any free port but keeps the recorded port, for an engine that is started only to end its Pods. */
   anyPort?: boolean;
   podCidr?: string;
   serviceCidr?: string;
@@ -50,29 +53,29 @@ export interface UpOptions extends ImageOptions, NodeOptions {
 
 export interface Settings extends ImageSettings, Required<NodeOptions> {
   dataDir: string;
-  /** 0 picks a free port. */
+  /** The port of the API; 0 means any free port. */
   port: number;
-  /** The port to record if it is not the one listened on. */
+  /** The port to record instead of the port on which the API server listens; undefined if they are the same. */
   recordedPort?: number;
   podCidr: string;
   serviceCidr: string;
   nodeName: string;
-  /** Endpoint of the machine's runtime; absent for a private containerd. */
+  /** The endpoint of the machine's runtime; undefined if lifepod starts a private containerd. */
   containerRuntimeEndpoint?: string;
-  /** How long the record of a Pod's life outlives the Pod: 24h, 7d. */
+  /** How long the record of a Pod's life is kept after the Pod is deleted, such as 24h or 7d. */
   recordAge: string;
-  /** Maximum total size of all records: 64Mi. */
+  /** Maximum total size of all records, such as 64Mi. */
   recordSize: string;
-  /** By how much a Pod's defer containers may extend its grace period at most, in seconds. */
+  /** Longest time in seconds by which a Pod's defer containers may extend its grace period. */
   maxGracePeriodExtension: number;
-  /** Maximum number of processes and threads of a Pod; -1 means no limit of its own. */
+  /** Maximum number of processes and threads of each Pod; -1 means no limit. */
   podPidsLimit: number;
-  /** Handlers for RuntimeClasses in addition to runc: the path of a program, or the type of a containerd shim. */
+  /** Handlers for RuntimeClasses in addition to runc. Each name maps to the path of a program or the type of a containerd shim. */
   runtimeHandlers: Record<string, string>;
   logLevel: LogLevel;
 }
 
-/** <data-dir>/engine.json */
+/** The content of the file engine.json in the data folder. */
 export interface EngineRecord extends ImageOptions, NodeOptions {
   /** The version of lifepod that wrote the record. */
   version: string;
@@ -86,20 +89,20 @@ export interface EngineRecord extends ImageOptions, NodeOptions {
   maxGracePeriodExtension?: number;
   podPidsLimit?: number;
   runtimeHandlers?: Record<string, string>;
-  /** `down`: `lifepod down` has finished, and nothing of this data folder is running. */
+  /** `down` after `lifepod down` has finished, so that nothing from this data folder is running; otherwise `up`. */
   state: 'up' | 'down';
-  /** Written once the engine has ended the Pods for `lifepod shutdown-node`; removed at the next start. */
+  /** Written when the engine has ended the Pods for `lifepod shutdown-node`. Removed at the next start. */
   shutdown?: ShutdownOutcome;
 }
 
 export interface ShutdownOutcome {
-  /** namespace/name of the Pods that had not ended when their grace period was over. */
+  /** The Pods that had not ended when their grace period was over, as NAMESPACE/NAME. */
   podsLeft: string[];
 }
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Set by bin/kubectl-lifepod, which kubectl runs for `kubectl lifepod`. */
+/** Returns whether lifepod runs as a kubectl plugin. bin/kubectl-lifepod, which kubectl runs for `kubectl lifepod`, sets the variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');
@@ -118,7 +121,7 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** The record of an engine that listens on `port`. */
+/** Returns the record to write for an engine that listens on `port`. */
 export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   version: LIFEPOD_VERSION,
   port: settings.recordedPort ?? port,
@@ -136,7 +139,10 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   state: 'up',
 });
 
-/** Predicts the choice of resolveSettings(); true if the record cannot be read, which a later step reports. */
+/**
+ * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read, an error that a later step
+ * of the start reports.
+ */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return false;
   try {
@@ -146,12 +152,13 @@ export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpO
   }
 }
 
+/** Adds the outcome of `lifepod shutdown-node` to the engine record. */
 export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void {
   const record = readEngineRecord(dataDir);
   if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });
 }
 
-/** Merges options, record and defaults. Throws a UserError if a value is invalid. */
+/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid. */
 export function resolveSettings(options: UpOptions, record: EngineRecord | undefined): Settings {
   const settings: Settings = {
     dataDir: options.dataDir,
@@ -209,8 +216,8 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
 }
 
 /**
- * Adds a handler given with --runtime-handler as NAME=/path/of/a/program or NAME=type.of.a.shim. Throws a UserError if it has
- * neither form.
+ * Returns `others` with the handler that `text`, a value of --runtime-handler, describes: NAME=/path/of/a/program or
+ * NAME=type.of.a.shim. Throws a UserError if the text has another form.
  */
 export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
   const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
@@ -222,7 +229,7 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
   return { ...others, [name]: runtime };
 }
 
-/** Throws a UserError if a setting changes that stored objects depend on. */
+/** Throws a UserError if a setting on which stored objects depend differs from the recorded one. */
 function checkUnchanged(settings: Settings, record: EngineRecord | undefined): void {
   if (record === undefined) return;
   const fixed = [

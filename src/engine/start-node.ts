@@ -18,21 +18,21 @@ import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
 import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
 
-/** What each part that uses the API gets. */
+/** Options for every part that uses the API. */
 export interface PartOptions extends Platform {
   client: Client;
   /** Stops the part. */
   signal: AbortSignal;
 }
 
-/** What the node agent and the node's status need to know about the machine. */
+/** Facts about the machine that the node agent and the node status reporter share. */
 export interface Machine {
   pressure: NodePressure;
   capacity: Capacity;
   address: NodeAddress;
 }
 
-/** `gateway`: the address of the node if the machine has no default route. */
+/** Reads the pressure, capacity and address of the machine. If it has no default route, `gateway` is the address of the node. */
 export async function openMachine(
   settings: Settings,
   { runtime, gateway }: { runtime: EngineRuntime['runtime']; gateway: string },
@@ -52,6 +52,7 @@ export interface NodeParts {
   reporter: NodeStatusReporter;
 }
 
+/** Starts the node agent and the node status reporter, and resolves when both have started. */
 export async function startNode(
   settings: Settings,
   options: PartOptions,
@@ -93,7 +94,7 @@ export async function startNode(
   return { agent, reporter };
 }
 
-/** Lets the API server reach the node, and updates the node's status when the runtime, its images or the pressure change. */
+/** Connects the API server to the node, and updates the node's status when the runtime, its images or the pressure change. */
 export function connectNode(
   { nodeName, dataDir }: Settings,
   options: PartOptions,

@@ -1,4 +1,4 @@
-/** Both versions, in a scratch folder that imitates the kernel's files. test/integration/cgroups.test.ts tests real groups. */
+/** Tests both versions in a scratch folder that imitates the kernel's files. test/integration/cgroups.test.ts tests real groups. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -75,7 +75,7 @@ test('cgroup v2: a controller that the machine does not offer is ignored', async
 
 test('cgroup v2: a controller that the kernel refuses to enable is ignored', async () => {
   write('cgroup.controllers', 'cpu memory');
-  // This kernel file accepts only numbers.
+  // The group's file links to a kernel file that accepts only numbers and therefore refuses names of controllers.
   symlinkSync('/proc/self/oom_score_adj', join(root, 'cgroup.subtree_control'));
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', limits);

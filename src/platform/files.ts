@@ -1,6 +1,4 @@
-/**
- * Files of the data folder: atomic writes, private folders, the lock and the format version.
- */
+/** Functions for files in the data folder: atomic writes, private folders, the lock, and the format version. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -19,17 +17,17 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The layout of the data folder that this version writes. Raised when an older version could not read it. */
+/** The version of the data folder's layout that this lifepod writes. Increase it when older versions cannot read a new layout. */
 export const DATA_FORMAT_VERSION = 1;
 
-/** An expected failure: its message is one sentence that says what to do. */
+/** An error that a user of the command line can fix. Its message is one sentence that says what to do. */
 export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
-/** The path of a folder with all symbolic links resolved; the folder need not exist yet. */
+/** Returns the absolute path of a folder with all symbolic links resolved. The folder need not exist yet. */
 export function realFolder(path: string): string {
   const full = resolve(path);
   try {
@@ -40,13 +38,13 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Creates the folder and its parents with mode 0700; an existing folder gets that mode. */
+/** Creates the folder and its missing parents with mode 0700. If the folder exists, its mode is set to 0700. */
 export function ensurePrivateFolder(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   chmodSync(path, 0o700);
 }
 
-/** Like ensurePrivateFolder, for the folder given by the user. Throws a UserError if it cannot be created. */
+/** Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if the folder cannot be created. */
 export function ensureDataDir(path: string): void {
   try {
     ensurePrivateFolder(path);
@@ -59,13 +57,13 @@ export function ensureDataDir(path: string): void {
 }
 
 /**
- * Replaces the file atomically and durably: a reader sees the old or the new content, also after a crash. A file that already has the
- * content is not rewritten and takes no disk space.
+ * Replaces the file atomically and durably: a reader sees either the old or the new content, even after a crash. If the file already
+ * has the content and the mode, it is not rewritten, so that the call succeeds even on a full disk.
  */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   if (!hasContent(path, bytes, mode)) replaceFile(path, bytes, mode);
-  // Also if the file was not rewritten: its writer may have been killed before this sync.
+  // The folder is synced even if the file was not rewritten, because an earlier writer may have been killed before its sync.
   syncFolder(dirname(path));
 }
 
@@ -103,7 +101,7 @@ function syncFolder(path: string): void {
   }
 }
 
-/** The text of a file, or undefined if the file does not exist. */
+/** Returns the text of a file, or undefined if the file does not exist. */
 export function readTextIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -120,8 +118,9 @@ export interface DataDirLock {
 const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
 /**
- * flock(2) belongs to the open file description: the flock command takes it on ours and exits, and the kernel frees it when this
- * process ends, however it ends. Node opens files with O_CLOEXEC, so no child keeps it.
+ * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the
+ * open file description, so it outlives the command, and the kernel releases it when this process ends, even by kill -9. Node.js opens
+ * files with O_CLOEXEC, so no other child process keeps the lock.
  */
 function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
@@ -131,15 +130,15 @@ function tryFlock(fd: number, ...how: string[]): boolean {
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
-  // Ctrl+C on a terminal killed the command as well; the caller handles the signal, so try again.
+  // A signal killed the command, for example Ctrl+C on a terminal, which reaches it as well. lifepod handles Ctrl+C itself, so try again.
   if (result.signal !== null) return tryFlock(fd, ...how);
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** The owner of a data folder: an engine, or a `lifepod down` that cleans up after it. */
+/** The kind of process that has locked a data folder: an engine, or a `lifepod down` that cleans up after an engine. */
 export type DataDirRole = 'engine' | 'down';
 
-/** How long to wait for the shared lock that processes hold for a moment when they check for an owner or wait for a release. */
+/** How long to wait for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
 const SHARED_LOCK_SECONDS = 1;
 
 /**
@@ -152,7 +151,7 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
     closeSync(fd);
     throw inUse(dataDir, readOwner(dataDir));
   }
-  // Written in place, because overwriting needs no space on a full disk.
+  // The file is overwritten in place, because that needs no space on a full disk.
   const written = writeSync(fd, `${process.pid} ${role}\n`, 0);
   ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
@@ -177,7 +176,7 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
           `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
   );
 
-/** The PID of the engine that has locked the data folder, or undefined. Throws a UserError while `lifepod down` has it. */
+/** Returns the PID of the engine that has locked the data folder, or undefined. Throws a UserError if `lifepod down` has locked it. */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
   try {
@@ -196,24 +195,25 @@ export function dataDirOwner(dataDir: string): number | undefined {
   return owner.pid;
 }
 
-/** Resolves when no process has the data folder locked; waits in the kernel. Rejects when `signal` aborts. */
+/** Resolves when no process has locked the data folder. Does not poll: flock waits in the kernel. Rejects when `signal` aborts. */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {
-    // A shared lock, so that a waiting process is not taken for an owner. Its own process group, so that Ctrl+C does not reach it.
+    // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` gives the command its own process group,
+    // so that Ctrl+C does not reach it.
     const args = ['--shared', lockPath(dataDir), 'true'];
     const child: ChildProcess = spawn('flock', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);
     child.once('exit', resolve);
   });
-  // Ctrl+C can still kill the command before it is in its own group.
+  // Ctrl+C can still kill the command before it has its own process group, so wait again.
   if (code === null) return dataDirReleased(dataDir, signal);
   if (code !== 0) throw new Error(`flock ended with exit code ${code}`);
 }
 
 /**
- * Writes the format version into a new data folder, checks that of an existing one.
- * Throws a UserError if a newer version of lifepod wrote it.
+ * Writes the format version into a new data folder, or checks the version of an existing one. Throws a UserError if the version is
+ * invalid, or if a newer lifepod wrote the folder.
  */
 export function checkDataFormat(dataDir: string): void {
   const path = join(dataDir, 'format-version');

@@ -1,16 +1,16 @@
 /**
- * Counters, gauges and histograms, and their text form. Source: the Prometheus text format 0.0.4.
+ * Counters, gauges and histograms, and their text. Source: the Prometheus text format 0.0.4.
  *
- * Invariant: counting costs a map lookup and an addition; the text is generated only when it is read.
+ * Invariant: counting costs a map lookup and an addition; the text is generated only when a client reads the metrics.
  */
 import type { Millis } from './platform.ts';
 
 export interface MetricSample {
-  /** Appended to the name of the family: _bucket, _sum, _count. */
+  /** Appended to the name of the family: _bucket, _sum or _count. */
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; absent: when it is read. */
+  /** When the value was measured; undefined if it is measured when the metrics are read. */
   at?: Millis;
 }
 
@@ -21,10 +21,10 @@ export interface MetricFamily {
   samples: readonly MetricSample[];
 }
 
-/** A counter or gauge; label values are in the order of the label names. */
+/** A counter or gauge. Label values are in the order of the label names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
-  /** Drops the series, when the object that its labels name no longer exists. */
+  /** Removes the series with these label values. Call it when the labeled object no longer exists. */
   remove(...labelValues: string[]): void;
 }
 
@@ -34,17 +34,17 @@ export interface Histogram {
 
 export interface Metrics {
   counter(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** A value that goes up and down, changed by adding. */
+  /** Returns a gauge. Add negative amounts to decrease its value. */
   gauge(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** `bounds`: the upper bounds of the buckets, ascending; the bucket for +Inf is added automatically. */
+  /** `bounds`: the upper bounds of the buckets in ascending order, without +Inf, which is added automatically. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Histogram;
-  /** Adds families that are computed when they are read. */
+  /** Adds families that `families` computes each time the metrics are read. */
   source(families: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>): void;
-  /** Rejects if a source rejects. */
+  /** Resolves with all families and their current samples. Rejects if a source rejects. */
   families(): Promise<MetricFamily[]>;
 }
 
-/** Does not occur in label values. */
+/** Separates the label values in the key of a series, because it does not occur in label values. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(): Metrics {
@@ -128,7 +128,7 @@ function labelsOf(names: readonly string[], key: string): Record<string, string>
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Omits families without samples. */
+/** Returns the families in the Prometheus text format. Families without samples are omitted. */
 export function metricsText(families: readonly MetricFamily[]): string {
   const lines: string[] = [];
   for (const { name, help, type, samples } of families) {
@@ -150,7 +150,7 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
 }
 
-/** Makes a counter or gauge family for a source. */
+/** Returns a family of counters or gauges, for the function given to source(). */
 export const family = (
   type: 'counter' | 'gauge',
   name: string,
@@ -158,5 +158,5 @@ export const family = (
   samples: readonly MetricSample[],
 ): MetricFamily => ({ name, help, type, samples });
 
-/** The single sample of a family without labels. */
+/** Returns the samples of a family without labels: one sample with the value. */
 export const single = (value: number, at?: Millis): MetricSample[] => [{ labels: {}, value, at }];

@@ -1,42 +1,41 @@
-/**
- * The real platform: the clock of the engine, one shared timer heap, pino's structured log.
- */
+/** The real platform: the engine's clock, timers that share one heap, and a structured log. */
 import { uptime } from 'node:os';
 import { pino } from 'pino';
 import type { Clock, Log, Millis, Platform, Timer, Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
-/** setTimeout takes at most 2^31-1 ms; a later time is reached in several steps. */
+/** The longest delay that setTimeout supports. A timer beyond it is reached with several calls. */
 const MAX_TIMEOUT_MILLIS = 2 ** 31 - 1;
 
-/** The machine's current clock, for comparison with timestamps of other programs. */
+/** The machine's wall clock, which can be set. For comparison with timestamps of other programs. */
 export const machineClock: Clock = { now: () => Date.now() };
 
 /** Two clocks that cannot be set. */
 export interface SteadyClocks {
-  /** Time since the start of the process; stops while the machine is suspended. */
+  /** Time since the start of the process, without the time during which the machine was suspended. */
   processMillis(): Millis;
-  /** Time since the boot of the machine, accurate to a second or better; keeps running while the machine is suspended. */
+  /** Time since the boot of the machine, including the time during which it was suspended. Accurate to 1 s or better. */
   bootMillis(): Millis;
 }
 
 const steadyClocks: SteadyClocks = { processMillis: () => performance.now(), bootMillis: () => uptime() * 1000 };
 
-/** Minimum time between two comparisons of the clocks. */
+/** Minimum time between two comparisons of processMillis() and bootMillis(). */
 const COMPARE_MILLIS = 1000;
-/** Smallest difference that counts as suspension; larger than the inaccuracy of bootMillis(). */
+/** Smallest increase of the difference that counts as suspension; larger than the inaccuracy of bootMillis(). */
 const SUSPENDED_MILLIS = 2000;
-/** Readings that are taken further apart than this are not compared. */
+/** If reading both clocks takes longer than this, the readings are not compared. */
 const STALLED_MILLIS = 100;
 
 /**
- * Timers on the engine's own clock; all share one setTimeout, for the earliest. The clock starts from the machine's clock at the start
- * of the process and advances in real time, so setting the machine's clock later changes no deadline, back-off or grace period.
- * Time for which the machine was suspended counts, because it has also passed for clients that read times in the API.
+ * Returns timers on the engine's own clock. All timers share one setTimeout, which is set for the earliest of them. The clock starts
+ * with the machine's time at the start of the process and advances in real time, so setting the machine's clock later changes no
+ * deadline, back-off or grace period. The clock includes the time during which the machine was suspended, because that time has also
+ * passed for clients that compare times in the API with their own clocks.
  */
 export function systemTimers({ processMillis, bootMillis }: SteadyClocks = steadyClocks): Timers {
   const heap = createTimerHeap();
-  /** The difference of the clocks; undefined if the process stalled between the two readings, which makes them useless. */
+  /** Returns the difference of the two clocks; undefined if the process stalled between the readings, which makes it inaccurate. */
   const readApart = (): Millis | undefined => {
     const ran = processMillis();
     const apart = bootMillis() - ran;
@@ -87,7 +86,7 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
   };
 }
 
-/** A structured log, one JSON object a line on standard error (or the file descriptor given). */
+/** Returns a structured log, which writes one JSON object per line to `fileDescriptor`, by default standard error. */
 export function createLog(options: { level: 'debug' | 'info' | 'warn' | 'error'; fileDescriptor?: number }): Log {
   const wrap = (inner: pino.Logger): Log => ({
     debug: (message, fields) => inner.debug(fields ?? {}, message),

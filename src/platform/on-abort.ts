@@ -1,6 +1,6 @@
 /**
- * Calls `act` once: when the signal aborts, or at once if it has already aborted. In the latter case a plain `abort` listener
- * would never be called, and something started while the signal aborted would never be stopped.
+ * Calls `act` once: when the signal aborts, or immediately if it has already aborted. A listener for `abort` that is added after the
+ * signal has aborted is never called, so a part that was started too late would never be stopped.
  */
 export function onAbort(signal: AbortSignal, act: () => void): void {
   if (signal.aborted) act();

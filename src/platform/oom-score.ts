@@ -1,18 +1,19 @@
 /**
- * oom_score_adj: which processes the kernel kills when memory runs out, from 1000 (first) to -1000 (never). Children inherit it.
- * Boundary: /proc. Without CAP_SYS_RESOURCE a process cannot lower its score below the one that it was given.
+ * The score oom_score_adj of processes. When memory runs out, the kernel prefers to kill processes with a high score: the range is from
+ * 1000 (first) to -1000 (never). Child processes inherit the score.
+ * Boundary: /proc. Without CAP_SYS_RESOURCE, a process cannot lower its score below the lowest one that a privileged process has set.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** The score of the kubelet and containerd in Kubernetes: processes in Pods are killed first. */
+/** The score of the kubelet and containerd in Kubernetes. Processes in Pods have higher scores, so the kernel kills them first. */
 export const ENGINE_OOM_SCORE = -999;
-/** containerd starts its shims with one more than its own score: they are killed before containerd, and after the containers. */
+/** containerd gives its shims its own score plus 1, so the kernel kills them before containerd, and after the containers. */
 export const SHIM_OOM_SCORE = ENGINE_OOM_SCORE + 1;
 
-/** The default of the kernel; often the lowest score allowed to a process without CAP_SYS_RESOURCE. */
+/** The kernel's default score, which is often the lowest one that a process without CAP_SYS_RESOURCE may set. */
 const KERNEL_DEFAULT = 0;
 
-/** Undefined if the process has exited. */
+/** Returns the score of a process, or undefined if the process has exited. */
 export function oomScore(pid: number): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
@@ -21,7 +22,7 @@ export function oomScore(pid: number): number | undefined {
   }
 }
 
-/** Lowers the score as far as this process is permitted to; never raises it and never throws. */
+/** Lowers the score to `wanted`, or as close to it as this process is permitted to. Never raises the score and never throws. */
 export function lowerOomScore(pid: number, wanted: number): void {
   for (const score of [wanted, KERNEL_DEFAULT]) {
     if ((oomScore(pid) ?? score) <= score) return;
@@ -29,7 +30,7 @@ export function lowerOomScore(pid: number, wanted: number): void {
       writeFileSync(`/proc/${pid}/oom_score_adj`, String(score));
       return;
     } catch {
-      // Not permitted, or the process has exited. `lifepod status` warns about scores that are too high.
+      // The score is not permitted, or the process has exited. `lifepod status` warns about scores that are too high.
     }
   }
 }

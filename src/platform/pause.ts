@@ -1,6 +1,6 @@
 import type { Timers } from './platform.ts';
 
-/** Resolves after `millis`, or as soon as the signal aborts; it never rejects. */
+/** Resolves after `millis`, or as soon as `signal` aborts. Never rejects. */
 export function pause(timers: Timers, millis: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,8 +1,11 @@
 /**
- * Interfaces to the machine: clock, timers, log. node-js.ts has the real implementation, simulation/ a virtual one.
- * For files and processes see files.ts and processes.ts.
+ * Interfaces to the machine: clock, timers and log. The implementation for a real machine is in node-js.ts, the one in virtual time in
+ * src/simulation. Files and processes have no interface: see files.ts and processes.ts.
  */
-/** Milliseconds since the epoch. Defined here as well as in src/machinery/time.ts, because this folder may import nothing. */
+/**
+ * Milliseconds since the epoch, or a duration in milliseconds. Also defined in src/machinery/time.ts, because this folder may import
+ * nothing.
+ */
 export type Millis = number;
 
 export interface Clock {
@@ -15,7 +18,7 @@ export interface Timer {
 }
 
 export interface Timers extends Clock {
-  /** Calls back once, at the time or as soon as possible after it (soon, if the time has passed); never synchronously. */
+  /** Calls `callback` once, at `time` or as soon as possible after it. Never calls it synchronously, even if the time has passed. */
   at(time: Millis, callback: () => void): Timer;
 }
 

@@ -1,4 +1,4 @@
-/** Metrics of this process. The names are those of the Prometheus client libraries, and of prom-client for Node.js. */
+/** Metrics of this process. Names that begin with `process` are those of all Prometheus client libraries, the others prom-client's. */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { family, type MetricFamily, type Metrics, single } from './metrics.ts';

@@ -1,13 +1,11 @@
-/**
- * Running other programs: arguments as an array (no shell), output captured, canceled by an AbortSignal.
- */
+/** Runs other programs without a shell, captures their output, and kills them when a signal aborts. */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface CommandResult {
-  /** Exit code; 128 plus the signal number if a signal ended the program, as in a shell. */
+  /** The exit code. If a signal ended the program, 128 plus the number of the signal, as in a shell. */
   code: number;
   stdout: string;
   stderr: string;
@@ -15,19 +13,20 @@ export interface CommandResult {
 
 export interface CommandOptions {
   signal?: AbortSignal;
-  /** Written to its standard input. */
+  /** Written to the standard input of the program, which is empty by default. */
   input?: string;
   env?: NodeJS.ProcessEnv;
   cwd?: string;
 }
 
-/** Runs a program and resolves whatever its exit code. Rejects if it cannot start, or if `signal` aborts, which kills it. */
+/** Runs a program and resolves when it has ended, with any exit code. Rejects if it cannot start, or if `signal` aborts and kills it. */
 export function runCommand(command: string, args: string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       killSignal: 'SIGKILL',
-      // Its own process group: Ctrl+C on a terminal must reach lifepod only, which may still need the program to stop cleanly.
+      // The program gets its own process group, so that Ctrl+C on a terminal reaches only lifepod, which may still need the program
+      // in order to stop cleanly.
       detached: true,
       signal: options.signal,
       env: options.env,
@@ -37,7 +36,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     const stderr: Buffer[] = [];
     child.stdout?.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
-    // The program may exit without reading its input; only its exit code matters.
+    // The program may exit without reading its input. This is not an error: only the exit code matters.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(options.input);
     child.once('error', reject);
@@ -51,12 +50,12 @@ export function runCommand(command: string, args: string[], options: CommandOpti
   });
 }
 
-/** A program failed; the message contains its output. */
+/** The error for a program that exits with a code other than 0. The message contains the output of the program. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Like runCommand, but rejects with a CommandError if the exit code is not 0; resolves with standard output. */
+/** Like runCommand(), but rejects with a CommandError if the exit code is not 0, and resolves with the standard output. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const result = await runCommand(command, args, options);
   if (result.code !== 0) {
@@ -69,7 +68,7 @@ export async function runCommandOk(command: string, args: string[], options: Com
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 const signalNumber = (signal: NodeJS.Signals | null): number => SIGNAL_NUMBERS[signal ?? ''] ?? 1;
 
-/** Ignores a process that has already exited. */
+/** Sends a signal to a process. Does nothing if the process has already exited. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -78,7 +77,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The absolute path of a program in PATH or the usual system folders, or undefined. */
+/** Returns the absolute path of a program in `path` or the usual system folders, or undefined if it is not found. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [
     ...path.split(delimiter).filter((folder) => folder !== ''),
@@ -102,8 +101,8 @@ function isExecutable(file: string): boolean {
 const ENGINE_NICENESS = -10;
 
 /**
- * Gives this process priority over others, so that probes and deadlines are on time even on a busy machine. Child processes inherit
- * the priority. Does nothing without permission.
+ * Gives this process priority over other processes, so that probes and deadlines are on time even on a busy machine. Child processes
+ * inherit the priority. Does nothing if the process may not raise its priority.
  */
 export function raisePriority(): void {
   try {

@@ -1,13 +1,13 @@
 /** Runs operations with the same key one after another, and operations with different keys at the same time. */
 export interface SerialByKey {
-  /** Starts the operation when all earlier ones with the key have ended, successfully or not. */
+  /** Starts the operation when all earlier operations with the key have ended, successfully or not. Resolves or rejects with it. */
   run<T>(key: string, operation: () => Promise<T>): Promise<T>;
-  /** Resolves when the operations with the key so far have ended, and never rejects. Undefined if there are none. */
+  /** Returns a promise that resolves when all operations added so far with the key have ended. Undefined if there are none. */
   pending(key: string): Promise<void> | undefined;
 }
 
 export function createSerialByKey(): SerialByKey {
-  /** The end of the last operation, by key. */
+  /** By key, a promise that resolves when the last operation has ended. */
   const ends = new Map<string, Promise<void>>();
   return {
     run(key, operation) {

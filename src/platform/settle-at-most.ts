@@ -1,4 +1,7 @@
-/** Like Promise.allSettled() on a call for each item, with at most `limit` calls at a time; results are in the order of the items. */
+/**
+ * Calls `call` for each item, with at most `limit` calls at a time. Resolves with all results in the order of the items, like
+ * Promise.allSettled().
+ */
 export async function settleAtMost<Item, Result>(
   limit: number,
   items: readonly Item[],
@@ -7,7 +10,7 @@ export async function settleAtMost<Item, Result>(
   const results: PromiseSettledResult<Result>[] = [];
   const left = items.entries();
   const work = async (): Promise<void> => {
-    // All workers share one iterator.
+    // All workers share this iterator, so each item goes to one worker.
     for (const [index, item] of left) {
       const [result] = await Promise.allSettled([Promise.resolve(item).then(call)]);
       results[index] = result as PromiseSettledResult<Result>;

@@ -1,4 +1,4 @@
-/** Names and properties of slices, and the counts that are read from their groups. */
+/** Tests the names, properties and drop-ins of slices, and the counts that are read from their groups. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ test('the slice and its children have drop-ins that keep them running during a s
   const root = mkdtempSync(join(tmpdir(), 'lifepod-slices-'));
   const path = process.env['PATH'];
   try {
-    // busctl is not found, so that no request reaches a systemd of this machine.
+    // PATH contains no busctl, so that no request reaches systemd on this machine.
     process.env['PATH'] = root;
     writeFileSync(join(root, 'cgroup.controllers'), 'memory');
     const units = join(root, 'units');

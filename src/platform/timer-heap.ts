@@ -1,6 +1,6 @@
 /**
- * A binary heap of callbacks by time; callbacks of equal time keep the order in which they were added.
- * Shared by the system's timers and the simulation's virtual ones.
+ * A binary heap of callbacks, ordered by time. Callbacks with equal times keep the order in which they were added.
+ * Used by the timers of the real platform and by the virtual timers of the simulation.
  */
 import type { Millis } from './platform.ts';
 
@@ -13,9 +13,9 @@ export interface HeapEntry {
 export interface TimerHeap {
   add(time: Millis, callback: () => void): HeapEntry;
   remove(entry: HeapEntry): void;
-  /** The time of the earliest entry. */
+  /** Returns the time of the earliest entry, or undefined if there is none. */
   nextTime(): Millis | undefined;
-  /** Removes all entries up to the time and returns their callbacks, earliest first. */
+  /** Removes all entries with times up to and including `now`, and returns their callbacks, earliest first. */
   takeDue(now: Millis): (() => void)[];
 }
 
@@ -46,7 +46,7 @@ export function createTimerHeap(): TimerHeap {
       i = least;
     }
   };
-  /** Removed entries stay in the heap without a callback until they reach the top. */
+  /** Pops removed entries from the top of the heap. A removed entry stays in the heap, without its callback, until then. */
   const dropRemoved = (): void => {
     while (heap[0] !== undefined && heap[0].callback === undefined) pop();
   };

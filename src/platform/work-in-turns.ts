@@ -1,12 +1,12 @@
-/** How long one piece of work, such as a request, may occupy the event loop before others get a turn. */
+/** How long one piece of work, such as a request, may occupy the event loop before it must let other work run. */
 const TURN_MILLIS = 20;
 
-/** Resolves to true if other work got a turn in between. */
+/** Resolves to true if it waited, so that other work has run since the previous step. */
 export type BetweenSteps = () => Promise<boolean>;
 
 const waiting: (() => void)[] = [];
 
-/** Resolves in a turn of the event loop in which no other waiter resolves. Waiters have their turns in the order of their calls. */
+/** Resolves in a turn of the event loop in which no other call of this function resolves. Calls resolve in their order. */
 export function nextOwnTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
@@ -20,8 +20,8 @@ function wakeOne(): void {
 }
 
 /**
- * Returns a function that long work awaits between two steps. Where the steps since the last wait have taken more than 20 ms,
- * the function waits for a turn of the event loop of its own.
+ * Returns a function that long work awaits between its steps. If at least 20 ms have passed since the last wait, the function waits for
+ * nextOwnTurn(). Otherwise, the work continues immediately.
  */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
@@ -33,11 +33,11 @@ export function workInTurns(): BetweenSteps {
   };
 }
 
-/** A fair lock: lets one caller through at a time, in the order of the calls. */
+/** A fair lock: one caller at a time has it, in the order of the calls. */
 export interface OneAtATime {
-  /** Resolves to the function that releases the lock. It must be called exactly once, also after an error. */
+  /** Resolves when the caller has the lock, with a function that releases it. Call the function exactly once, even after an error. */
   enter(): Promise<() => void>;
-  /** Whether a caller that enters now has to wait. */
+  /** Returns whether a call of enter() would have to wait now. */
   isTaken(): boolean;
 }
 
@@ -63,21 +63,22 @@ export function oneAtATime(): OneAtATime {
 }
 
 export interface LongWork {
-  /** Waits for the slot and for a turn where the steps since the last wait have taken more than 20 ms. */
+  /** If at least 20 ms have passed since the last wait, waits for the slot and for a turn of the event loop. */
   betweenSteps: BetweenSteps;
-  /** Waits for the slot and for a turn in any case. */
+  /** Waits for the slot and for a turn of the event loop, however little time has passed. */
   begin(): Promise<void>;
-  /** Whether `betweenSteps` would wait for other long work now. */
+  /** Returns whether betweenSteps() would wait for other long work now. */
   waitsForOthers(): boolean;
-  /** Releases the slot. It must be called in any case, also after an error. */
+  /** Releases the slot. Must always be called, even after an error or if the slot was never taken. */
   end(): void;
 }
 
 const slot = oneAtATime();
 
 /**
- * Begins work that may take long and use much memory. Only one such piece of work runs at a time: it takes the slot for long work
- * before its first wait, and releases it with `end`. Until then it must not wait for other long work, which could never begin.
+ * Limits work that may take long and use much memory: only one piece of such work runs at a time. The work takes the only slot for
+ * long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). Before end(), it must not wait for other
+ * long work, which could never get the slot.
  */
 export function longWork(): LongWork {
   let began = performance.now();
@@ -103,7 +104,7 @@ export function longWork(): LongWork {
   };
 }
 
-/** Runs all steps, awaits `betweenSteps` after each, and resolves with their result. */
+/** Runs all steps, awaits `betweenSteps` after each step, and resolves with the value that the iterator returns. */
 export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: BetweenSteps): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
@@ -113,8 +114,8 @@ export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: Betw
 }
 
 /**
- * For work in many small pieces that begin in any turn of the event loop. The returned function is called before each piece, and
- * returns whether 20 ms have passed since its first call in the current turn.
+ * Returns a function for work that consists of many small pieces, several of which may start in one turn of the event loop. Call it
+ * before each piece: it returns whether at least 20 ms have passed since its first call in the current turn.
  */
 export function turnClock(): () => boolean {
   let began: number | undefined;
