@@ -1,11 +1,11 @@
 /**
- * The time that lifepod adds to the end of a Pod with defer containers that exit at once, compared with a bare loop of the same
- * CRI calls on the same containerd in the same run.
+ * Measures the time that lifepod adds to the end of a Pod whose defer containers exit immediately. It is compared with the floor: a bare
+ * loop of the same CRI calls on the same containerd in the same run.
  *
- * The floor is the calls that the result requires, each started when the one before it has ended. With PostExit entries the
- * app container is stopped first, with PreExit entries last. An entry is created and started, and has ended when the event of
- * its exit has arrived and its exit code was read. Then the sandbox is stopped, the containers are removed at the same time, and
- * then the sandbox. lifepod's time is from the DELETE over HTTPS to the watch event that the Pod was deleted.
+ * The floor makes only the calls that the result requires, one after the other. It stops the app container before PostExit entries, or
+ * after PreExit entries. It creates and starts each entry, waits for the event of its exit, and reads its exit code. Then it stops the
+ * sandbox, removes the containers concurrently, and removes the sandbox. lifepod's time is from the DELETE over HTTPS to the watch event
+ * of the Pod's deletion.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ interface Case {
 const ROUNDS = 25;
 const COUNTS = [0, 1, 2, 4];
 const MOST_RATIO = 1.25;
-/** A pause after which the machine has finished the start of the Pod. */
+/** How long to wait between the start and the end of a Pod, so that work of the start does not affect the measurement. */
 const SETTLE_MILLIS = 200;
 
 export async function defer(): Promise<void> {
@@ -43,7 +43,7 @@ export async function defer(): Promise<void> {
     ),
   );
   try {
-    // Both take turns, and alternate in starting, so that other load of the machine affects both. The first round is a warm-up.
+    // Floor and lifepod take turns, and alternate in starting a round, so that other load affects both. The first round is a warm-up.
     for (let round = -1; round < ROUNDS; round++) {
       for (const each of cases) {
         const runs = [
@@ -80,7 +80,7 @@ function print(cases: readonly Case[]): void {
   console.log(`\nTarget: at most ${MOST_RATIO} each.`);
 }
 
-/** Returns the duration in milliseconds. */
+/** Runs a Pod with CRI calls only, and resolves with the duration of its end in milliseconds. */
 async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: string): Promise<number> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -112,7 +112,7 @@ async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: 
   return millis;
 }
 
-/** Returns the duration in milliseconds. */
+/** Runs a Pod through the API, and resolves with the duration of its end in milliseconds. */
 async function throughLifepod(client: Client, { count, trigger }: Case): Promise<number> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const name = `bench-${count}-${randomUUID().slice(0, 8)}`;
@@ -146,7 +146,7 @@ async function throughLifepod(client: Client, { count, trigger }: Case): Promise
   return millis;
 }
 
-/** Fails if entries did not run: a skipped list would be fast. */
+/** Throws an error unless all entries ran and completed: skipped entries would make the measurement too short. */
 function requireCompleted(pod: Pod | undefined, count: number): void {
   const reasons = (pod?.status?.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.reason);
   if (reasons.length === count && reasons.every((reason) => reason === 'Completed')) return;

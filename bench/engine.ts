@@ -1,4 +1,4 @@
-/** A lifepod in a scratch folder for a benchmark, with its API client and its containerd. */
+/** Starts a lifepod in a scratch folder for a benchmark, and measures processes. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,12 +18,12 @@ export interface BenchEngine {
   client: Client;
   dataDir: string;
   pid: number;
-  /** Registers a cleanup that runs before the engine stops, also on Ctrl+C. */
+  /** Registers a cleanup that runs before the engine stops, even after Ctrl+C. */
   beforeStop(cleanup: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
-/** Starts an engine; Ctrl+C stops it. */
+/** Starts an engine and resolves when it is ready. Ctrl+C stops it. */
 export async function startEngine(): Promise<BenchEngine> {
   const scratch = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
   const dataDir = join(scratch, 'data');
@@ -71,12 +71,12 @@ export async function startEngine(): Promise<BenchEngine> {
   }
 }
 
-/** Resident memory of a process, in MiB. */
+/** Resolves with the resident memory of a process in MiB. */
 export async function residentMebibytes(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-/** CPU time that a process has used, in milliseconds (at Linux's 100 ticks a second). */
+/** Resolves with the CPU time that a process has used, in milliseconds. Linux counts in ticks of 10 ms. */
 export async function cpuMillis(pid: number): Promise<number> {
   const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;

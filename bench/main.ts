@@ -1,4 +1,4 @@
-/** `npm run bench [name]` runs the benchmarks; each prints its figures as Markdown, and its targets. */
+/** `npm run bench [name]`: runs one benchmark, or all. Each prints its figures and targets as Markdown. */
 import { defer } from './defer.ts';
 import { scale } from './scale.ts';
 import { stall } from './stall.ts';

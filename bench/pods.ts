@@ -1,4 +1,4 @@
-/** Pods of the benchmarks: through the API, and as a bare loop of the CRI calls that they require. */
+/** Creates Pods for the benchmarks, through the API or with only the CRI calls that the Pods require (the floor). */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Pod } from '../src/api/generated/types.ts';
@@ -10,12 +10,12 @@ import { connectRuntime } from '../src/runtime/cri/cri-runtime.ts';
 import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../src/runtime/runtime.ts';
 import { type BenchEngine, BUSYBOX } from './engine.ts';
 
-/** Runs until SIGTERM, then exits at once. */
+/** The command of a container that runs until SIGTERM, then exits immediately. */
 export const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
-/** Exits at once. */
+/** The command of a container that exits immediately. */
 export const BRIEF = ['true'];
 
-/** Connects to the engine's containerd in a scope that the engine does not see; its Pods are removed before the engine stops. */
+/** Connects to the engine's containerd with labels of its own, so that the engine ignores its Pods. They are removed before the engine stops. */
 export async function connectFloor(engine: BenchEngine): Promise<ContainerRuntime> {
   const runtime = await connectRuntime({
     endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,
@@ -63,7 +63,7 @@ export function floorPod(name: string, logs: string): FloorPod {
   };
 }
 
-/** Returns a function that resolves when the container has exited, woken by the runtime's events. */
+/** Returns a function that resolves when the container with the ID has exited, which it learns from the runtime's events. */
 export function exitsOf(runtime: ContainerRuntime, podUid: string, signal: AbortSignal): (id: string) => Promise<void> {
   let wake = (): void => undefined;
   void runtime.events(() => wake(), signal).catch(() => undefined);
@@ -114,7 +114,7 @@ export async function watchPod(client: Client, name: string) {
   };
 }
 
-/** Creates the Pods one after the other, and resolves when all are Ready. */
+/** Creates the Pods one after another, and resolves when all are Ready. */
 export async function createAndAwaitReady(client: Client, wanted: readonly Pod[]): Promise<void> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const ends = new AbortController();

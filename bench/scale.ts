@@ -1,6 +1,7 @@
 /**
- * 100 Pods of two containers, each probed every second. With two HTTP probes it measures how late the probes are; with an HTTP and
- * an exec probe, the load of the engine's own process (the commands of 100 exec probes a second alone use two cores).
+ * Measures the engine with 100 Pods of two containers, each of which has a probe per second. With two HTTP probes per Pod, the figure of
+ * interest is how late the probes are. With an HTTP and an exec probe, it is the load of the engine's process, because the commands of 100
+ * exec probes per second occupy two cores and delay all probes.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +15,7 @@ const MEASURED_MILLIS = 20_000;
 const PERIOD_MILLIS = 1000;
 
 export async function scale(): Promise<void> {
-  /** The times of each probe's arrivals in milliseconds, by its path. */
+  /** The times in milliseconds at which requests of each probe arrived, by the path of the probe. */
   const arrivals = new Map<string, number[]>();
   const server = createServer((request, response) => {
     const name = request.url ?? '';
@@ -87,7 +88,10 @@ const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
   },
 });
 
-/** How much later each probe came than the earliest phase of its container: probes are due once per period. */
+/**
+ * Returns the lateness of each request in milliseconds. Probes are due once per period, so a request is as late as its time within the
+ * period exceeds the smallest one among all requests of the same container.
+ */
 function lateness(arrivals: Map<string, number[]>): number[] {
   return [...arrivals.values()].flatMap((times) => {
     const first = times[0] ?? 0;

@@ -1,6 +1,6 @@
 /**
- * The cost of one client's hostile requests for others: the longest time that a request of another client takes meanwhile, and the
- * maximum of the engine's additional memory.
+ * Measures how hostile requests of one client affect the engine: the longest time that a request of another client takes during the
+ * attack, and the maximum of the engine's additional memory.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ type Call = (method: string, path: string, type: string, body?: string) => Promi
 
 interface Attack {
   name: string;
-  /** Creates what the attack needs, before anything is measured. */
+  /** Creates the objects that the attack needs. Called before the measurement begins. */
   prepare?(call: Call): Promise<void>;
   run(call: Call): Promise<string>;
 }
@@ -70,7 +70,7 @@ const unread = (name: string, count: number, path: string, meanwhile: (call: Cal
   name,
   prepare: async (call) => {
     await fill(call, 30, 'x'.repeat(MEBIBYTE - 1000));
-    // One read before the measurement: the API server keeps the serialized objects.
+    // The first read makes the API server keep the serialized objects, which must not count as additional memory.
     await read(await call('GET', CONFIG_MAPS, 'application/json'));
   },
   async run(call) {
@@ -117,7 +117,7 @@ export async function stall(): Promise<void> {
   }
 }
 
-/** Makes requests through `agent`; each client has its own. */
+/** Returns a function that makes requests through `agent`. Each client has its own agent. */
 function caller(engine: BenchEngine, agent: Agent): Call {
   const { host, port } = adminOf(join(engine.dataDir, 'kubeconfig'));
   return async (method, path, type, body) => {
@@ -125,7 +125,7 @@ function caller(engine: BenchEngine, agent: Agent): Call {
     const options: RequestOptions = { host, port, method, path, agent, headers: { 'content-type': type, ...length } };
     const outgoing = request(options);
     outgoing.end(body);
-    // A response that is aborted or cut off is an error of its request too.
+    // If a response is aborted or cut off, the request emits an error as well.
     outgoing.on('error', () => undefined);
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     return answer;

@@ -1,6 +1,6 @@
 /**
- * The time that lifepod adds to the start and the end of a Pod, compared with a bare loop of the same CRI calls on the same
- * containerd in the same run; and the engine's load at rest.
+ * Measures the time that lifepod adds to the start and the end of a Pod, compared with the floor: a bare loop of the same CRI calls on the
+ * same containerd in the same run. Also measures the engine's load at rest.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export async function startup(): Promise<void> {
     for (const count of INIT_COUNTS) {
       const bare: Times[] = [];
       const own: Times[] = [];
-      // Both take turns, so that other load of the machine affects both.
+      // Floor and lifepod take turns, so that other load of the machine affects both.
       for (let round = 0; round < ROUNDS; round++) {
         bare.push(await floor(floorRuntime, count, logs));
         own.push(await throughLifepod(engine.client, count));
@@ -52,7 +52,7 @@ export async function startup(): Promise<void> {
   }
 }
 
-/** Makes the same calls, one after the other, with nothing between them. */
+/** Starts and ends a Pod with CRI calls only, one immediately after the other. */
 async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -83,7 +83,7 @@ async function throughLifepod(client: Client, initCount: number): Promise<Times>
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const name = `bench-${initCount}-${randomUUID().slice(0, 8)}`;
   const watch = await watchPod(client, name);
-  // The watch occupies the client's connection: this opens another one before the measurement.
+  // The watch occupies the client's only connection. This request opens a second one before the measurement begins.
   await pods.list({ namespace: 'default', limit: 1 });
   const began = performance.now();
   await pods.create(pod(name, initCount));

@@ -1,4 +1,4 @@
-/** The load of the engine's own process with 100 Pods that each mount every kind of volume, also when the volumes' data changes. */
+/** Measures the engine's process with 100 Pods that each mount every kind of volume, also while the data of the volumes changes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -44,7 +44,7 @@ export async function volumes(): Promise<void> {
   }
 }
 
-/** Changes the ConfigMap and the Secret; returns the milliseconds until all volumes show both changes. */
+/** Changes the ConfigMap and the Secret. Resolves with the time in milliseconds until all volumes contain both changes. */
 async function change({ client: { resource }, dataDir }: BenchEngine): Promise<number> {
   const began = performance.now();
   const changed = (field: string): object => ({ [field]: { key: 'new' } });
@@ -84,7 +84,7 @@ const claim = (index: number): KubeObject =>
 const claimSpec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
 const labels = { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } };
 
-/** Every kind of volume; one also has a subPath. */
+/** Returns a volume of every kind. One of them is also mounted with a subPath. */
 const kinds = (index: number): Record<string, object> => ({
   disk: { emptyDir: {} },
   memory: { emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },

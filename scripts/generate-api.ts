@@ -1,10 +1,10 @@
 /**
- * Generates src/api/generated/ from the models of @kubernetes/client-node, plus the additions of own-api.ts and own-kinds.ts,
- * minus the fields that own-api.ts excludes:
+ * Generates src/api/generated/ from the models of @kubernetes/client-node, with the types and fields that own-api.ts and own-kinds.ts
+ * add, and without the fields that own-api.ts excludes. The files are:
  *
  *   types.ts     TypeScript interfaces of all types reachable from ROOTS
- *   schema.json  the field table: for each type, each field's JSON name and shape, whether the field is required, and whether
- *                documents omit it
+ *   schema.json  the field table: for each type, the JSON name and the shape of each field, whether the field is required, and
+ *                whether OpenAPI and `kubectl explain` omit it
  *   docs.json    descriptions of types and fields, for OpenAPI and `kubectl explain`
  *
  * The output is not committed because it is derived from a package; `npm run setup` generates it.
@@ -19,7 +19,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const modelsDir = join(root, 'node_modules/@kubernetes/client-node/dist/gen/models');
 const outDir = join(root, 'src/api/generated');
 
-/** The models that lifepod serves or reads; models that they refer to are included automatically. */
+/** The models that lifepod serves or reads. Models that these refer to are included automatically. */
 const ROOTS = [
   'V1Pod',
   'V1PodTemplate',
@@ -45,7 +45,7 @@ const ROOTS = [
   'AuthenticationV1TokenRequest',
 ];
 
-/** Maps and strings of the models that are resource quantities, which may also be written as numbers. */
+/** Fields that contain resource quantities. The models declare them as strings or maps of strings, but numbers are valid too. */
 const QUANTITIES = new Set([
   'ResourceRequirements.limits',
   'ResourceRequirements.requests',
@@ -64,7 +64,7 @@ const QUANTITIES = new Set([
   'ResourceFieldSelector.divisor',
 ]);
 
-/** metav1 types declared in src/machinery. */
+/** Types of the API group metav1 that src/machinery declares. */
 const MACHINERY = new Set([
   'ObjectMeta',
   'OwnerReference',
@@ -82,7 +82,7 @@ interface Attribute {
   format: string;
 }
 
-/** A field's shape, as the schema walker reads it. */
+/** The shape of a field, as schema.json contains it. */
 type Shape =
   | 'string'
   | 'integer'
@@ -210,7 +210,7 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
   if (!MACHINERY.has(name)) lines.push(`export interface ${name} {\n${body.join('\n')}\n}`);
 }
 
-/** Fields of objects of all kinds; types.ts always declares them as present. */
+/** The fields of objects of every kind. types.ts declares them as required. */
 const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
   apiVersion: { shape: 'string', description: docs['Pod']?.fields['apiVersion'] ?? '' },
   kind: { shape: 'string', description: docs['Pod']?.fields['kind'] ?? '' },

@@ -1,10 +1,11 @@
 /**
- * Runs a random sample of mutants of the sources against the unit and contract tests that import them, and lists those that
- * survive: a rule that no test covers. Conditions are negated, bounds moved, operators exchanged, branches dropped.
+ * Mutation testing: runs the unit and contract tests of a file against small changes of the file (mutants), and lists the mutants that
+ * survive, because no test covers the changed rule. A mutant negates a condition, moves a bound, or replaces an operator or a branch.
+ * The mutants are a random sample.
  *
  *   npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
  *
- * The mutants run in a copy of the repository in a temporary folder.
+ * The tests run in a copy of the repository in a temporary folder.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { parseAst } from 'vitest/node';
 
 const repository = join(import.meta.dirname, '..');
-/** A mutant may make a loop endless. */
+/** After this time, the tests are killed and the mutant counts as killed, because it may have made a loop endless. */
 const LIMIT_MILLIS = 180_000;
 const NOT_MUTATED =
   /\.test\.ts$|-fixtures?\.ts$|-arbitrary\.ts$|\/testing\.ts$|^src\/api\/generated\/|^src\/simulation\//;
@@ -42,7 +43,7 @@ interface SyntaxNode {
 interface Mutant {
   path: string;
   line: number;
-  /** What the mutant does to the source. */
+  /** The changed code before and after the change, for the output. */
   change: string;
   source: string;
 }
@@ -55,14 +56,14 @@ function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
   for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
 }
 
-/** The replacements that make mutants of this node: offset, end, new text. */
+/** Returns the replacements for this node, each of which makes a mutant: start offset, end offset and new text. */
 function replacements(node: SyntaxNode, source: string): [number, number, string][] {
   const { type, operator, left, right, test, consequent } = node as SyntaxNode & Record<string, SyntaxNode>;
   const found: [number, number, string][] = [];
   if ((type === 'BinaryExpression' || type === 'LogicalExpression') && left && right) {
     const other = OPERATORS[String(operator)];
     const at = source.indexOf(String(operator), left.end);
-    // Text that is joined with + is a message.
+    // `+` that joins texts is left unchanged, because it builds a message.
     const isText = operator === ('+' as never) && /['"`]/.test(source.slice(left.start, right.end));
     if (other !== undefined && at < right.start && !isText) found.push([at, at + String(operator).length, other]);
   }
@@ -85,7 +86,7 @@ function mutantsOf(path: string): Mutant[] {
   );
 }
 
-/** A generator of numbers in [0, 1) (mulberry32), the same for the same seed. */
+/** Returns a generator of random numbers in [0, 1) (mulberry32). The same seed produces the same numbers. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -104,7 +105,7 @@ function copyRepository(): string {
   return folder;
 }
 
-/** Resolves with whether a unit or contract test that imports the mutant's file, directly or not, fails. */
+/** Resolves with whether a unit or contract test that imports the mutant's file, directly or indirectly, fails or takes too long. */
 async function isKilled(folder: string, { path, source }: Mutant): Promise<boolean> {
   const original = readFileSync(join(repository, path));
   writeFileSync(join(folder, path), source);

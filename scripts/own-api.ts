@@ -1,10 +1,10 @@
 /**
- * The types and fields that lifepod adds to the Kubernetes API, in the format that generate-api.ts merges into the models, and
- * the fields that lifepod excludes.
+ * The types and fields that lifepod adds to the Kubernetes API, and the fields that it excludes. generate-api.ts merges them into the
+ * models.
  * Source: the specification of defer containers; k8s.io/api of v1.33.
  */
 
-/** Same as Shape in generate-api.ts, restricted to the shapes used here. */
+/** The shapes of generate-api.ts that lifepod's own fields use. */
 type OwnShape =
   | 'string'
   | 'integer'
@@ -27,13 +27,13 @@ export interface OwnType {
   kind?: true;
   /** The type whose fields this type inherits. */
   extends?: string;
-  /** Inherited fields that are forbidden: validation rejects them by name, and documents omit them. */
+  /** Inherited fields that are forbidden: validation rejects them by name, and OpenAPI and `kubectl explain` omit them. */
   unlisted?: readonly string[];
   description: string;
   fields: Record<string, OwnField>;
 }
 
-/** The fields of a Pod that configure its defer containers; the annotation defer-settings has the same fields. */
+/** Fields of a Pod's spec that configure its defer containers. The annotation defer-settings contains the same fields. */
 const DEFER_SETTINGS: Record<string, OwnField> = {
   postExitGracePeriodSeconds: {
     shape: 'integer',
@@ -254,7 +254,7 @@ export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
   },
 };
 
-/** Descriptions of Kubernetes fields that lifepod extends. Keyed by `Type.field`. */
+/** Descriptions, by `Type.field`, of Kubernetes fields that have a wider meaning in lifepod. */
 export const OWN_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'DownwardAPIVolumeFile.fieldRef':
     'Selects a field of the Pod: metadata.annotations, metadata.labels, metadata.name, metadata.namespace or metadata.uid; in a Pod with defer containers also status.termination.reason, status.termination.deadline, status.termination.containers or status.termination.exitCodes, which are empty until the Pod terminates.',
@@ -264,7 +264,7 @@ export const OWN_DESCRIPTIONS: Readonly<Record<string, string>> = {
     'The phase of the Pod. Pending: the Pod is accepted, but not all of its init containers have ended or not all images are pulled. Running: the Pod is bound to a node, all of its containers were created, and at least one is running, starting or restarting. Terminating: its defer containers are due or running; only Pods with deferContainers have this phase, and the engine can be configured to show the previous phase instead. Succeeded: all app containers have ended with exit code 0 and will not be restarted. Failed: all app containers have ended and at least one of them failed, or a defer container with failurePolicy FailPod failed. Unknown: the node cannot be reached.',
 };
 
-/** Fields of the models that are newer than Kubernetes v1.33, the served version. They are treated as unknown fields. */
+/** By type, fields of the models that are newer than Kubernetes v1.33, the served version. They are treated as unknown fields. */
 export const NEWER_FIELDS: Readonly<Record<string, readonly string[]>> = {
   Container: ['restartPolicyRules'],
   EphemeralContainer: ['restartPolicyRules'],

@@ -1,4 +1,4 @@
-/** Kinds that client-node has no models for: the PodRecord of lifepod, and the resource metrics API. */
+/** Kinds for which client-node has no models: lifepod's PodRecord, and the kinds of the resource metrics API. */
 import type { OwnField, OwnType } from './own-api.ts';
 
 export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
@@ -55,7 +55,7 @@ const MEASURED: Record<string, OwnField> = {
   window: { shape: 'string', required: true, description: 'The length of the measured interval, such as 15s.' },
 };
 
-/** The resource metrics API, which client-node has no models for. Source: metrics.k8s.io/v1beta1 of v1.33. */
+/** The types of the resource metrics API. Source: metrics.k8s.io/v1beta1 of v1.33. */
 export const METRICS_TYPES: Readonly<Record<string, OwnType>> = {
   NodeMetrics: {
     kind: true,

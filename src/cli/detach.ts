@@ -12,19 +12,20 @@ import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
-/** A log that is longer than this when an engine starts is renamed to lifepod.log.1. */
+/** If lifepod.log is longer than this when an engine starts, it is renamed to lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** How long to wait for a node that reports why it is not ready. */
+/** Time after which an engine is stopped if it has reported why its node is not ready. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
 
+/** Starts the engine in the background and prints how to reach it. */
 export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, await startDetached(options));
 }
 
-/** Resolves when the engine is ready; rejects with a UserError if it does not start. Ctrl+C before that stops the engine as well. */
+/** Starts an engine and resolves when it is ready. Rejects with a UserError if it does not start. Until then, Ctrl+C also stops it. */
 export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
@@ -82,9 +83,9 @@ function openLog(path: string): number {
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
 
 /**
- * Resolves with the report of a starting engine, or with undefined if the process exited without one. A process that has reported why
- * its node is not ready is stopped after 60 s, and the error contains the reason. There is no time limit for a process that reports
- * nothing: the machine may be slow.
+ * Resolves with the report of a starting engine, or with undefined if its process exited without a report. If the engine has reported
+ * why its node is not ready, it is stopped after 60 s, and the resulting error contains that reason. If the engine reports nothing, there
+ * is no time limit, because the machine may be slow. Calls `waiting` with each reason.
  */
 export function startReport(
   child: StartedProcess,

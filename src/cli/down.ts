@@ -1,4 +1,4 @@
-/** `lifepod down`: deletes every Pod, stops the engine, then removes what they left on the machine. May be repeated. */
+/** `lifepod down`: deletes every Pod, stops the engine, then removes everything that they left on the machine. May be repeated. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
@@ -18,7 +18,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { END_STATIC_PODS } from './up.ts';
 
-/** How long to wait, once no Pod is left in the API, for the containers of Pods that were force-deleted. */
+/** How long to wait for containers that still run after their Pods were deleted from the API, as those of force-deleted Pods do. */
 const CONTAINERS_END_MILLIS = 30_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -33,7 +33,7 @@ export async function down(dataDir: string): Promise<void> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up' && (await hasPods(dataDir))) {
     say('the engine is not running: starting it to end its Pods gracefully');
-    // Any port, because another program may have taken the usual one.
+    // Another program may have taken the recorded port while no engine was running.
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
@@ -57,7 +57,7 @@ export async function down(dataDir: string): Promise<void> {
   say(`nothing from ${dataDir} is running or mounted any more`);
 }
 
-/** Whether a stopped engine has Pods: in its store, or left on the machine, where each running Pod has a folder. */
+/** Resolves with whether a stopped engine has Pods: in its store, or on the machine, where each running Pod has a folder. */
 async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
@@ -74,7 +74,10 @@ async function hasPods(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Removes what the engine had no time to remove from the machine's own runtime, which keeps running. Resolves with the error message. */
+/**
+ * Removes the sandboxes and containers that the engine left in the machine's own runtime, which keeps running. Never rejects: resolves
+ * with the message of the error, or with undefined.
+ */
 async function clearRuntime(dataDir: string, endpoint: string): Promise<string | undefined> {
   try {
     const runtime = await connectOwnRuntime(endpoint, dataDir, nodePlatform('error'));
@@ -89,7 +92,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
   }
 }
 
-/** Ends the Pods, then the engine; resolves when the engine process has exited. */
+/** Ends the Pods, then stops the engine. Resolves when the process of the engine has exited. */
 async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);

@@ -15,14 +15,14 @@ const RETRY_MAX_MILLIS = 10_000;
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** The node has ended the Pod (grace period 0), but finalizers keep the object. */
+/** Returns whether the node has ended the Pod and reset its grace period to 0, but finalizers still keep the object. */
 const onlyFinalizersLeft = (pod: Pod): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /**
- * Resolves when no Pod has a running container. Pods created in the meantime are deleted too. The engine ends static Pods
- * without a delete, so for those this waits until the mirror Pods are gone. `say` prints a line for each Pod.
- * Rejects when the API refuses a delete with an error other than NotFound or 5xx, or when `signal` aborts.
+ * Deletes all Pods, including those that are created during the call, and resolves when no Pod has a running container. Static Pods
+ * cannot be deleted through the API, so this only waits until the engine has ended them and their mirror Pods do not exist any more.
+ * `say` prints a line for each change. Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -44,7 +44,7 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /** The defer container whose turn it is, shown because it may take long. */
+  /** Describes the defer container whose turn it is. It is printed because it may take long. */
   const turnOf = ({ status }: Pod): string | undefined => {
     const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);
@@ -57,7 +57,7 @@ export async function endAllPods(
     if (isMirrorPod(pod)) return;
     void remove(pod).catch(ended.reject);
   };
-  /** Retries as long as the server is at fault, such as with a full disk or a lost connection. */
+  /** Deletes the Pod. Retries while the server cannot do it, for example because its disk is full or the connection is lost. */
   const remove = async (pod: Pod): Promise<void> => {
     for (let failures = 1; !watching.signal.aborted; failures++) {
       try {
@@ -97,7 +97,7 @@ export async function endAllPods(
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>
   sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 
-/** Resolves when no container runs any more: the containers of a force-deleted Pod outlive its object. */
+/** Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may run longer than its object exists. */
 export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal): Promise<void> {
   const closing = new AbortController();
   const ends = AbortSignal.any([signal, closing.signal]);
@@ -115,7 +115,7 @@ export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal
   }
 }
 
-/** Stops and removes all sandboxes, with their containers, from the runtime. Resolves with the number of Pods it had. */
+/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had any in the runtime. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

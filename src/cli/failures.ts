@@ -4,7 +4,7 @@ import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { StorageFullError } from '../store/store.ts';
 
-/** Messages by the error code of a system call; the path comes first. */
+/** Messages by the error code of a system call. They follow the path of the file. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   ENOSPC: 'cannot be written: the disk is full; free some space and try again',
   EDQUOT: 'cannot be written: the disk quota is exceeded; free some space and try again',
@@ -12,7 +12,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   EACCES: 'cannot be opened: permission denied; run lifepod with sudo',
 };
 
-/** One sentence if the user can do something about the error; otherwise the message with its stack trace. */
+/** Returns one sentence if the error is expected; otherwise the message with its stack trace. */
 export function failureText(error: unknown): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;

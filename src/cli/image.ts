@@ -21,7 +21,7 @@ import { tabColumns } from './describe/tab-columns.ts';
 
 const SHORT_ID_LENGTH = 12;
 
-/** The endpoint (unix:///…) of the engine's runtime. Throws a UserError if no engine is running. */
+/** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(
@@ -31,6 +31,7 @@ function endpointOf(dataDir: string): string {
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 
+/** Loads the archives into the container runtime and prints the loaded images. Rejects with a UserError if a file is not readable. */
 export async function loadImages(dataDir: string, files: string[]): Promise<void> {
   const endpoint = endpointOf(dataDir);
   for (const file of files) {
@@ -49,7 +50,7 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
   }
 }
 
-/** Prints a line for each name of an image; an image without tags is listed by digest. */
+/** Prints a line for each tag of each image. An image without tags is listed by its digests, or else by its ID. */
 export async function printImages(dataDir: string): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const rows = images.flatMap((image) => {
@@ -61,7 +62,7 @@ export async function printImages(dataDir: string): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Removes the images with all their names. Throws a UserError before removing any if one of them must stay. */
+/** Removes the images with all their names. If one of them is in use or pinned, removes no image and rejects with a UserError. */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
@@ -96,7 +97,7 @@ const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(
 const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 
-/** Finds an image by name, ID, or the beginning of an ID as `list` shows it. */
+/** Finds an image by name, ID, or the beginning of its ID. Throws a UserError if no image or more than one matches. */
 function find(images: readonly ImageInfo[], reference: string): ImageInfo {
   const found = images.filter(
     (image) =>

@@ -2,7 +2,7 @@
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 
-/** Undefined if the error is neither a UserError nor an API error. */
+/** Returns the message for the error; undefined if it is neither a UserError nor an API error. */
 export function kubectlErrorText(error: unknown): string | undefined {
   if (error instanceof UserError) return `error: ${error.message}`;
   if (isApiError(error)) return `Error from server (${error.reason || 'Unknown'}): ${error.message}`;

@@ -1,4 +1,4 @@
-/** bin/lifepod, in a folder that holds sources or the files of the package. */
+/** Tests bin/lifepod in a folder that contains the sources or the files of the npm package. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The command line: arguments and options of each command. A command's module is loaded only when the command runs.
- * A failure that the user can fix is reported in one sentence, with exit code 1.
+ * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
+ * Every failure is printed to standard error with exit code 1; one that the user can fix is one sentence.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
@@ -215,7 +215,7 @@ program
   .description('print the versions of lifepod, of the Kubernetes API it serves, and of Node.js')
   .action(async () => (await import('../engine/version.ts')).printVersion());
 
-// The reader of the output may close it early (EPIPE). A command that has effects must finish all the same.
+// The program that reads the output may close the pipe early (EPIPE). A command with effects must finish nevertheless.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -1,4 +1,4 @@
-/** All containers of a Pod, in the order of its life, each with its status. Pure. */
+/** Queries about the containers of a Pod and their statuses. Pure. */
 import type { Container, ContainerStatus, EphemeralContainer, Pod } from '../api/generated/types.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
@@ -9,7 +9,7 @@ export interface PodContainer {
   status?: ContainerStatus;
 }
 
-/** Init, app, defer, ephemeral. */
+/** Returns all containers of the Pod with their statuses: first the init containers, then app, defer and ephemeral containers. */
 export function podContainers({ spec = { containers: [] }, status = {} }: Pod): PodContainer[] {
   const of = (
     kind: ContainerKind,
@@ -28,7 +28,7 @@ export function podContainers({ spec = { containers: [] }, status = {} }: Pod): 
   ];
 }
 
-/** `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl's list of names, and the defer containers. */
+/** Returns `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl logs, which has no defer containers. */
 export function containerNames(pod: Pod): string {
   const containers = podContainers(pod);
   const of = (kind: ContainerKind, mark: string): string[] =>
@@ -38,21 +38,22 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Waiting reasons of a container whose turn has not come; they do not indicate a problem. */
+/** Reasons of the state waiting that only mean that the container's turn has not come. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
+/** Returns whether the container has never run and the reason is not a problem: its turn has not come, or it was skipped. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
   const { waiting, terminated } = status.state ?? {};
-  // An entry that was skipped has terminated without a run.
+  // The container is terminated without a run: it is a defer container that was skipped.
   if (terminated !== undefined) return true;
   // The image of a defer container is pulled long before its turn, so it may report a missing image while the Pod runs.
   if (kind === 'defer' && termination === undefined) return true;
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** The image that a container ran, or would run now; empty if it has none. */
+/** Returns the image that the container last ran, else the image that it would run now; empty if there is neither. */
 export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),
@@ -75,16 +76,16 @@ const IMAGE_REASONS = [
   'SignatureValidationFailed',
 ];
 
-/** Whether the container waits for an image that cannot be obtained. */
+/** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Whether a run of the container has ever begun, whatever its current state. */
+/** Returns whether a run of the container has ever begun, regardless of its current state. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 
-/** The container ID of the last run that has begun; undefined if there was none. */
+/** Returns the container ID of the last run that has begun; undefined if no run has begun. */
 export function runOf(status: ContainerStatus | undefined): string | undefined {
-  // The container of a waiting state may have been created but has not run; the last run is the previous one.
+  // While the state is waiting, containerID may name a container that was created but has not run. The last run is in lastState.
   if (status?.state?.waiting !== undefined) return status.lastState?.terminated?.containerID;
   return status?.containerID || undefined;
 }

@@ -15,24 +15,25 @@ const PAGE_SIZE = 500;
 export interface PodLife {
   name: string;
   namespace: string;
-  /** The UID used in the record: for a static Pod its own, not its mirror's. */
+  /** The UID in the record. For a static Pod this is the UID of the static Pod, not of its mirror Pod. */
   uid: string;
-  /** Absent if the Pod no longer exists. */
+  /** Undefined if the Pod no longer exists. */
   pod?: Pod;
   records: PodRecord[];
 }
 
-/** The recorded steps, in the order in which they were recorded. */
+/** Returns the steps of all parts of a record, in the order in which they were recorded. */
 export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
   [...records].sort((a, b) => partOf(a) - partOf(b)).flatMap(({ transitions }) => transitions.map(fromApi));
 
 const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name.slice(podUID.length + 1));
 
-/** `pod/NAME` or `NAME`. */
+/** Returns NAME, given as `pod/NAME` or `NAME`. */
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
 /**
- * Finds a Pod by name (the existing Pod, else the most recent one of that name), or by the beginning of its UID.
+ * Finds the life of a Pod by the Pod's name or by the beginning of its UID. If several Pods have had the name, the existing Pod is
+ * preferred, then the one whose record has the newest step.
  * Rejects with a UserError if no Pod or more than one matches.
  */
 export async function findLife(client: Client, namespace: string, reference: string): Promise<PodLife> {
@@ -49,7 +50,7 @@ export async function findLife(client: Client, namespace: string, reference: str
   );
 }
 
-/** The life of an existing Pod; its record may have no steps yet. */
+/** Reads the record of an existing Pod. The record may have no steps yet. */
 export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const { name, namespace = 'default', uid: ownUid = '' } = pod.metadata;
   const uid = mirroredUid(pod) ?? ownUid;
@@ -60,7 +61,7 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
     if (record === undefined) break;
     found.push(record);
   }
-  // The first parts of a long record may have been deleted, so the loop above finds nothing: list them instead.
+  // The loop finds nothing if the first part of a long record has been deleted. List the remaining parts instead.
   const started = pod.status?.startTime !== undefined;
   const all =
     found.length > 0 || !started ? found : await listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
@@ -80,7 +81,7 @@ async function findByUid(client: Client, prefix: string): Promise<PodLife | unde
   return pod === undefined ? newest(records) : lifeOf(client, pod);
 }
 
-/** The life of the Pod whose record has the newest step. */
+/** Returns the life of the Pod whose record has the newest step; undefined if there are no records. */
 function newest(records: readonly PodRecord[]): PodLife | undefined {
   const last = records.reduce<PodRecord | undefined>(
     (best, each) => (best === undefined || lastAt(each) > lastAt(best) ? each : best),

@@ -1,8 +1,8 @@
 /**
- * The API server that a client command uses, and the namespace.
+ * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
- * `lifepod COMMAND` uses the engine of the data folder; `kubectl lifepod COMMAND` uses the server that kubectl would use.
- * Options on the command line take precedence in both.
+ * `lifepod COMMAND` uses the engine of the default data folder if one is running. Otherwise, and for `kubectl lifepod COMMAND`, the command
+ * uses the server that kubectl would use. Options on the command line take precedence over both.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -23,11 +23,11 @@ export interface TargetOptions {
 export interface Target {
   client: HttpClient;
   namespace: string;
-  /** Environment and arguments with which kubectl uses the same server. */
+  /** The environment and the arguments that make kubectl use the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
 }
 
-/** Rejects with a UserError if there is no usable kubeconfig. */
+/** Reads the kubeconfig that the options select. Rejects with a UserError if there is no usable one. */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
   const { namespace, ...server } = await readKubeconfigs(paths, options.context);
@@ -41,7 +41,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   };
 }
 
-/** The kubeconfig files, which are merged when read. Throws a UserError if none is found. */
+/** Returns the paths of the kubeconfigs, which must be merged. Throws a UserError if none is found. */
 export function kubeconfigPaths(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
@@ -64,7 +64,7 @@ export function kubeconfigPaths(
 const noEngine = (dataDir: string): string =>
   `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
-/** Also false if this user cannot read the data folder, or if `lifepod down` is cleaning it up. */
+/** Returns whether an engine has locked the data folder. False if the user cannot read the folder or `lifepod down` has locked it. */
 function engineRunsIn(dataDir: string): boolean {
   try {
     return dataDirOwner(dataDir) !== undefined;

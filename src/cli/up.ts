@@ -1,4 +1,4 @@
-/** `lifepod up`: the engine in the foreground, or the process that upDetached() started. */
+/** `lifepod up`: runs the engine in this process, which is in the foreground or was started in the background by startDetached(). */
 
 import { type Engine, startEngine } from '../engine/engine.ts';
 import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
@@ -7,7 +7,7 @@ import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
 
-/** The messages that an engine process sends to the process that started it. */
+/** A message from an engine in the background to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
 
 export interface ReadyEngine {
@@ -16,15 +16,15 @@ export interface ReadyEngine {
   startMillis: number;
 }
 
-/** The signal that `lifepod down` sends to end the static Pods, which cannot be deleted through the API. */
+/** The signal with which `lifepod down` makes the engine end the static Pods, which cannot be deleted through the API. */
 export const END_STATIC_PODS = 'SIGUSR2';
 
-/** The signal that `lifepod shutdown-node` sends; init uses SIGPWR for a power failure. */
+/** The signal with which `lifepod shutdown-node` makes the engine end the Pods. By convention, SIGPWR reports a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
-/** Resolves when the engine has stopped after SIGTERM or SIGINT. */
+/** Runs the engine. Resolves when it has stopped after SIGTERM, SIGINT or a shutdown of the node. A second signal exits immediately. */
 export async function up(options: UpOptions): Promise<void> {
-  // The output may be a file on a full disk, and libraries write to it too: write errors must not end the engine.
+  // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const stopping = new AbortController();
   let signals = 0;
@@ -46,7 +46,7 @@ export async function up(options: UpOptions): Promise<void> {
       else process.send({ waiting: why } satisfies StartReport);
     });
   } catch (error) {
-    // Aborting makes the pending step fail with an error of its own; report the signal instead.
+    // After an abort, the error is that of the interrupted step, which does not matter. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
     if (process.send === undefined) throw failure;
     await report({ error: failureText(failure) });
@@ -69,7 +69,7 @@ export async function up(options: UpOptions): Promise<void> {
   await engine.stopped;
 }
 
-/** Sends the message to the starting process, then disconnects so that it can exit. */
+/** Sends the message to the process that started this one, then disconnects from it so that it can exit. */
 function report(message: StartReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, undefined, {}, () => {
@@ -82,7 +82,7 @@ function report(message: StartReport): Promise<void> {
 export const printWaiting = (why: string): void =>
   void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
-/** Writes a message for people to standard error, and to standard output what a shell can evaluate. */
+/** Prints a message for people to standard error, and a command for a shell, which sets KUBECONFIG, to standard output. */
 export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);

@@ -19,7 +19,7 @@ export function requireCidr(option: string, text: string, longestPrefix: number)
 /** Returns the address at `offset` in the network: 0 is the network's own address, 1 the next one. */
 export const addressAt = (cidr: Cidr, offset: number): string => formatIpv4(cidr.base + offset);
 
-/** Resolves with the ranges to which this machine has routes, including the default route as a range of length 0. */
+/** Resolves with the IPv4 ranges to which this machine has routes. */
 async function usedRanges(): Promise<Cidr[]> {
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
     dst: string;

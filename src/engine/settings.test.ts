@@ -51,7 +51,7 @@ test('an engine that is started only to terminate Pods uses any free port and ke
   expect(resolveSettings({ dataDir: '/d', port: 0 }, record)).not.toHaveProperty('recordedPort');
 });
 
-test('without options and a record, all settings have their defaults', () => {
+test('settings that are neither given nor recorded have their defaults', () => {
   expect(resolveSettings({ dataDir: '/d', nodeName: 'n' }, undefined)).toEqual({
     dataDir: '/d',
     port: 6443,

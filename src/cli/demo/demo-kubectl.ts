@@ -7,7 +7,7 @@ import { runCommandOk } from '../../platform/processes.ts';
 
 export interface DemoKubectl {
   apply(file: string): Promise<void>;
-  /** Prints the last line of the container's log. */
+  /** Prints the last line of the log of a container. */
   logs(pod: string, container: string): Promise<void>;
   delete(pod: string, graceSeconds: number): Promise<void>;
 }
@@ -15,7 +15,7 @@ export interface DemoKubectl {
 const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services' };
 const NAMESPACE = 'default';
 
-/** `program`: the path of kubectl; undefined if it is not installed. */
+/** Returns the commands. `program` is the path of kubectl; undefined if kubectl is not installed. */
 export function createDemoKubectl(
   kubeconfig: string,
   program: string | undefined,

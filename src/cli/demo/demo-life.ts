@@ -9,20 +9,20 @@ const WAIT_MILLIS = 60_000;
 
 export interface Moment {
   pod: Pod;
-  /** The STATUS column of kubectl get: Init:0/2, Running, … */
+  /** The STATUS column of kubectl get, such as Init:0/2 or Running. */
   status: string;
-  /** The READY column of kubectl get: 0/1 */
+  /** The READY column of kubectl get, such as 0/1. */
   ready: string;
   gone: boolean;
 }
 
 export interface Life {
-  /** Resolves if the latest moment fits, or at the next one that does. Rejects after a minute with `what` in the message. */
+  /** Resolves when `fits` returns true for the current or a later moment. Rejects after a minute with `what` in the message. */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;
 }
 
-/** Prints each change of the Pod's READY and STATUS columns. */
+/** Starts to print each change of the Pod's READY and STATUS columns. */
 export async function watchLife(
   kubeconfig: string,
   name: string,
@@ -83,7 +83,7 @@ export async function watchLife(
   };
 }
 
-/** A deleted Pod whose containers have ended would show their reason (Error, Completed); the demo shows Terminating until it is gone. */
+/** Like podSummary(), but a deleted Pod has the status Terminating even after its containers have ended with Error or Completed. */
 function summaryOf(pod: Pod): { status: string; ready: number; total: number } {
   const summary = podSummary(pod);
   return pod.metadata.deletionTimestamp === undefined ? summary : { ...summary, status: 'Terminating' };

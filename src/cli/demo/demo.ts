@@ -1,6 +1,6 @@
 /**
- * `lifepod demo`: runs examples/01-init-containers with real containers, in a scratch folder, on a free port and free
- * networks. It shows the Pod's life as the API reports it, and cleans up, also after Ctrl+C.
+ * `lifepod demo`: runs examples/01-init-containers with real containers, in a scratch folder, on a free port and free networks.
+ * Prints the life of the Pod as the API reports it, then cleans up, even after Ctrl+C.
  */
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** Grace period of the example's app, which does not handle SIGTERM and is killed afterwards. */
+/** The grace period of the example's app, which ignores SIGTERM and is therefore killed at its end. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -33,7 +33,7 @@ export async function demo(): Promise<void> {
     say('stopping and cleaning up');
     stopping.abort(new UserError('the demo was stopped'));
   };
-  // The handlers stay during the cleanup, so that a second Ctrl+C does not interrupt it.
+  // The handlers stay installed during the cleanup, so that a second Ctrl+C does not interrupt it.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-demo-')));
@@ -52,7 +52,7 @@ export async function demo(): Promise<void> {
 }
 
 async function startEngine(dataDir: string): Promise<void> {
-  // Without disk thresholds the demo also works on a machine whose disk is nearly full.
+  // Without eviction thresholds for the disk, the demo also works on a machine whose disk is nearly full.
   const evictionHard = 'memory.available<100Mi';
   say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
   const { server, nodeName, startMillis } = await startDetached({
@@ -64,7 +64,7 @@ async function startEngine(dataDir: string): Promise<void> {
   say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
 }
 
-/** Builds the image from the machine's busybox-static if the registry cannot be reached; otherwise the node pulls it. */
+/** If the registry cannot be reached, builds and loads the image from the machine's busybox-static. Otherwise, the node pulls it. */
 async function provideImage(dataDir: string): Promise<void> {
   const reached = await fetch(REGISTRY, { signal: AbortSignal.timeout(REGISTRY_MILLIS) }).then(
     (response) => response.status === 200 || response.status === 401,

@@ -1,4 +1,4 @@
-/** One container in the text of kubectl describe. Pure. Source: kubectl describe of v1.33 (layout and wording). */
+/** Describes one container like kubectl describe. Pure. Source: kubectl describe of v1.33 (layout and wording). */
 import type {
   Container,
   ContainerPort,
@@ -13,7 +13,7 @@ import type {
 import { parseTime } from '../../machinery/time.ts';
 import { resourceFieldValue } from '../../node/container/downward.ts';
 
-/** The lines of one container as kubectl describes it, with tabs; the lines of `more` follow the ports. */
+/** Returns the lines about the container, with tabs between columns. The lines of `more` are inserted after the ports. */
 export function containerLines(
   container: Container,
   status: ContainerStatus | undefined,
@@ -142,7 +142,7 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
   const optional = (source: { optional?: boolean }): string => `Optional: ${source.optional === true}`;
   if (fieldRef !== undefined) {
     const { fieldPath, apiVersion = 'v1' } = fieldRef;
-    // kubectl prints the values of these fields only.
+    // kubectl prints the values of only these fields.
     const known: Readonly<Record<string, string | undefined>> = {
       'metadata.name': pod.metadata.name,
       'metadata.namespace': pod.metadata.namespace,
@@ -162,7 +162,7 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
   return [];
 }
 
-/** Without a limit the value is the node's allocatable, which kubectl does not look up. */
+/** Returns the value of the field. If the container has no limit, the value is the node's allocatable, which kubectl does not look up. */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };
   const value = resourceFieldValue({ ...selector, containerName: '' }, pod, container, none);
@@ -186,7 +186,7 @@ function mountLines({ volumeMounts = [], volumeDevices = [] }: Container): strin
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** `Sat, 31 Jan 2026 09:30:00 +0000`, in the local time zone. Source: Go's time.RFC1123Z. */
+/** Formats a time like `Sat, 31 Jan 2026 09:30:00 +0000` in the local time zone. Source: Go's time.RFC1123Z. */
 export function timeText(text: string): string {
   const millis = parseTime(text);
   if (millis === undefined) return text;

@@ -1,6 +1,6 @@
 /**
- * The defer containers of a Pod in the style of kubectl describe: each container like an init container, plus when it runs;
- * the effective requests of the Pod; how its grace period is divided and extended; its termination. Pure.
+ * Describes the defer containers of a Pod in the style of kubectl describe. Each is described like an init container, with the
+ * conditions under which it runs. The effective requests, grace period and termination of the Pod follow. Pure.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -14,7 +14,7 @@ import { imageOf } from '../pod-containers.ts';
 import { containerLines, timeText } from './describe-container.ts';
 import { tabColumns } from './tab-columns.ts';
 
-/** Returns the lines of the section; none if the Pod has no defer containers. */
+/** Returns the lines of the section about defer containers; none if the Pod has no defer containers. */
 export function deferSection(pod: Pod): string[] {
   const { deferContainers = [] } = pod.spec ?? {};
   if (deferContainers.length === 0) return [];
@@ -31,7 +31,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section into kubectl's text, after the app containers. */
+/** Inserts the section into the output of kubectl describe, after the app containers. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -80,7 +80,7 @@ function graceLines({ spec }: Pod): string[] {
   ];
 }
 
-/** The default also depends on the reason of the termination, so only its upper bound is known here. */
+/** Describes the PostExit reserve. Its default depends on the reason for the termination, so only an upper bound is known here. */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
   if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];

@@ -1,6 +1,6 @@
 /**
- * `lifepod describe pod`: the output of kubectl describe, with the Pod's defer containers.
- * It runs the kubectl on the PATH, so that all other lines are exactly what users know.
+ * `lifepod describe pod`: runs the kubectl on the PATH, and inserts a section about defer containers into its output. All other lines
+ * are exactly those of kubectl describe.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -13,7 +13,7 @@ import { deferSection, insertDeferSection } from './describe-defer.ts';
 
 const POD_TYPES = ['pod', 'pods', 'po'];
 
-/** `type` and `name`, or `pod/NAME` alone. */
+/** Describes a Pod. `type` is pod and `name` its name, or `type` is pod/NAME and `name` undefined. */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
   if (!POD_TYPES.includes(kind) || pod === undefined || pod === '') {
@@ -39,7 +39,7 @@ export async function describe(type: string, name: string | undefined, options: 
     .resource<Pod>(PODS)
     .get(pod, namespace)
     .catch((error: unknown) => {
-      // The Pod was deleted after kubectl had read it.
+      // The Pod was deleted after kubectl read it.
       if (isApiError(error, 'NotFound')) return undefined;
       throw error;
     });

@@ -3,8 +3,8 @@
 const PADDING = 2;
 
 /**
- * A tab ends a cell. Cells of one column in consecutive lines get the same width. The text after the last tab of a line is not a
- * cell and does not affect widths.
+ * Pads the cells of each line and returns the lines. A tab ends a cell. In consecutive lines, all cells of a column get the same width.
+ * The text after the last tab of a line is not a cell and does not affect the widths.
  */
 export function tabColumns(lines: readonly string[]): string[] {
   const cells = lines.map((line) => line.split('\t'));

@@ -1,11 +1,11 @@
 /**
  * Follows the logs of a Pod's containers until the Pod ends, including containers that start later.
  *
- * Boundary: this file decides which log is read when; the caller prints.
+ * Boundary: this file decides when which log is read. The caller reads and prints it.
  * Invariants:
- *  1. One log of a container is read at a time; the log of the next run is read after the previous one has ended.
- *  2. Logs of containers that had ended before are printed first, in the order of the Pod's containers.
- *  3. There are no timeouts or polls: it waits only for the watch of the Pod and for the logs themselves.
+ *  1. Only one log of a container is read at a time. The log of the next run is read when the log of the previous run has ended.
+ *  2. The logs of containers that had ended before the command started are printed first, in the order of the Pod's containers.
+ *  3. There are no timeouts or polls: followPod() waits only for the watch of the Pod and for the logs themselves.
  */
 
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -18,15 +18,15 @@ import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 export interface FollowPorts {
   pods: ResourceClient<Pod>;
   /**
-   * Prints the log of the container's current run; resolves when the log has ended. `wasThere`: the run had begun before
-   * the command started. Rejects only if no more logs of the Pod can be read.
+   * Prints the log of the container's current run, and resolves when the log has ended. `wasThere` is true if the run began before the
+   * command started. Rejects only if no more logs of the Pod can be read.
    */
   print(container: PodContainer, wasThere: boolean): Promise<void>;
   /** Called with the containers to follow if none of them has begun yet. */
   waiting(containers: readonly PodContainer[]): void;
 }
 
-/** The log of a container that was or is being read. */
+/** A log of a container that has been or is being read. */
 interface FollowedLog {
   run: string | undefined;
   isOpen: boolean;
@@ -44,8 +44,8 @@ interface Following {
 }
 
 /**
- * `only`: the name of the one container to follow, until its current run has ended, or the last attempt of a defer container.
- * If undefined, all containers are followed until the Pod has ended. Resolves when there is nothing left to follow, or when `signal`
+ * Prints the logs of the container `only` until its current run has ended, or, for a defer container, its last attempt. If `only` is
+ * undefined, prints the logs of all containers until the Pod has ended. Resolves when there is nothing left to follow, or when `signal`
  * aborts, with whether there was a log to read.
  */
 export async function followPod(
@@ -153,19 +153,19 @@ function createLogReader(following: Following, print: FollowPorts['print']): Log
 const followedContainers = ({ pod, only }: Following): PodContainer[] =>
   podContainers(pod).filter(({ name }) => only === undefined || name === only);
 
-/** Containers with a run whose log has not been read and that have no open log. */
+/** Returns the containers that have a run whose log has not been read, and no log that is being read. */
 function containersToRead(following: Following): PodContainer[] {
   const { logs, only } = following;
   return followedContainers(following).filter(({ kind, name, status }) => {
     const run = runOf(status);
     const log = logs.get(name);
     if (run === undefined || log?.isOpen === true || log?.run === run) return false;
-    // A single container is followed for one run, except a defer container, which is followed through all its attempts.
+    // If only one container is followed, one of its runs is read, or all attempts if it is a defer container.
     return log === undefined || only === undefined || kind === 'defer';
   });
 }
 
-/** Whether no log is open and none can follow. */
+/** Returns whether no log is being read and no further log can begin. */
 function isFinished(following: Following): boolean {
   const { pod, isPodGone, logs, only } = following;
   if ([...logs.values()].some(({ isOpen }) => isOpen)) return false;

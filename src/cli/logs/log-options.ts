@@ -1,4 +1,4 @@
-/** The options of `lifepod logs`, and the query of the log subresource that they lead to. Pure. Source: kubectl logs of v1.32. */
+/** Checks the options of `lifepod logs` and converts them to a query of the subresource log. Pure. Source: kubectl logs of v1.32. */
 import { queryText } from '../../client/paths.ts';
 import { parseDuration, parseTime } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
@@ -21,11 +21,11 @@ export interface LogRequest {
   follow: boolean;
   previous: boolean;
   timestamps: boolean;
-  /** Limits on the part of the log that was written before the command started. */
+  /** Limits on the printed part of each log. They do not apply to runs that begin after the command started. */
   part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
 }
 
-/** Throws a UserError with kubectl's wording. */
+/** Converts the options. Throws a UserError with kubectl's wording if they are invalid. */
 export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
@@ -55,7 +55,7 @@ export function logRequest(options: LogCommandOptions): LogRequest {
   };
 }
 
-/** Turns kubectl's boolean flags into commander's: `--follow=true` becomes `--follow`, and `--follow=false` is dropped. */
+/** Converts boolean flags from kubectl's form to commander's: `--follow=true` becomes `--follow`, and `--follow=false` is omitted. */
 export const plainFlags = (args: readonly string[]): string[] =>
   args.flatMap((arg) => {
     const [, flag, value] =
@@ -65,7 +65,7 @@ export const plainFlags = (args: readonly string[]): string[] =>
     return flag === '--prefix' ? ['--no-prefix'] : [];
   });
 
-/** The query of the log subresource. */
+/** Returns the query text for the subresource log. */
 export const logQuery = (container: string, { part, ...flags }: LogRequest): string =>
   queryText({
     container,
@@ -81,7 +81,7 @@ function integer(option: string, text: string | undefined): number | undefined {
   return Number(text);
 }
 
-/** Rounded to whole seconds. */
+/** Parses a duration and rounds it to whole seconds. */
 function durationSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
   if (millis === undefined) {

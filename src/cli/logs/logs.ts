@@ -1,6 +1,6 @@
 /**
- * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers; --all-containers prints
- * them in the order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
+ * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers. --all-containers prints the logs in
+ * the order init, app, defer, ephemeral. Source: kubectl logs of v1.32 (options and wording).
  */
 
 import type { Readable } from 'node:stream';
@@ -21,7 +21,7 @@ const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
-/** `inline`: the container as a positional argument after the Pod, as kubectl accepts it. */
+/** Prints logs. `inline` is the container given as a positional argument after the Pod, which kubectl accepts as well. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
@@ -30,7 +30,7 @@ export async function logs(resource: string, inline: string | undefined, options
       stopping.abort();
     });
   }
-  // The reader of the output has closed it.
+  // The program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   try {
     if (inline !== undefined && options.container !== undefined) {
@@ -47,7 +47,7 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** kubectl logs has its own wording for a Pod that does not exist. */
+/** Reads the Pod. If it does not exist, the error has the wording of kubectl logs, which differs from that of other commands. */
 const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
   client
     .resource<Pod>(PODS)
@@ -57,7 +57,7 @@ const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
       throw new UserError(`error from server (NotFound): ${error.message} in namespace ${JSON.stringify(namespace)}`);
     });
 
-/** `pod/NAME` or `NAME`. */
+/** Returns NAME, given as `pod/NAME` or `NAME`. Throws a UserError for other types. */
 function podName(resource: string): string {
   const [type = '', name, ...rest] = resource.split('/');
   if (name === undefined) return type;
@@ -105,7 +105,7 @@ function printWaiting(containers: readonly PodContainer[]): void {
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** False for a container whose turn has not come: it has no log, and asking for one would print an error. */
+/** Returns whether the container has a log. Requesting the log of a container whose turn has not come would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
@@ -131,7 +131,7 @@ function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   return first;
 }
 
-/** Reads logs of the Pod and writes them to standard output. */
+/** Returns functions that read logs of the Pod and write them to standard output. */
 function createSource(pod: Pod, options: LogsOptions, request: LogRequest, target: Target, signal: AbortSignal) {
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>
@@ -147,7 +147,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   const timed = new Map<string, ReturnType<typeof createTimedLines>>();
 
   return {
-    /** Rejects with an ApiError. */
+    /** Rejects with an ApiError if the server refuses the request. */
     async print(container: PodContainer): Promise<void> {
       const prefix = prefixOf(container.name);
       const body = await open(container.name, request);
@@ -165,7 +165,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
         await copy(await open(container.name, asked), lines.begin(), signal);
       } catch (error) {
         if (signal.aborted) return;
-        // A failure of one container's log must not stop the logs of the others.
+        // An error about the log of one container must not stop the logs of the others.
         if (!isApiError(error)) throw error;
         report(error);
       }
@@ -173,7 +173,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   };
 }
 
-/** Writes the body unchanged if `lines` is undefined. Rejects with a UserError if the connection is lost. */
+/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost. */
 async function copy(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>)
@@ -185,7 +185,7 @@ async function copy(body: Readable, lines: LineSplitter | undefined, signal: Abo
   if (lines !== undefined) await write(lines.end());
 }
 
-/** Resolves when the output accepts more. */
+/** Writes to standard output. Resolves when the output has accepted the chunk. */
 const write = (chunk: Buffer): Promise<void> =>
   new Promise((resolve) => {
     if (chunk.length === 0) resolve();

@@ -1,16 +1,16 @@
-/** Merges the lines of several logs into one output: lines stay whole and carry a prefix. Pure. */
+/** Splits logs into whole lines with prefixes, so that the lines of several logs can be written to one output. Pure. */
 
 export interface LineFormat {
-  /** Before each line; already colored. */
+  /** Printed before each line, including its color codes. */
   prefix: string;
   /** Whether to print the timestamp at the start of each line. */
   timestamps: boolean;
 }
 
 export interface LineSplitter {
-  /** Returns the lines that are complete so far. */
+  /** Returns the lines that the chunk completes. */
   feed(chunk: Buffer): Buffer;
-  /** Returns the unfinished last line of a log that has ended, as a line. */
+  /** Returns the last line of a log that has ended without a newline; empty if there is none. */
   end(): Buffer;
 }
 
@@ -18,8 +18,8 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 
 /**
- * Splits logs whose lines begin with timestamps. Lines that are not later than the last line of an earlier log of the same
- * container are dropped, because consecutive reads of a log may overlap.
+ * Splits logs whose lines begin with timestamps. Call begin() for each read of the container's logs. Lines that are not later than the
+ * last line of the previous read are omitted, because consecutive reads of a log may overlap.
  */
 export function createTimedLines(format: LineFormat): { begin(): LineSplitter } {
   let latest = '';
@@ -39,7 +39,7 @@ export function createTimedLines(format: LineFormat): { begin(): LineSplitter } 
 
 export const createLines = (prefix: string): LineSplitter => splitter(prefix, (line) => line);
 
-/** `shown` returns the text to print for a line, or undefined to drop the line. */
+/** `shown` returns the text to print for a line, or undefined to omit the line. */
 function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): LineSplitter {
   let rest: Buffer = Buffer.alloc(0);
   const before = Buffer.from(prefix);
@@ -70,6 +70,6 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
 /** Colors of the container names in prefixes, legible on dark and light backgrounds. */
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
-/** `index`: the position of the container in its Pod. */
+/** Colors the text with the color for the container at position `index` in its Pod. */
 export const colored = (text: string, index: number): string =>
   `\u001b[${COLORS[index % COLORS.length]}m${text}\u001b[0m`;

@@ -1,11 +1,11 @@
 /**
- * Problems with the disk of the data folder, for `lifepod status`. The disk is inspected directly, because the conditions of
- * the Node are stale when nothing can be written.
+ * Finds problems with the disk of the data folder, for `lifepod status`. The disk is inspected directly, because the engine cannot
+ * update the conditions of the Node when it cannot write to the disk.
  */
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { binarySize } from '../../machinery/binary-size.ts';
 
-/** With less than this left, the next write of the store or of containerd may fail. */
+/** If less space is free, the next write of the store or of containerd may fail. */
 const FULL_BELOW_BYTES = 2 ** 20;
 
 /** Returns a line for each problem. */
@@ -20,7 +20,7 @@ export function diskTroubles(dataDir: string): string[] {
   return troubles;
 }
 
-/** Only EROFS counts: lifepod runs as root, which the permissions of the folder do not stop. */
+/** Returns whether the file system is read-only. Other errors are ignored, because permissions do not apply to root, which lifepod is. */
 function isReadOnly(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

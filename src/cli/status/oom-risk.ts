@@ -1,4 +1,4 @@
-/** The warning of `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
+/** Warns in `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 
 export interface OomScores {
@@ -13,7 +13,7 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
   shims: shims.map(oomScore),
 });
 
-/** One sentence, or undefined if all scores are low enough. Processes that have exited are ignored. */
+/** Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. */
 export function oomRisk({ engine, containerd, shims }: OomScores): string | undefined {
   const parts: string[] = [];
   const name = (what: string, scores: readonly (number | undefined)[]): void => {

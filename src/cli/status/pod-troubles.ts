@@ -3,11 +3,11 @@ import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
 
-/** Values of the STATUS column that need no attention. */
+/** Values of the STATUS column of kubectl get that do not indicate a problem. */
 const HEALTHY =
   /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|Init:\d+\/\d+|Defer:\d+\/\d+)$/;
 
-/** Returns undefined if the Pod is healthy. */
+/** Returns the line about the Pod; undefined if the Pod is healthy. */
 export function podTrouble(pod: Pod): string | undefined {
   const { metadata, status } = pod;
   const shown = podSummary(pod).status;

@@ -1,4 +1,4 @@
-/** `lifepod status`: versions, memory use, and what is unhealthy and why. Exit code 1 if the engine is not running or not answering. */
+/** `lifepod status`: prints versions, memory use and problems. The exit code is 1 if the engine is not running or does not answer. */
 import { statSync } from 'node:fs';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
@@ -57,7 +57,7 @@ async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
   }
 }
 
-/** How long the process has run; /proc/PID is as old as the process. */
+/** Returns the age of the process, which is the age of its folder /proc/PID. */
 const ageText = (pid: number): string => humanDuration(Math.max(0, Date.now() - statSync(`/proc/${pid}`).ctimeMs));
 
 function memoryLines(dataDir: string, pid: number): string[][] {

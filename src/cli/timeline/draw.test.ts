@@ -5,7 +5,7 @@ import { type DrawOptions, drawLife, stepLines } from './draw.ts';
 const START = Date.UTC(2026, 0, 31, 12);
 const options: DrawOptions = { width: 80, color: false, now: START + 10_000, spec: [] };
 
-/** `at`: milliseconds from the start. `where`: `app#0` is a run of an app container, `init:one#0` a run of an init container. */
+/** `at`: milliseconds from the start. `where`: a run, such as `app#0` of an app container or `init:one#0` of an init container. */
 function step(at: number, type: string, where = '', more: Partial<Transition> = {}): Transition {
   const [, kind = 'app', container, attempt] = /^(?:(\w+):)?([\w-]+)?(?:#(\d+))?$/.exec(where) ?? [];
   return {
@@ -54,7 +54,7 @@ const WHOLE = [
   step(9900, 'Gone'),
 ];
 
-/** Puts a bar before each line, so that leading blanks are visible. */
+/** Starts each line with `|`, so that leading blanks are visible. */
 const shown = (lines: readonly string[]): string => lines.map((line) => `|${line}`).join('\n');
 
 test('the timeline shows the whole life of a deleted Pod', () => {

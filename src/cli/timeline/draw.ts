@@ -1,6 +1,5 @@
 /**
- * Draws the life of a Pod for a terminal: a row of bars for each container, on one axis of time. Pure: the same record gives the
- * same text.
+ * Draws the life of a Pod for a terminal, with a row of bars for each container along one time axis. Pure.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -8,13 +7,13 @@ import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pic
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
 
 export interface DrawOptions {
-  /** Columns of the terminal. */
+  /** The width of the terminal in columns. */
   width: number;
   color: boolean;
   now: Millis;
-  /** The containers of the Pod, init to defer; empty if the Pod no longer exists. */
+  /** The containers of the Pod in the order init, app, defer; empty if the Pod no longer exists. */
   spec: readonly Named[];
-  /** The time from here on is reserved for PostExit entries. */
+  /** The deadline of the PreExit stage. The time after it is reserved for PostExit entries. */
   reservedFrom?: Millis | undefined;
 }
 
@@ -34,7 +33,7 @@ interface Glyph {
   means: string;
 }
 
-/** Later kinds are drawn over earlier ones. */
+/** The glyph of each kind of bar. A kind that is later in this list is drawn over earlier ones. */
 const BARS: Readonly<Record<BarKind, Glyph>> = {
   waiting: { char: '·', color: 'dim', means: 'waiting' },
   backoff: { char: '░', color: 'yellow', means: 'back-off' },
@@ -68,7 +67,7 @@ const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephe
 
 type Cell = { char: string; color: Color; run?: boolean } | undefined;
 
-/** Returns lines of text, none wider than the terminal. */
+/** Returns the drawing as lines of text, none of which is wider than the terminal. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
   const picture = pictureOf(transitions, options);
   const used = new Set<Glyph>();
@@ -89,7 +88,7 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
   return lines.map((line) => (options.color ? line : line.slice(0, options.width)));
 }
 
-/** Includes a future deadline in the axis, unless the Pod is over and the deadline would make everything else too small. */
+/** Returns the scale of the axis. It includes a deadline after the last step, unless the Pod is over and the rest would be too small. */
 function scaleWithDeadline({ from, to, deadline, over }: LifePicture, times: readonly Millis[], width: number): Scale {
   const scale = scaleOf(from, to, times, width);
   if (deadline === undefined || deadline <= to || (over && deadline - to > scale.shownMillis / 2)) return scale;
@@ -122,7 +121,7 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
   return cells;
 }
 
-/** Places the exit code after the run; inside its end if there is no room after it; nowhere if the run is too short for that. */
+/** Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. */
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
   const fits = (from: number): boolean =>
     from >= 0 && from + text.length <= cells.length && [...text].every((_, i) => cells[from + i]?.run !== true);
@@ -147,7 +146,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** The elapsed time every few columns. */
+/** Returns the cells of the axis, with the elapsed time every few columns. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {
@@ -221,7 +220,10 @@ function legend(used: ReadonlySet<Glyph>, { width, color }: DrawOptions): string
   return lines;
 }
 
-/** `+1.250s  app#0  Exited  1 Error`, one line per step. `since`: the beginning of the life, if it is before the first of the steps. */
+/**
+ * Returns a line for each step, such as `+1.250s  app#0  Exited  1 Error`. Times are relative to `since`, by default the time of the
+ * first step.
+ */
 export function stepLines(transitions: readonly Transition[], since?: Millis): string[] {
   const steps = inOrder(transitions);
   const from = since ?? steps[0]?.at ?? 0;

@@ -2,7 +2,7 @@
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** failed: a run with an exit code other than 0; stopping: a run after its stop signal. */
+/** `failed` is a run that ended with an exit code other than 0; `stopping` is a run after its stop signal. */
 export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
 export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';
 
@@ -10,7 +10,7 @@ export interface Bar {
   kind: BarKind;
   from: Millis;
   to: Millis;
-  /** The bar has not ended yet. */
+  /** Present if the bar has not ended yet. */
   open?: true;
 }
 
@@ -24,9 +24,9 @@ export interface Row {
   kind: ContainerKind | 'sandbox';
   bars: Bar[];
   marks: Mark[];
-  /** Where a run ended, and how. */
+  /** When each run ended, its exit code as text, and whether it failed. */
   exits: { at: Millis; text: string; failed: boolean }[];
-  /** The state of the container in a few words. */
+  /** The current or final state of the container in a few words. */
   state: string;
 }
 
@@ -34,28 +34,28 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The current deadline; earlier ones are in formerDeadlines. */
+  /** The current deadline of the termination. Deadlines that it replaced are in formerDeadlines. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** The time from here until the deadline is reserved for PostExit entries. */
+  /** The deadline of the PreExit stage. The time between it and `deadline` is reserved for PostExit entries. */
   reservedFrom: Millis | undefined;
   ending: Transition | undefined;
-  /** The Pod no longer exists: the node has removed it, or its object is deleted. */
+  /** Whether the Pod no longer exists: the node has removed it, or its object has been deleted. */
   over: boolean;
 }
 
 /**
- * Whether a defer container was skipped because of its own onReasons or when.
+ * Returns whether the message of a skipped defer container says that its onReasons or when did not apply.
  * Source: the specification of defer containers (the messages).
  */
 export const isNotDue = (message: string | undefined): boolean =>
   /^(not due on |the app containers did not (succeed|fail))/.test(message ?? '');
 
-/** Sorts by time; steps of the same time keep their order. */
+/** Returns the steps sorted by time. Steps with equal times keep their order. */
 export const inOrder = (transitions: readonly Transition[]): Transition[] =>
   [...transitions].sort((a, b) => a.at - b.at);
 
-/** A container of the Pod's spec. */
+/** The name and kind of a container. */
 export interface Named {
   name: string;
   kind: ContainerKind;
@@ -63,7 +63,7 @@ export interface Named {
 
 const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
 
-/** The containers by kind: those of the spec in its order, then others in the order of their steps. */
+/** Returns the containers, sorted by kind. Within a kind, containers of the spec precede those that only the steps mention. */
 function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
   const named = new Map(spec.map((each) => [each.name, each]));
   for (const { container: name, containerKind: kind = 'app' } of steps)
@@ -72,7 +72,7 @@ function containersOf(steps: readonly Transition[], spec: readonly Named[]): Nam
 }
 
 interface PictureOptions {
-  /** The containers of the Pod, init to defer; empty if the Pod no longer exists. */
+  /** The containers of the Pod in the order init, app, defer; empty if the Pod no longer exists. */
   spec: readonly Named[];
   now: Millis;
   reservedFrom?: Millis | undefined;
@@ -145,7 +145,7 @@ const MARKS: Readonly<Record<string, MarkKind>> = {
   DeferSkipped: 'skipped',
 };
 
-/** The bar that begins at a step and lasts until the next such step. */
+/** By type of step, the kind of the bar that begins at the step. */
 const BEGINS: Readonly<Record<string, BarKind>> = {
   Pulling: 'pulling',
   PullFailed: 'backoff',
@@ -158,7 +158,7 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
 
 function containerRow({ name, kind }: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
-  // A container waits from the moment the sandbox is ready, a defer container from the beginning of the termination.
+  // A defer container waits from the beginning of the termination, other containers from when the sandbox is ready.
   const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
   let now: { kind: BarKind; from: Millis } | undefined = due === undefined ? undefined : { kind: 'waiting', from: due };
   const turn = (next: BarKind | undefined, at: Millis): void => {
@@ -183,12 +183,12 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
   return row;
 }
 
-/** Adds the bar even for a run that ended at the moment it began, which turn() would drop. */
+/** Adds the bar of a run that has ended, even if the run ended in the millisecond in which it began: turn() would omit that bar. */
 function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
 
-/** Shows the part of a run before its stop signal as successful. */
+/** Draws the part of a run before its stop signal like a successful run. The part after it shows how the run ended. */
 function colorStopped(row: Row): void {
   for (const [index, bar] of row.bars.entries())
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';
@@ -220,7 +220,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   SandboxLost: 'lost',
 };
 
-/** The state of a defer container that has ended. One that ran is never shown as skipped. */
+/** Returns the state of a defer container that has ended. If it ran, it is never shown as skipped. */
 function entryState(
   { reason = '', message, exitCode }: Transition,
   ran: boolean,

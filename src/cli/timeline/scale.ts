@@ -1,16 +1,16 @@
 /**
- * Maps times to columns. Long periods without steps are shortened, so that the steps around them remain visible: a
- * Pod may start in a second, run for days and end in a second. Pure.
+ * Maps times to columns of a drawing. Long periods without steps are shortened, so that the steps around them remain visible: a Pod
+ * may start in a second, run for days and end in a second. Pure.
  */
 import type { Millis } from '../../machinery/time.ts';
 
 export interface Scale {
   width: number;
-  /** 0 to width - 1. */
+  /** Returns the column of a time, from 0 to width - 1. */
   column(at: Millis): number;
-  /** The time at the left edge of a column. */
+  /** Returns the time at the left edge of a column. */
   timeAt(column: number): Millis;
-  /** How much time is drawn, without the time that is left out. */
+  /** The time that the columns represent, without the time that is left out. */
   shownMillis: number;
   /** Columns in which time was left out. */
   cuts: number[];
@@ -20,7 +20,7 @@ export interface Scale {
 const CUT_FROM = 4;
 const SHORTEST_CUT_MILLIS = 1000;
 
-/** `times`: when something happens. */
+/** Returns a scale from `from` to `to` with `width` columns. `times` are the times of the steps. */
 export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], width: number): Scale {
   const inside = times.filter((at) => at > from && at < to);
   const points = [...new Set([from, ...inside, to])].sort((a, b) => a - b);
@@ -56,7 +56,7 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
   };
 }
 
-/** 0s, 1.25s, 12.3s, 3m05s, 2h05m, 3d04h: about three significant digits. */
+/** Formats a duration with about three significant digits: 0s, 1.25s, 12.3s, 3m05s, 2h05m, 3d04h. */
 export function shortDuration(millis: number): string {
   const sign = millis < 0 ? '-' : '';
   const exact = Math.abs(millis) / 1000;

@@ -1,4 +1,4 @@
-/** `lifepod timeline`: draws the life of a Pod, while the Pod exists and after it is gone; -w keeps the drawing up to date. */
+/** `lifepod timeline`: draws the life of an existing or a deleted Pod. With -w, the drawing is kept up to date. */
 import type { PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../../client/informer.ts';
@@ -20,7 +20,7 @@ export interface TimelineOptions extends TargetOptions {
 }
 
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-/** How often a watched drawing is refreshed. */
+/** Time between two drawings with -w. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
@@ -50,13 +50,13 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
     color: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
     spec: life.pod === undefined ? [] : podContainers(life.pod),
-    // -w does not read the Pod again, so the deadline of its stages may have changed.
+    // With -w, the Pod is not read again, so this deadline may have changed since the start of the command.
     reservedFrom: options.watch === true ? undefined : parseTime(life.pod?.status?.termination?.preExitDeadline),
   });
   return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
 }
 
-/** Redraws on a terminal, prints a line for each new step elsewhere. Resolves when the Pod is gone. */
+/** Draws again and again on a terminal; otherwise prints a line for each new step. Resolves when the Pod does not exist any more. */
 async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
@@ -65,7 +65,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
       stopping.abort();
     });
   }
-  // The reader of the output has closed it.
+  // The program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   const timers = systemTimers();
   const { signal } = stopping;

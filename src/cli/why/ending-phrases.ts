@@ -1,14 +1,14 @@
-/** Phrases about the end of any Pod: when it began, its deadline, how to cut it short. Pure. */
+/** Phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { ago, clock, eventLine, eventOf, inTime, type Living, lastStep } from './subject.ts';
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
-/** The beginning of a sentence. The object of a Pod that was not deleted stays, so that Pod is never "gone". */
+/** Returns the beginning of a sentence. The object of a Pod that was not deleted remains, so "gone" would be wrong for it. */
 export const still = (subject: Living): string =>
   isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
 
-/** The deadline of the termination: from the status, else from the record, else from the object. */
+/** Returns the deadline of the termination: from the status, else from the record, else from the metadata of the Pod. */
 export function deadlineOf(subject: Living): Millis | undefined {
   const { status, metadata } = subject.pod;
   return (
@@ -18,14 +18,14 @@ export function deadlineOf(subject: Living): Millis | undefined {
   );
 }
 
-/** The deadline of the PreExit stage; the time after it is reserved for PostExit entries. */
+/** Returns the deadline of the PreExit stage. The time between it and deadlineOf() is reserved for PostExit entries. */
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 
 export const untilText = (deadline: Millis | undefined, { now }: Living): string =>
   deadline === undefined ? '' : `; deadline ${clock(deadline)} (${inTime(deadline, now)})`;
 
-/** Evidence that is shown for every terminating Pod. */
+/** Returns the evidence that is shown for every terminating Pod. */
 export function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);
   const { extendedSeconds, outageSeconds } = subject.pod.status?.termination ?? {};
@@ -38,7 +38,7 @@ export function begun(subject: Living): string[] {
   ];
 }
 
-/** The general advice, which comes last. */
+/** Returns the advice that fits every termination. */
 export const hurry = (subject: Living): string =>
   isDeleted(subject)
     ? `wait, or cut it short: kubectl delete pod ${subject.name} -n ${subject.namespace} --now`

@@ -1,4 +1,4 @@
-/** Why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
+/** Explains why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
 import type { Container, CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -59,7 +59,7 @@ function finalizersOf(subject: Living, finalizers: readonly string[]): Explanati
   };
 }
 
-/** The termination cannot proceed without the container runtime. */
+/** Explains a termination that cannot proceed because the container runtime does not answer. */
 function silentRuntime(subject: Living): Explanation | undefined {
   const { node, now } = subject;
   const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -80,7 +80,7 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** The last attempt of the node had no effect, and nothing has happened since. */
+/** Explains a termination in which the node's last attempt failed, and nothing has happened since. */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));
@@ -108,7 +108,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   for (const shown of running) {
     const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
     if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
-    // The hook of a sidecar may run until the end of the whole termination, not only of the PreExit stage.
+    // The hook of a sidecar may run until the deadline of the termination, other hooks only until that of the PreExit stage.
     const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {
       sentence: `${still(subject)}: the preStop hook of ${called(shown)} has been running for ${forTime(step.at, now)}${untilText(until, subject)}.`,
@@ -119,7 +119,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return undefined;
 }
 
-/** A container keeps running after its stop signal. */
+/** Explains that a container is still running after its stop signal. */
 function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
   const { now } = subject;
   const signalled = running.flatMap((shown) => {

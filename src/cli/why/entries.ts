@@ -1,8 +1,8 @@
 /**
  * Describes how the defer containers of a Pod ended. Pure.
  *
- * Invariant: an entry that ran is never reported as not run. The reason alone does not distinguish the two: an entry that was cut
- * off because its node had no time left is Skipped as well.
+ * Invariant: an entry that ran is never reported as not run. The reason Skipped alone does not distinguish the two cases: it is also
+ * the reason of an entry that was cut off because its node had no time left.
  */
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -19,7 +19,7 @@ export interface EntryEnd {
   ran: boolean;
 }
 
-/** How an entry ended, from its status; undefined if it has not ended. */
+/** Returns how an entry ended according to its status; undefined if it has not ended. */
 export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
   const { terminated } = status.state ?? {};
   if (terminated === undefined) return undefined;
@@ -27,7 +27,7 @@ export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]
   return { name: status.name, reason, exitCode, message, ran: ranBefore(status) || hasRunStep(status.name, steps) };
 }
 
-/** How an entry ended, from the record; undefined if the record does not have its end. */
+/** Returns how an entry ended according to the record; undefined if the record does not contain its end. */
 export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
   const own = steps.filter(({ container }) => container === name);
   const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
@@ -39,7 +39,7 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** `exit code 1 (Error)`, `did not run, not due on Deleted`, `could not start, ErrImagePull: …`. */
+/** Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, ErrImagePull: …`. */
 export function endText({ reason, exitCode, message, ran }: EntryEnd): string {
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;
@@ -58,7 +58,7 @@ const OF_REASONS: Readonly<Record<string, Fate>> = {
   SandboxLost: 'lost with the sandbox',
 };
 
-/** Returns undefined if the entry succeeded or was not due. */
+/** Returns how the entry failed; undefined if it succeeded or was not due. */
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
   if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
   const fate = OF_REASONS[reason];
@@ -66,7 +66,7 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** `; of its defer containers bye failed, hang was given up and last did not run`; empty if none failed. */
+/** Returns a phrase like `; of its defer containers bye failed, hang was given up and last did not run`; empty if none failed. */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** Why a terminating Pod waits for one of its defer containers. Pure. */
+/** Explains why a terminating Pod waits for one of its defer containers (entries). Pure. */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -25,15 +25,15 @@ import {
 interface Turn {
   shown: Shown;
   spec: DeferContainer;
-  /** `defer container slow (2 of 2)` */
+  /** A phrase such as `defer container slow (2 of 2)`. */
   place: string;
-  /** Evidence about the termination of the Pod and the entries before. */
+  /** Evidence about the termination of the Pod and about the earlier entries. */
   evidence: string[];
-  /** When the entry is stopped at the latest, and the evidence for that time. */
+  /** The latest time at which the entry is stopped, and the evidence for it. */
   limit: { at: Millis | undefined; because: string[] };
 }
 
-/** Returns undefined if all entries have ended, or if the next one waits for the app containers. */
+/** Explains the entry whose turn it is. Returns undefined if all entries have ended, or if the next one waits for the app containers. */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;
@@ -65,7 +65,7 @@ function turnOf(subject: Living): Turn | undefined {
   };
 }
 
-/** The earlier of the deadline of the stage and the end of timeoutSeconds. */
+/** Returns the deadline of the stage or the end of the entry's timeoutSeconds, whichever is earlier. */
 function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContainer): Turn['limit'] {
   const { turn } = subject.pod.status?.termination ?? {};
   const deadline = deadlineOf(subject);
@@ -81,7 +81,7 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   };
 }
 
-/** The entry is being stopped, because it was given up or its time is over. */
+/** Explains an entry that is being stopped because it was given up or its time is over. */
 function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
   const { now, pod } = subject;
   const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
@@ -105,7 +105,7 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   };
 }
 
-/** Empty for a mirror Pod: the node of a static Pod does not read skip requests from the API. */
+/** Returns advice to give the entry up. Empty for a mirror Pod, because the node of a static Pod does not read skip requests. */
 const skipText = ({ name, namespace, pod }: Living, entry: string): string =>
   isMirrorPod(pod) ? '' : `; or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
 
@@ -120,7 +120,7 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   };
 }
 
-/** The last attempt failed, and another one follows. */
+/** Explains an entry whose last attempt failed and that will be tried again. */
 function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
   const { name, namespace, now } = subject;
   const { state, lastState, restartCount } = shown.status;
@@ -139,7 +139,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   };
 }
 
-/** The attempt has not started yet, or cannot start. */
+/** Explains an entry whose attempt has not started yet or cannot start. */
 function starts(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
   const { now } = subject;
   const { waiting } = shown.status.state ?? {};

@@ -8,7 +8,7 @@ export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 
 export interface Case {
-  /** undefined: the Pod is gone */
+  /** The Pod; undefined if it no longer exists. */
   metadata?: Partial<Pod['metadata']>;
   spec?: Partial<NonNullable<Pod['spec']>>;
   status?: Pod['status'];
@@ -84,7 +84,7 @@ const unreadyNode = (message: string): Node => ({
   },
 });
 
-/** A test for each case. */
+/** Defines a test for each case. */
 export function explains(cases: Record<string, Case>): void {
   test.each(Object.entries(cases))(
     'lifepod why explains %s',

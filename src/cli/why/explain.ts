@@ -1,8 +1,8 @@
 /**
  * Explains the state of a Pod: one sentence, the evidence, and what to do.
  *
- * Boundary: pure; the caller fetches the Pod, its node, its Events, its record and the last lines of its logs. The first rule
- * that applies gives the answer; rules about problems come before those about the normal state.
+ * Boundary: pure. The caller fetches the Pod, its node, its Events, its record and the last lines of its logs.
+ * Invariant: the first rule that applies gives the answer. Rules about problems precede rules about the normal state.
  */
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';

@@ -1,4 +1,4 @@
-/** How a Pod that no longer exists ended. Pure. */
+/** Explains how a Pod that no longer exists ended. Pure. */
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
@@ -41,7 +41,7 @@ export function explainGone(subject: Subject): Explanation {
       advice,
     };
   const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
-  // Prefer Removed to Gone: finalizers may have kept the object longer, and an engine that was down notices its deletion late.
+  // Prefer the step Removed to Gone: finalizers may keep the object longer, and an engine that was down notices the deletion late.
   const over = lastStep(subject, ['Removed']) ?? gone;
   const took = shortDuration(over.at - began.at);
   const grace = `${shortDuration(deadline - began.at)} that it was given`;
@@ -55,12 +55,12 @@ export function explainGone(subject: Subject): Explanation {
   };
 }
 
-/** The names of the defer containers, in the order in which they appear. */
+/** Returns the names of the defer containers in the order in which the steps mention them. */
 const entriesOf = (steps: readonly Transition[]): string[] => [
   ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
 ];
 
-/** How the last run of each container ended. */
+/** Returns a line for each container about how its last run ended. */
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)

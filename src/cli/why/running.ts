@@ -1,4 +1,4 @@
-/** Why a running Pod is not ready, that it is healthy, and how a completed Pod ended. Pure. */
+/** Explains why a running Pod is not ready or that it is healthy, and how a completed Pod ended. Pure. */
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
@@ -25,7 +25,7 @@ import {
 
 const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${name} -n ${namespace} shows its life`;
 
-/** The Pod is Succeeded or Failed. Its init and app containers determine the outcome; sidecars and defer containers are only listed. */
+/** Explains how a Succeeded or Failed Pod ended. Sidecars do not determine the outcome, so they are only listed as evidence. */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name, namespace } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -69,7 +69,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** A defer container with failurePolicy FailPod did not succeed. `badEnd`: how an init or app container failed as well. */
+/** Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd`: how an init or app container failed. */
 function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
   const { name, namespace, pod } = subject;
   const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
@@ -146,7 +146,7 @@ function unreadyContainer(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** A container has ended: it restarts soon, or its restart policy does not allow a restart while others still run. */
+/** Explains a container that has ended and restarts soon, or that is not restarted while other containers still run. */
 function endedContainer(subject: Living, shown: Shown): Explanation {
   const { name, now, namespace } = subject;
   const { terminated } = shown.status.state ?? {};
@@ -182,7 +182,7 @@ function probeText({
   return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
 }
 
-/** Older restarts are ignored. Source: the back-off is reset after ten minutes of running. */
+/** Restarts before this time are ignored. Source: the kubelet resets the back-off of a container that has run for ten minutes. */
 const RECENT_MILLIS = 10 * 60 * 1000;
 
 export function explainRunning(subject: Living): Explanation {

@@ -1,4 +1,4 @@
-/** Why a Pod is not scheduled. Pure. */
+/** Explains why a Pod is not scheduled. Pure. */
 import {
   conditionLine,
   conditionOf,
@@ -12,13 +12,13 @@ import {
 
 const DEFAULT_SCHEDULER = 'default-scheduler';
 
-/** Patterns in the message of the scheduler, and advice for each. The first match wins. */
+/** Patterns for the scheduler's message, each with advice. The first pattern that matches is used. */
 const ADVICE: readonly [RegExp, string][] = [
   [
     /Insufficient ([\w./-]+)/,
     'lower the requests of its containers, or delete other Pods: kubectl describe node shows what is allocated',
   ],
-  // These taints return as long as the pressure lasts, so removing them does not help.
+  // lifepod sets these taints again as long as the pressure lasts, so removing them does not help.
   [
     /taint \{node\.kubernetes\.io\/(disk|memory|pid)-pressure/,
     'free the resource that the machine is short of (kubectl describe node shows which), or lower its threshold: lifepod up --eviction-hard',

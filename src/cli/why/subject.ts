@@ -1,4 +1,4 @@
-/** The input of the explanations (Pod, Events, record, node), and helpers to query and phrase it. Pure. */
+/** The input of the explanations (Pod, Events, record, node), and functions that query it and describe parts of it. Pure. */
 import type { ContainerStatus, CoreV1Event, Node, Pod, PodCondition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -12,9 +12,9 @@ export interface Subject {
   pod: Pod | undefined;
   /** The Events of the Pod. */
   events: readonly CoreV1Event[];
-  /** The node that the Pod is bound to; undefined if there is none or it no longer exists. */
+  /** The node to which the Pod is bound; undefined if the Pod is not bound, or if the node cannot be read. */
   node?: Node | undefined;
-  /** The record of the Pod's life. */
+  /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
   /** The last lines of the log of each container's last ended run, by container name. */
   lastLines: Readonly<Record<string, readonly string[]>>;
@@ -24,9 +24,9 @@ export interface Subject {
 export interface Explanation {
   /** One sentence. */
   sentence: string;
-  /** The facts from which the sentence is concluded. */
+  /** The facts that support the sentence. */
   evidence: string[];
-  /** What to do. */
+  /** Advice on what the user can do. */
   advice: string;
 }
 
@@ -50,11 +50,11 @@ export const shownContainers = ({ pod }: Living): Shown[] =>
     each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
   );
 
-/** The names of the sidecars: init containers with restartPolicy Always. */
+/** Returns the names of the sidecars, which are the init containers with restartPolicy Always. */
 export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
   new Set((spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])));
 
-/** `container app`, `init container one`, `defer container bye`. */
+/** Returns a phrase such as `container app`, `init container one` or `defer container bye`. */
 export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
   kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
 
@@ -63,7 +63,7 @@ export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1E
     .map(parseTime)
     .find((time) => time !== undefined) ?? 0;
 
-/** The newest Event with one of the reasons; only of the container, if given. */
+/** Returns the newest Event with one of the reasons. If `container` is given, only Events about that container count. */
 export function eventOf({ events }: Subject, reasons: readonly string[], container?: string): CoreV1Event | undefined {
   return events
     .filter(({ reason, involvedObject }) => {
@@ -73,7 +73,7 @@ export function eventOf({ events }: Subject, reasons: readonly string[], contain
     .sort((a, b) => lastTime(b) - lastTime(a))[0];
 }
 
-/** `Event FailedMount, 3.00s ago (5×): MESSAGE`. */
+/** Returns a line such as `Event FailedMount, 3.00s ago (5×): MESSAGE`; none if there is no Event. */
 export function eventLine(event: CoreV1Event | undefined, { now }: Subject): string[] {
   if (event === undefined) return [];
   const times = (event.count ?? 1) > 1 ? ` (${event.count}×)` : '';
@@ -87,7 +87,7 @@ export const conditionLine = (condition: PodCondition | undefined): string[] =>
         `condition ${condition.type} is ${condition.status}${condition.reason ? ` (${condition.reason})` : ''}${condition.message ? `: ${oneLine(condition.message)}` : ''}`,
       ];
 
-/** The newest step of one of the types; only of the container, if given. */
+/** Returns the newest step of one of the types. If `container` is given, only steps of that container count. */
 export const lastStep = (
   { transitions }: Subject,
   types: readonly string[],
@@ -102,14 +102,14 @@ export const forTime = (since: Millis, now: Millis): string => shortDuration(Mat
 
 export const ago = (at: Millis, now: Millis): string => `${forTime(at, now)} ago`;
 
-/** `in 7.50s`, or `now` for a time that has passed. */
+/** Returns a phrase such as `in 7.50s`, or `now` if the time has passed. */
 export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : `in ${shortDuration(at - now)}`);
 
 export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
-/** The termination message of a run, else the last lines of its log. */
+/** Returns the termination message of a container's run, else the last lines of its log. */
 export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
@@ -118,7 +118,7 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** Why the node stopped the container, such as a failed probe or hook. */
+/** Returns the reason why the node stopped the container, such as a failed probe or hook; none if the record has no stop signal. */
 export function stopReason(subject: Subject, container: string): string[] {
   const step = lastStep(subject, ['StopSignal'], container);
   return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];

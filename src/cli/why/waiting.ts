@@ -1,4 +1,4 @@
-/** Why a scheduled Pod has not started yet, or keeps restarting. Pure. */
+/** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
@@ -31,7 +31,7 @@ const START_REASONS = [
   'Error',
 ];
 
-/** The Pod waits for something that cannot be obtained. */
+/** Explains a Pod that waits for something that cannot be obtained, such as an image. */
 export function explainWaiting(subject: Living): Explanation | undefined {
   const { name } = subject;
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
@@ -75,7 +75,7 @@ function missingImage(subject: Living, shown: Shown, reason: string, message: st
   };
 }
 
-/** `cannot be pulled, the next attempt is in 15.0s`. */
+/** Returns a phrase such as `cannot be pulled, the next attempt is in 15.0s`. */
 function noImage(subject: Living, container: string, reason: string): string {
   if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
   const next = lastStep(subject, ['PullFailed'], container)?.deadline;
@@ -101,7 +101,7 @@ function imageAdvice({ pod }: Living, shown: readonly Shown[]): string {
     : 'check the name; lifepod image load FILE loads an image from an archive, without a registry';
 }
 
-/** The Pod runs, but its defer containers will need images that cannot be obtained. */
+/** Explains a running Pod whose defer containers will need images that cannot be obtained. */
 export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
   const [first] = entries;
@@ -164,7 +164,7 @@ function volumes(subject: Living): Explanation | undefined {
   };
 }
 
-/** The Pod is starting without problems. */
+/** Explains a Pod that is starting without problems. */
 export function explainStarting(subject: Living): Explanation | undefined {
   const { name, now, namespace } = subject;
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed']);
