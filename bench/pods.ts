@@ -15,7 +15,7 @@ export const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
 /** The command of a container that exits immediately. */
 export const BRIEF = ['true'];
 
-/** Connects to the engine's containerd with labels of its own, so that the engine ignores its Pods. They are removed before the engine stops. */
+/** Connects to the engine's containerd with other labels, so that the engine ignores these Pods. They are removed before it stops. */
 export async function connectFloor(engine: BenchEngine): Promise<ContainerRuntime> {
   const runtime = await connectRuntime({
     endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,

@@ -27,7 +27,7 @@ install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-  # npm may not rewrite its own record, which is then older than a newly checked out package-lock.json.
+  # Makes npm's record newer than package-lock.json, whose modification time may come from a later checkout: see npm_is_current.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"

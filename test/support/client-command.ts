@@ -1,4 +1,4 @@
-/** A client command that keeps running while a test looks at its output. */
+/** Runs a client command in the background, so that a test can wait for parts of its output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { delimiter, dirname } from 'node:path';
@@ -8,10 +8,10 @@ import { LAUNCHER, type RunningLifepod } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface ClientCommand {
-  /** Resolves when either output matches; rejects if the command ends before. */
+  /** Resolves when standard output or standard error matches. Rejects if the command ends before. */
   printed(pattern: RegExp): Promise<void>;
   kill(signal: NodeJS.Signals): void;
-  /** The exit code in the result is -1 if a signal ended the command. */
+  /** Resolves with the result when the command has ended. The exit code is -1 if a signal ended the command. */
   ended: Promise<CommandResult>;
 }
 

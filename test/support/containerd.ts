@@ -1,11 +1,11 @@
-/** Access to an engine's private containerd behind the engine's back. */
+/** Access to an engine's private containerd without the engine's knowledge. */
 import { basename } from 'node:path';
 import { runtimeProcesses } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import type { RunningLifepod } from './lifepod.ts';
 
-/** Returns the pid of containerd, without its shims. Throws unless there is exactly one. */
+/** Returns the PID of the engine's containerd. Throws unless exactly one is running. */
 export function containerdPid({ dataDir }: RunningLifepod): number {
   const found = runtimeProcesses(dataDir).filter(({ commandLine }) => basename(commandLine[0] ?? '') === 'containerd');
   const [process] = found;
@@ -18,6 +18,6 @@ export function containerdPid({ dataDir }: RunningLifepod): number {
 /** Kills containerd with SIGKILL. The engine starts a new one; shims and containers keep running. */
 export const killContainerd = (lifepod: RunningLifepod): void => void process.kill(containerdPid(lifepod), 'SIGKILL');
 
-/** Runs ctr in containerd's namespace k8s.io; returns its output. */
+/** Runs ctr in containerd's namespace k8s.io, and resolves with its output. */
 export const ctr = ({ dataDir }: RunningLifepod, ...args: string[]): Promise<string> =>
   runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);

@@ -1,4 +1,4 @@
-/** The control groups of an engine's Pods, read from the kernel's files of either version. */
+/** Reads the control groups of an engine's Pods from the kernel's files, for both versions of control groups. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -8,7 +8,7 @@ import { statusOf } from './pods.ts';
 
 const version = existsSync(join(CGROUP_ROOT, 'cgroup.controllers')) ? 2 : 1;
 
-/** The limits of a group; 'none' for a limit that is not set. */
+/** The limits of a group. A limit that is not set is 'none'. */
 export interface GroupLimits {
   /** CPU shares (version 1) or weight (version 2). */
   shares: string;
@@ -17,10 +17,10 @@ export interface GroupLimits {
   pids: string;
 }
 
-/** The value that the kernel shows for a number of CPU shares in the machine's version. */
+/** Returns the value that the kernel shows for `count` CPU shares: the shares in version 1, their weight in version 2. */
 export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
 
-/** The possible weights of a container's group in version 2. runc makes that group, and since 1.3.2 it converts shares differently. */
+/** Returns the possible weights of a container's group in version 2. runc sets the weight, with another formula since runc 1.3.2. */
 export const containerWeights = (count: number): string[] => {
   const bits = Math.log2(count);
   return [cpuWeight(count), Math.ceil(10 ** ((bits ** 2 + 125 * bits) / 612 - 7 / 34))].map(String);
@@ -31,7 +31,7 @@ const file = (controller: string, group: string, name: string): string => {
   const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
 };
-/** Version 1 shows a missing memory limit as a number near the size of the address space. */
+/** Returns 'none' for a missing limit. Version 1 shows a missing memory limit as a number near the size of the address space. */
 const limited = (text: string): string => (text === 'max' || text === '-1' || Number(text) > 2 ** 62 ? 'none' : text);
 
 export const limitsOf = (group: string): GroupLimits =>
@@ -49,14 +49,14 @@ export const limitsOf = (group: string): GroupLimits =>
         pids: limited(file('', group, 'pids.max')),
       };
 
-/** The swap limit of a group with a memory limit; 'none' if the kernel does not account swap. */
+/** Returns the swap limit of a group that has a memory limit; 'none' if the kernel does not account swap. */
 export function swapBytesOf(group: string): string {
   if (version === 2) return file('', group, 'memory.swap.max');
   const together = file('memory', group, 'memory.memsw.limit_in_bytes');
   return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
 }
 
-/** The path of the engine's kubepods group, or of a group below it. */
+/** Returns the path of the engine's group kubepods, or of its descendant `parts`. */
 export const groupIn = (dataDir: string, ...parts: string[]): string =>
   join(cgroupRootOf(dataDir), 'kubepods', ...parts);
 
@@ -65,11 +65,11 @@ export function podGroup(dataDir: string, pod: Pod): string {
   return groupIn(dataDir, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
-/** The path of a container's group, which has the container ID without its prefix, such as containerd://, as its name. */
+/** Returns the path of a container's group. The name of the group is the container ID without its prefix, such as containerd://. */
 export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
   join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
 
-/** The processes of a container's group, with their pids on the host. */
+/** Returns the processes in a group, with their PIDs on the host. */
 export const processesOf = (group: string): number[] => file('memory', group, 'cgroup.procs').split('\n').map(Number);
 
 export const groupExists = (group: string): boolean =>

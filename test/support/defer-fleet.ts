@@ -1,7 +1,6 @@
 /**
- * Many Pods with defer containers in a namespace of their own, which are started, deleted and examined together, also with
- * another engine than the one that started them. The log of each Pod (defer-pods.ts) shows what ran, and its PodRecord shows
- * how its entries ended.
+ * A fleet: many Pods with defer containers in a namespace of their own, which a test starts, deletes and examines together. The engine may
+ * be restarted in between. The log of each Pod (see defer-pods.ts) shows which steps ran, and its PodRecord how its entries ended.
  */
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
@@ -22,24 +21,24 @@ export interface EntryEnd {
 export interface Fleet {
   namespace: string;
   names: string[];
-  /** Creates the Pods, and waits until each is Ready. */
+  /** Creates the Pods that `make` returns, and resolves when all are Ready. */
   start(make: (name: string, index: number) => Record<string, unknown>): Promise<void>;
-  /** Deletes these Pods, all Pods by default, at the same time and over connections that are already open. */
+  /** Deletes the named Pods (by default all) at the same time, over connections that are already open. */
   delete(names?: readonly string[]): Promise<void>;
-  /** Resolves once the line is in the log of each of these Pods, all Pods by default. */
+  /** Resolves when the line is in the log of each of the named Pods (by default all). */
   untilLogged(line: string, names?: readonly string[]): Promise<void>;
-  /** Resolves once the API has none of these Pods, all Pods by default. */
+  /** Resolves when none of the named Pods (by default all) exists in the API. */
   gone(names?: readonly string[]): Promise<void>;
   log(name: string): string[];
-  /** The transitions of all Pods, by name, once the PodRecords of all are complete. */
+  /** Resolves with the transitions of all Pods, by name, when all PodRecords are complete. */
   lives(): Promise<Map<string, PodTransition[]>>;
-  /** How the entries of all Pods ended, by names of Pod and entry. */
+  /** Resolves with how the entries of all Pods ended, by the name of the Pod and then of the entry. */
   ends(): Promise<Map<string, Record<string, EntryEnd>>>;
-  /** The Pods for which `isRight` is false, one per line, with their log and the ends of their entries. */
+  /** Resolves with a line for each Pod for which `isRight` returns false, with the Pod's log and the ends of its entries. */
   problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
 }
 
-/** Creates the namespace; the names of the Pods begin with its name. */
+/** Creates the namespace and returns a fleet of `size` Pods in it. The names of the Pods begin with the name of the namespace. */
 export async function fleet(lifepod: RunningLifepod, namespace: string, size: number): Promise<Fleet> {
   await lifepod.kubectlOk('create', 'namespace', namespace);
   const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);

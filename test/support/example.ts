@@ -1,7 +1,7 @@
 /**
- * Runs an example from the text of its README, in order: each block of sh is a step, and a block of text right after it is the
- * expected output. In the output, `…` stands for any text within a line, and the widths of columns are ignored. The example's
- * folder of the node, /tmp/lifepod-NN, is replaced with a scratch folder, in README and manifests alike.
+ * Runs the commands in the README of an example in their order. Each code block of the language sh is a step, and a code block of the
+ * language text that follows it is the expected output. In the output, `…` matches any text within a line, and the widths of columns are
+ * ignored. The folder /tmp/lifepod-NN, which README and manifests use on the node, is replaced with a scratch folder.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,13 +16,13 @@ const DEADLINE_MILLIS = 60_000;
 
 export interface Example {
   lifepod: Lifepod;
-  /** A scratch folder with the example's files. */
+  /** A scratch folder that contains the example's files. */
   folder: string;
   /** The scratch folder that replaces /tmp/lifepod-NN. */
   nodeFolder: string;
-  /** Runs the next step, which must contain `what`; compares its output with the README and returns it. */
+  /** Runs the next step, whose commands must contain `what`. Compares the output with the README, and resolves with the output. */
   step(what: string): Promise<string>;
-  /** The commands of the README that have not run yet. */
+  /** Returns the commands of the README that have not run yet. */
   rest(): string[];
   stop(): Promise<void>;
 }
@@ -32,7 +32,7 @@ interface Step {
   output?: string;
 }
 
-/** `name` is the example's folder, such as 02-cleanup-after-exit. */
+/** Starts an engine for an example. `name` is the example's folder, such as 02-cleanup-after-exit. */
 export async function startExample(name: string): Promise<Example> {
   const lifepod = await startLifepod();
   const scratch = mkdtempSync(join(tmpdir(), 'lifepod-example-'));
@@ -103,10 +103,10 @@ const pattern = (output: string): RegExp =>
       .replaceAll('…', '.*')}$`,
   );
 
-/** The IP address of a Pod. */
+/** Resolves with the IP address of a Pod. */
 export async function podAddress(lifepod: Lifepod, name: string): Promise<string> {
   return (await lifepod.kubectlOk('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')).trim();
 }
 
-/** A time of the API in milliseconds since the epoch; NaN if there is none. */
+/** Converts a time of the API to milliseconds since the epoch; undefined becomes NaN. */
 export const millisOf = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;

@@ -1,7 +1,7 @@
 /**
- * Cleans up for a test process that was killed: waits until the pipe from the test closes, then ends the engine of the given data
- * folder and removes the folder, and the given network interface. If the test has cleaned up itself, the folder no longer exists
- * and nothing is done.
+ * Cleans up if a test process was killed. This program waits until its pipe to the test process closes. Then it ends the engine of the
+ * data folder in GUARDED_FOLDER, and removes the folder and the network interface in GUARDED_LINK. If the folder no longer exists, the
+ * test has cleaned up itself, and this program does nothing.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ async function cleanUp(): Promise<void> {
   );
   await killEngine(dataDir);
   await clearMachine(dataDir, nodePlatform('error'), AbortSignal.timeout(30_000));
-  // The folder may be a disk of its own.
+  // The folder may be the mount point of a separate disk.
   await runCommand('umount', ['--lazy', dataDir]);
   if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
   rmSync(dataDir, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /**
- * Metadata that represents other parts of an object, in forms that no honest client writes: containers as JSON in annotations, and
- * managed fields that the object may not have. Also a container whose managed fields have paths below one long key.
+ * Generates hostile metadata of the kinds that represent other parts of an object: annotations that contain containers as JSON, and
+ * managed fields, which may name fields that the object does not have. Also a container whose managed fields have very long paths.
  */
 import fc from 'fast-check';
 import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts';
@@ -8,7 +8,7 @@ import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join();
 
-/** JSON that is nested far deeper than a body may be, in a field of each decoder. */
+/** JSON that is nested more deeply than is allowed in a body, in a field for each of the decoders. */
 const DEEP = ['[', '{"a":'].flatMap((open) => {
   const value = `${open.repeat(50_000)}0${(open === '[' ? ']' : '}').repeat(50_000)}`;
   return [
@@ -35,7 +35,7 @@ const ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
-/** `containers` generates lists that can be decoded from such annotations. */
+/** Generates annotations that contain containers as JSON. `containers` generates the lists to encode. */
 const hostileAnnotations = (containers: fc.Arbitrary<unknown>): fc.Arbitrary<Record<string, string>> =>
   fc.dictionary(
     fc.constantFrom(...ANNOTATIONS),
@@ -99,7 +99,7 @@ const ownedByOthers = below(
   Object.fromEntries(MANY_NAMES.map((name) => [`k:${JSON.stringify({ name })}`, {}])),
 );
 
-/** `specPath` is the path of the spec that has the containers. */
+/** Generates managed fields. `specPath` is the path of the spec that contains the containers. */
 const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
   const elements = specPath.map((name) => `f:${name}`);
   const fields = fc.oneof(
@@ -129,13 +129,13 @@ const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
 
 const LISTS_IN_ANNOTATIONS = ['initContainers', 'deferContainers'];
 
-/** Removes lists that an annotation may replace, at any depth. */
+/** Removes, at any depth, the lists that an annotation may replace. */
 function withoutLists(value: object): object {
   const entries = Object.entries(value).filter(([key]) => !LISTS_IN_ANNOTATIONS.includes(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, isObject(inner) ? withoutLists(inner) : inner]));
 }
 
-/** Adds to a valid object metadata that represents other parts of it, or the parts that such metadata refers to. */
+/** Adds hostile metadata to a valid object, or the parts of the object to which such metadata refers. */
 export function withOddMetadata(
   whole: object,
   isTemplate: boolean,

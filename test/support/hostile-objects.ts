@@ -1,4 +1,4 @@
-/** Objects of all kinds, grown from valid ones by the field table, and their bodies as JSON, YAML and protobuf, possibly damaged. */
+/** Generates hostile objects of all kinds from valid ones with the field table, and encodes them as JSON, YAML or protobuf bodies. */
 import fc from 'fast-check';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
@@ -6,7 +6,7 @@ import { withOddMetadata } from './hostile-metadata.ts';
 import { encodeProtobuf } from './hostile-protobuf.ts';
 import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
 
-/** No node has the label, so such a Pod never runs. */
+/** The spec of a Pod that never runs, because no node has the label. */
 const podSpec = {
   nodeSelector: { no: 'node' },
   terminationGracePeriodSeconds: 1,
@@ -34,7 +34,7 @@ const podSpec = {
   tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
 };
 
-/** The fields that a valid object of a kind needs besides its name. */
+/** By kind, the fields that a valid object needs in addition to its name. */
 const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
@@ -136,7 +136,7 @@ const contentOf = (shape: Shape, depth: number): fc.Arbitrary<unknown> => {
 
 const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
 
-/** Generates some of the type's fields, each with a value of its shape, down to a limited depth. */
+/** Generates an object with some of the type's fields, each with a value of the field's shape. `depth` limits the nesting. */
 const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
   depth === 0
     ? fc.constant({})
@@ -147,7 +147,7 @@ const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unkn
 export const apiVersionOf = ({ group, version }: KindDefinition): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** /api/v1, /apis/GROUP/VERSION */
+/** Returns the path of a kind's API version: /api/v1 or /apis/GROUP/VERSION. */
 export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '/api' : '/apis'}/${apiVersionOf(kind)}`;
 
 export const validObject = (kind: KindDefinition, name: string): object => ({
@@ -157,7 +157,7 @@ export const validObject = (kind: KindDefinition, name: string): object => ({
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 
-/** Generates a valid object with hostile changes. */
+/** Generates objects of the kind that are valid except for hostile changes. */
 export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
   const whole = validObject(kind, name);
   const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
@@ -216,7 +216,7 @@ const YAML_TOKENS = [
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
-/** Generates a body that could be an object of the kind. */
+/** Generates bodies that contain an object of the kind and may be damaged. */
 export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
   const object = hostileObject(kind, name);
   const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>

@@ -1,11 +1,11 @@
-/** Encodes objects as protobuf, also those that no Go client could encode. */
+/** Encodes objects as protobuf, including objects that no Go client could encode. */
 import protobuf from 'protobufjs/minimal.js';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
 import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { isObject } from './hostile-values.ts';
 
-/** Encodes a value as Go's protobuf does if it has the field's shape; other values are omitted. */
+/** Writes the value like Go's protobuf encoder if it has the shape of the field. Omits other values. */
 function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
   const message = (write: (inner: protobuf.Writer) => void): void => {
     write(writer.uint32((number << 3) | 2).fork());
@@ -37,7 +37,7 @@ function writeMessage(writer: protobuf.Writer, type: string, value: unknown): vo
   }
 }
 
-/** Encodes an object as clients send it: a magic number, then a runtime.Unknown with the object's type and its bytes. */
+/** Encodes an object in the form in which clients send it: a magic number, then a runtime.Unknown with the object's type and bytes. */
 export function encodeProtobuf(apiVersion: string, kind: KindDefinition, object: object): Buffer {
   const writer = protobuf.Writer.create();
   writer.uint32(10).fork().uint32(10).string(apiVersion).uint32(18).string(kind.kind).ldelim();

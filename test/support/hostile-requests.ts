@@ -1,4 +1,4 @@
-/** Requests to the API that no honest client sends: any path, query, headers and body, and bytes that are hardly HTTP. */
+/** Generates hostile requests to the API, with any path, query, headers and body, and bytes that are not valid HTTP. */
 import fc from 'fast-check';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { kinds } from '../../src/api/kinds.ts';
@@ -7,18 +7,18 @@ import { asYaml, damaged, hostileText, hostileValue } from './hostile-values.ts'
 
 export interface HostileRequest {
   method: string;
-  /** The path with its query. */
+  /** The path, including the query. */
   path: string;
   headers: Record<string, string>;
   /** One character per byte (latin1). */
   body: string;
 }
 
-/** Names of objects; none is that of an object that the test itself needs. */
+/** Names for generated objects. They differ from the names of the objects that the test itself needs. */
 const NAMES = ['one', 'two', 'three', 'four'];
 const NAMESPACES = ['default', 'default', 'default', 'other', 'none'];
 
-/** Escapes a text as Go's clients do; encodeURIComponent throws on lone surrogates, so they are replaced. */
+/** Escapes a text for a URL. Lone surrogates are replaced, as in Go's clients, because encodeURIComponent() throws on them. */
 const escaped = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 const oddName = hostileText.map((text) => escaped(text).slice(0, 3000));
@@ -43,7 +43,7 @@ const selector = fc.oneof(
     .array(fc.constantFrom('a', '=', '!', ',', '(', ')', ' in ', ' notin ', '>', '\\', ''), { maxLength: 40 })
     .map((parts) => parts.join('')),
 );
-/** Selectors as long as fits into the request head together with the rest. */
+/** Selectors that are nearly as long as a request head allows. */
 const longSelector = fc.constantFrom(
   '!a,'.repeat(1200).slice(0, -1),
   `a notin (${Array.from({ length: 800 }, (_, index) => `b${index}`)})`,
@@ -108,7 +108,7 @@ interface Target {
 
 const METHODS = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-/** Generates a path of the kind and a method, most of which fit together. */
+/** Generates a path of the kind and a method. Most of the pairs are valid requests. */
 function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
   const root = pathOf(kind);
   const namespace = kind.namespaced ? segment(NAMESPACES).map((name) => `/namespaces/${name}`) : fc.constant('');
@@ -226,7 +226,7 @@ const OTHER_HEADERS: readonly Record<string, string>[] = [
   { upgrade: 'SPDY/3.1', connection: 'Upgrade' },
 ];
 
-/** Deleting a namespace deletes the objects in it; the test keeps its own objects in a namespace that is never generated. */
+/** Generates requests for all kinds. They may delete namespaces, but never the one that contains the test's own objects. */
 const toKind: fc.Arbitrary<HostileRequest> = fc.constantFrom(...kinds).chain((kind) =>
   targetOf(kind).chain((target) =>
     fc
@@ -270,7 +270,7 @@ export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.oneof(
 
 const GET = 'GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: a\r\n';
 const POST = GET.replace('GET', 'POST');
-/** Bytes that a client sends on a connection before it closes it, one character per byte (latin1). */
+/** Generates the bytes that a client sends on a connection before it closes the connection, as one character per byte (latin1). */
 export const hostileBytes: fc.Arbitrary<string> = damaged(
   fc
     .constantFrom(

@@ -1,10 +1,10 @@
-/** Bytes that a client might send on a container's stream besides correct ones: frames of SPDY and WebSocket, possibly damaged. */
+/** Generates hostile bytes for the streams of a container: SPDY and WebSocket frames, which may be invalid or damaged. */
 import fc from 'fast-check';
 import { damaged, hostileText } from './hostile-values.ts';
 import { hex, spdyControl, spdyData, spdyHeader, spdyStream, spdyStreams } from './raw-streams.ts';
 
 export interface HostileStream {
-  /** The subresource with its query, such as exec?container=… */
+  /** The subresource with its query, such as exec?container=app. */
   stream: string;
   headers: Record<string, string>;
   /** One character per byte (latin1). */
@@ -35,12 +35,12 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
     .map(([id, bytes, length]) => spdyData(id, Buffer.from(bytes), length)),
 );
 
-/** Messages of the base64 subprotocols: a channel digit, then valid or invalid base64. */
+/** Generates messages of the base64 subprotocols: the digit of a channel, then valid or invalid base64. */
 const base64Message: fc.Arbitrary<Uint8Array> = fc
   .tuple(fc.constantFrom('0', '4', '9', ''), fc.oneof(fc.base64String({ maxLength: 80 }), fc.string({ maxLength: 80 })))
   .map(([channel, text]) => Buffer.from(`${channel}${text}`).subarray(0, 100));
 
-/** A client's frame, masked with zeros or not masked. */
+/** Generates WebSocket frames of a client, which are masked with zeros or not masked. */
 const webSocketFrame: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.constantFrom(0x80, 0x00, 0xf0),

@@ -1,10 +1,10 @@
-/** Values, texts and bytes that no honest client sends, as fast-check arbitraries. */
+/** Hostile values, texts and bytes, as arbitraries of fast-check. */
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** Values as JSON text, because only JSON.parse creates an own property named __proto__. */
+/** Hostile values as JSON texts, because only JSON.parse() creates an own property with the name __proto__. */
 const VALUES = [
   'null',
   'true',
@@ -65,7 +65,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
     .map(([unit, times]) => unit.repeat(times)),
 );
 
-/** Texts that fit only into a body: they are too long for a request head. */
+/** Generates texts that are too long for a request head and therefore fit only into a body. */
 const longText: fc.Arbitrary<string> = fc
   .tuple(fc.constantFrom('a', 'a.', '😀', '"', '\u0001'), fc.constantFrom(30_000, 300_000))
   .map(([unit, times]) => unit.repeat(times / unit.length));
@@ -88,7 +88,7 @@ const MANY_PLACES = 300;
 type Container = Record<string, unknown> | unknown[];
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null;
 
-/** Places in a value, the outermost first, as pairs of container and key. */
+/** Returns all places in a value, outermost first. A place is a container (object or array) and a key in it. */
 function placesOf(root: Container): [Container, string][] {
   const places: [Container, string][] = [];
   const containers = [root];
@@ -124,7 +124,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 function apply(root: Container, at: number, made: Change): void {
   const places = placesOf(root);
-  // Repeating lists of lists of lists would exceed any body.
+  // If lists in lists were repeated again and again, the value would exceed the size of any body.
   if (places.length > MANY_PLACES) return;
   const [container, key] = places[at % places.length] ?? [root, 'a'];
   const old = (container as Record<string, unknown>)[key];
@@ -142,7 +142,7 @@ function apply(root: Container, at: number, made: Change): void {
   }
 }
 
-/** Generates the object with up to four changes, which need not make sense. */
+/** Generates copies of the object with up to four random changes. */
 export const mutated = (template: object): fc.Arbitrary<object> =>
   fc.array(fc.tuple(fc.nat(), change), { maxLength: 4 }).map((changes) => {
     const copy = structuredClone(template) as Container;
@@ -168,7 +168,7 @@ function harm(bytes: Buffer, { at, kind, bytes: added }: Damage): Buffer {
   return copy;
 }
 
-/** Generates the bytes unchanged, or with up to three places where bytes are replaced, inserted, cut off or doubled. */
+/** Generates the bytes, unchanged or with up to three damages: bytes are replaced, inserted, cut off or doubled. */
 export const damaged = (whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(
@@ -181,7 +181,7 @@ export type Json = Record<string, unknown>;
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Merges the second value into the first, elements of lists by their index. */
+/** Returns `old` with `added` merged into it. Elements of lists are merged by their index. */
 export function merged(old: unknown, added: unknown): unknown {
   if (Array.isArray(old) && Array.isArray(added))
     return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
@@ -193,7 +193,10 @@ export function merged(old: unknown, added: unknown): unknown {
   return result;
 }
 
-/** JSON is also YAML, and is used for large values: for those the YAML library is slow or overflows the stack. */
+/**
+ * Encodes a value as YAML. Large values are encoded as JSON, which is also valid YAML, because the YAML library is slow for them or
+ * overflows the stack.
+ */
 export function asYaml(value: unknown): string {
   const json = JSON.stringify(value);
   return json.length > 6000 ? json : stringify(value);

@@ -1,4 +1,4 @@
-/** The archive of busybox:1.28 that the tests load, built once from the machine's busybox-static. */
+/** Builds the archive of busybox:1.28 that the tests load, once, from the machine's busybox-static. */
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Pods that end while their engine is killed repeatedly. Each container logs its steps to a folder outside the Pod and waits at
- * gates that the test opens, so that no step passes before the engine was killed at it.
+ * Pods whose engine is killed repeatedly while they terminate. Each container logs its steps to a folder outside the Pod, and waits at each
+ * step for a gate, which the test opens only after it has killed the engine.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,14 +13,14 @@ import { type PodRecord, recordPods } from './pods.ts';
 
 const DEADLINE_MILLIS = 60_000;
 
-/** An engine that is killed and restarted, and the records of its Pods from all its runs. */
+/** An engine that is killed and restarted, and recordings of its Pods from each of its runs. */
 export interface MortalEngine {
   record(): PodRecord;
-  /** All versions of the Pod in all records. */
+  /** Returns all versions of the Pod from all runs of the engine. */
   seen(name: string): Pod[];
-  /** Kills the engine with SIGKILL when `reached` resolves, then restarts it; calls `dead` between the two. */
+  /** Kills the engine with SIGKILL when `reached` resolves, calls `dead`, then restarts the engine. `meanwhile` makes requests before. */
   killAt(reached: Promise<unknown>, meanwhile?: () => Promise<void>, dead?: () => void): Promise<void>;
-  /** Resolves once the Pod's log has `count` such lines. Uses inotify, so it works while the engine is down. */
+  /** Resolves when the Pod's log contains the line `count` times. Uses inotify, so it also works while the engine is down. */
   untilLogged(name: string, line: string, count?: number): Promise<void>;
   end(): void;
 }
@@ -33,7 +33,7 @@ export async function mortalEngine(lifepod: RunningLifepod): Promise<MortalEngin
     record: () => record,
     seen: (name) => [...before, record].flatMap((each) => each.history(name).map((version) => version.pod)),
     async killAt(reached, meanwhile = async () => undefined, dead = () => undefined) {
-      // Requests of `meanwhile` may fail because the engine is dead.
+      // Requests of `meanwhile` may fail because the engine is killed.
       const asked = meanwhile();
       await reached;
       const released = dataDirReleased(lifepod.dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
@@ -70,7 +70,7 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
-/** A Pod with four entries, the second of which fails once. `work` gives the script between an entry's two lines of the log. */
+/** Returns a Pod with four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */
 export function killedPod(lifepod: RunningLifepod, name: string, work: (step: string) => string = gate): object {
   const path = folderOf(lifepod, name);
   mkdirSync(path, { recursive: true });
@@ -89,7 +89,7 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   });
 }
 
-/** Opens gates for the Pod's containers, now and later. */
+/** Opens gates for the Pod's containers, including containers that start later. */
 export function open(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folderOf(lifepod, name), `open-${each}`), '');
 }

@@ -1,4 +1,4 @@
-/** What an engine has on the machine, as lines: a test collects them while the engine runs, and later checks that none is left. */
+/** Detects leaks: a test lists an engine's resources on the machine while the engine runs, and later checks that none of them is left. */
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { networkNames } from '../../src/network/bridge.ts';
 import { runCommand } from '../../src/platform/processes.ts';
@@ -12,7 +12,7 @@ async function json<T>(command: string, args: string[]): Promise<T[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
 }
 
-/** The engine's bridge, the veths on it, and its nftables table. Network namespaces are mounts in the data folder. */
+/** Lists the engine's bridge, its veths and its nftables table. Network namespaces are mounts in the data folder, which are listed too. */
 async function networkParts(dataDir: string): Promise<string[]> {
   const { bridge, table } = networkNames({ dataDir, instance: dataDir });
   const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);
@@ -26,9 +26,9 @@ async function exists(part: string): Promise<boolean> {
 }
 
 export interface LeakWatch {
-  /** The network parts, processes and mounts when watchLeaks() was called. */
+  /** The network parts, processes and mounts that existed when watchLeaks() was called, one per line. */
   parts: string[];
-  /** The network parts that still exist, and the processes and mounts that exist now. */
+  /** Resolves with the network parts that still exist, and all processes and mounts that exist now. */
   left(): Promise<string[]>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * An engine for end-to-end tests, with a scratch data folder, a free port, its own networks and the unmodified kubectl.
+ * Starts engines for end-to-end tests, each with a scratch data folder, a free port and its own networks. Commands use the real kubectl.
  * If the test process dies, guardian.ts ends the engine and removes the folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -26,10 +26,10 @@ export interface Scratch {
   remove(): Promise<void>;
 }
 
-/** `link` is a network interface that is removed with the folder. */
+/** Creates a scratch folder. `link` is a network interface that is removed together with the folder. */
 export function scratchFolder(link?: string): Scratch {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
-  // Not as arguments: a search for processes that name the folder must find only those that the test left.
+  // The folder is not an argument of the guardian, because tests search for left processes that have the folder in an argument.
   const env = { ...process.env, GUARDED_FOLDER: path, ...(link === undefined ? {} : { GUARDED_LINK: link }) };
   const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts')], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -41,7 +41,7 @@ export function scratchFolder(link?: string): Scratch {
     async remove() {
       await killEngine(path);
       await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
-      // The folder may be a disk of its own.
+      // The folder may be the mount point of a separate disk.
       await runCommand('umount', ['--lazy', path]);
       if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
       rmSync(path, { recursive: true, force: true });
@@ -52,40 +52,40 @@ export function scratchFolder(link?: string): Scratch {
   };
 }
 
-/** kubectl and lifepod as a user of the engine runs them. */
+/** Runs kubectl and lifepod against an engine, as a user would. */
 export interface LifepodClient {
   dataDir: string;
   kubeconfig: string;
   nodeName: string;
-  /** bin/lifepod with --data-dir, and with --namespace where the kubeconfig has one. */
+  /** Runs bin/lifepod with --data-dir, and with --namespace for commands that accept it, if there is a default namespace. */
   cli(command: string, ...args: string[]): Promise<CommandResult>;
-  /** Like cli(), but throws if the exit code is not 0; returns standard output. */
+  /** Like cli(), but rejects if the exit code is not 0, and resolves with standard output. */
   cliOk(command: string, ...args: string[]): Promise<string>;
   kubectl(...args: string[]): Promise<CommandResult>;
   kubectlOk(...args: string[]): Promise<string>;
-  /** Runs kubectl with standard input. */
+  /** Runs kubectl with `input` as its standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
   apply(manifest: object | string): Promise<void>;
-  /** Runs kubectl until its output lines satisfy `done`, then ends it; rejects with the output if kubectl ends before. */
+  /** Runs kubectl until `done` returns true for a line of its output, then ends it. Rejects with the output if kubectl ends before. */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
-  /** Returns the parsed object. */
+  /** Runs `kubectl get` and resolves with the parsed object. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
 }
 
 export interface RunningLifepod extends LifepodClient {
   /** The options of `lifepod up`. */
   options: string[];
-  /** The engine's pid. Throws if the engine does not run. */
+  /** Returns the PID of the engine. Throws if the engine is not running. */
   pid(): number;
-  /** Runs `lifepod up --detach` again, after a kill or stop. */
+  /** Starts the engine again with `lifepod up --detach`, after it was killed or stopped. */
   up(): Promise<void>;
-  /** Signals only the engine's process; resolves when the process has ended. */
+  /** Sends the signal to the engine's process only. Resolves when that process has ended. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
-/** An engine of one test file. */
+/** An engine that a test has started and must stop. */
 export interface Lifepod extends RunningLifepod {
-  /** Ends and removes everything; rejects if `lifepod down` fails. */
+  /** Runs `lifepod down` and removes the data folder. Rejects if `lifepod down` fails. */
   stop(): Promise<void>;
 }
 
@@ -97,10 +97,10 @@ const succeeded = (what: string, result: CommandResult): string => {
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
   runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
 
-/** The machine's disk causes no eviction or image removal; tests of those have disks of their own. */
+/** Options with which a full disk causes no eviction and no image removal. Tests of these use disks of their own. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
 
-/** Starts an engine that has loaded the image busybox:1.28. */
+/** Starts an engine, and loads the image busybox:1.28 into it. */
 export async function startLifepod(extra: { options?: string[]; scratch?: Scratch } = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   try {
@@ -118,10 +118,10 @@ export async function startLifepod(extra: { options?: string[]; scratch?: Scratc
   }
 }
 
-/** Commands of the engine that name objects of a namespace. */
+/** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
 
-/** `namespace`: the default one of kubectl and of the commands of lifepod. */
+/** Returns a client of an engine. `namespace` is the default namespace for kubectl and lifepod. */
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
@@ -178,7 +178,7 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
   return self;
 }
 
-/** Runs a program, in a process group of its own, until a line of its output satisfies `done`; then kills the group. */
+/** Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group. */
 export async function untilLine(
   command: string,
   args: string[],
@@ -187,7 +187,7 @@ export async function untilLine(
 ): Promise<string[]> {
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   const killGroup = (): void => {
-    // A process that has ended may have left others of its group; without any, the group does not exist.
+    // Other processes of the group may still run after the program has ended. If there are none, the group does not exist.
     if (child.pid !== undefined && processGroupExists(child.pid)) process.kill(-child.pid, 'SIGKILL');
   };
   const deadline = setTimeout(killGroup, DEADLINE_MILLIS);

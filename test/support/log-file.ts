@@ -1,11 +1,11 @@
-/** Waits for lines of logs that containers write into a folder of the node, woken by inotify. */
+/** Waits with inotify for lines in logs that containers write to a folder of the node. */
 import { readdirSync, readFileSync, watch } from 'node:fs';
 
 const DEADLINE_MILLIS = 60_000;
 
 export const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
 
-/** Resolves once the file, which must exist, has the line `count` times. */
+/** Resolves when the file, which must exist, contains the line `count` times. */
 export const untilLogHas = (log: string, line: string, count = 1): Promise<void> =>
   until(
     log,
@@ -13,7 +13,7 @@ export const untilLogHas = (log: string, line: string, count = 1): Promise<void>
     () => `${log} did not get "${line}":\n${linesOf(log).join('\n')}`,
   );
 
-/** Resolves once the file, which must exist, has `count` lines. */
+/** Resolves when the file, which must exist, contains `count` lines. */
 export const untilLogHasLines = (log: string, count: number): Promise<void> =>
   until(
     log,
@@ -21,7 +21,7 @@ export const untilLogHasLines = (log: string, count: number): Promise<void> =>
     () => `${log} did not get ${count} lines:\n${linesOf(log).join('\n')}`,
   );
 
-/** Resolves once the folder, which must exist, has exactly these files. */
+/** Resolves when the folder, which must exist, contains exactly these files. */
 export const untilFolderHas = (folder: string, files: readonly string[]): Promise<void> =>
   until(
     folder,

@@ -1,4 +1,4 @@
-/** Manifests of the tests: Pods whose containers run a shell line of busybox. */
+/** Manifests for tests: Pods whose containers run a shell script in the image busybox. */
 
 export interface ScriptedContainer {
   name: string;
@@ -13,10 +13,10 @@ export const container = ({ name, script, ...rest }: ScriptedContainer): Record<
   ...rest,
 });
 
-/** Runs until SIGTERM, then exits at once. */
+/** A shell script that runs until SIGTERM, then exits immediately. */
 export const WAIT = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
-/** Returns a Pod manifest; by default with one app container that waits for SIGTERM. */
+/** Returns the manifest of a Pod, by default with one app container that runs until SIGTERM. */
 export function pod(
   name: string,
   options: {
@@ -40,7 +40,7 @@ export function pod(
   };
 }
 
-/** A folder that the containers of a Pod share, mounted at /work. */
+/** Fields of a Pod and of its containers for a folder that the containers share, mounted at /work. */
 export const SHARED = {
   volumes: [{ name: 'work', emptyDir: {} }],
   mount: { volumeMounts: [{ name: 'work', mountPath: '/work' }] },

@@ -1,6 +1,6 @@
 /**
- * A thread that requests /healthz of an API server again and again, like a client that has nothing to do with the test. Because
- * it is a thread of its own, its waiting time shows the server's delays and not those of the busy test.
+ * Measures how long other clients wait for an API server: a thread requests /healthz repeatedly. A separate thread is necessary so that
+ * the measured time does not include delays of the test, whose event loop is busy.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -8,7 +8,7 @@ import { Agent, request } from 'node:https';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { adminOf } from './raw-streams.ts';
 
-/** Returns the duration of its longest request while the attack ran, in milliseconds. */
+/** Resolves with the duration in milliseconds of the thread's longest request during `attack`. */
 export async function longestWait(kubeconfig: string, attack: () => Promise<void>): Promise<number> {
   const worker = new Worker(new URL(import.meta.url), { workerData: kubeconfig });
   try {
@@ -35,7 +35,7 @@ async function ask(kubeconfig: string): Promise<void> {
     await once(answer, 'end');
     return performance.now() - asked;
   };
-  // The first request opens the connection.
+  // The first request opens the connection, so it is not measured.
   await answered();
   parentPort?.postMessage('ready');
   parentPort?.once('message', () => parentPort?.postMessage(longest));

@@ -1,8 +1,8 @@
-/** A scratch folder on a disk of its own, in memory, which files of other tests do not fill. */
+/** Creates a scratch folder on a separate file system in memory, so that files of other tests do not fill it. */
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Scratch, scratchFolder } from './lifepod.ts';
 
-/** `inodes` limits the number of files. */
+/** `size` is the capacity in the form of mount(8), such as 64m. `inodes` limits the number of files. */
 export async function ownDisk(size: string, inodes: number): Promise<Scratch> {
   const scratch = scratchFolder();
   await runCommandOk('mount', [

@@ -1,12 +1,12 @@
 /**
- * Datagrams from a network namespace to loopback addresses of the machine, as a container with raw sockets could send them. Routes
- * replace the hand-made packets; the packets on the wire are the same.
+ * Sends datagrams from a network namespace to loopback addresses of the machine. A container could send them with raw sockets. This file
+ * uses routes instead, which result in the same packets.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { runCommandOk } from '../../src/platform/processes.ts';
 
-/** Removes loopback from the namespace, so that packets to and from 127.0.0.0/8 leave it through eth0. */
+/** Routes 127.0.0.0/8 in the namespace to the gateway instead of to loopback, so that such packets leave the namespace through eth0. */
 export async function routeLoopbackOutside(namespace: string, gateway: string): Promise<void> {
   const commands = [
     'echo 1 > /proc/sys/net/ipv4/conf/eth0/route_localnet',
@@ -19,25 +19,25 @@ export async function routeLoopbackOutside(namespace: string, gateway: string): 
   await inNamespace(namespace, 'sh', '-e', '-c', commands.join('\n'));
 }
 
-/** Runs a command in the namespace with this file. */
+/** Runs a command in the network namespace whose file is `namespace`. */
 const inNamespace = (namespace: string, ...command: string[]): Promise<string> =>
   runCommandOk('nsenter', [`--net=${namespace}`, ...command]);
 
 export interface Datagram {
   to: string;
-  /** The source address; by default the one that the namespace's routes give. */
+  /** The source address; by default the routes of the namespace determine it. */
   from?: string;
   text: string;
 }
 
 export interface Listeners extends AsyncDisposable {
-  /** Sends the datagrams in order, then one that always arrives; returns those that arrived before it. */
+  /** Sends the datagrams, then another one that always arrives. Resolves with the texts that arrived before the latter. */
   arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
 }
 
 const LAST = 'the last one';
 
-/** Opens one port on the gateway and on these addresses of the machine. */
+/** Opens the same port on the gateway and on the other addresses of the machine. */
 export async function listenOn(gateway: string, addresses: readonly string[]): Promise<Listeners> {
   const sockets: Socket[] = [await bind(gateway, 0)];
   const { port } = (sockets[0] as Socket).address();
@@ -55,7 +55,7 @@ export async function listenOn(gateway: string, addresses: readonly string[]): P
         const all = [...datagrams, { to: gateway, text: LAST }];
         await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(all));
         await last.promise;
-        // The kernel has delivered the others to their sockets before, so one turn of the event loop reads them all.
+        // The kernel has already delivered the other datagrams to their sockets, so one turn of the event loop reads all of them.
         await new Promise((resolve) => setImmediate(resolve));
         return texts;
       } finally {

@@ -1,6 +1,6 @@
 /**
- * Records all versions of the Pods and all Events of a namespace, for tests to wait on and to look back at. A restart of the engine,
- * which may then listen on another port, ends the recording.
+ * Records all versions of the Pods and all Events of a namespace, so that tests can wait for them and examine earlier ones. The recording
+ * ends when the engine is restarted, because the new engine may listen on another port.
  */
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -11,27 +11,27 @@ import type { LifepodClient } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface Seen {
-  /** Date.now() when the test received the version. */
+  /** The time when the test received the version, from Date.now(). */
   at: number;
   pod: Pod;
 }
 
 export interface PodRecord {
-  /** Resolves with the first version, from the present one on, that satisfies; rejects with the last version after a minute. */
+  /** Resolves with the current version if `satisfies` returns true for it, else with the first later one. Rejects after a minute. */
   until(name: string, satisfies: (pod: Pod) => boolean): Promise<Pod>;
-  /** The last version of the Pod; throws if there was none. */
+  /** Returns the last version of the Pod. Throws if none has been recorded. */
   now(name: string): Pod;
-  /** Resolves with Date.now() of the object's deletion from the API. */
+  /** Resolves when the Pod has been deleted from the API, with the time from Date.now(). */
   gone(name: string): Promise<number>;
   history(name: string): Seen[];
-  /** All Events of the Pod so far, as `Type Reason: message`, in the order of their arrival. */
+  /** Returns the Events of the Pod so far as `Type Reason: message`, in the order of their arrival. */
   events(name: string): string[];
-  /** Resolves with the first such line that matches. */
+  /** Resolves with the first line of events() that matches. */
   event(name: string, matching: RegExp): Promise<string>;
   end(): void;
 }
 
-/** The versions and Events that have arrived, and the waits that check them again after each arrival. */
+/** The versions and Events that have arrived, and pending waits, which check them again after each arrival. */
 class Recording {
   private readonly versions = new Map<string, Seen[]>();
   private readonly goneAt = new Map<string, number>();
@@ -72,7 +72,7 @@ class Recording {
     return this.goneAt.get(name);
   }
 
-  /** Resolves with what `find` returns once it is defined; rejects after DEADLINE_MILLIS with the Pod's last state. */
+  /** Calls `find` until it returns a value, and resolves with that. Rejects after DEADLINE_MILLIS with the Pod's last state. */
   wait<T>(name: string, find: () => T | undefined, problem: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: () => void): void => {
@@ -149,7 +149,7 @@ export async function recordPods(
   };
 }
 
-/** Signals the container's first process with kubectl. The process may end before the command does, and so kill the command. */
+/** Signals the container's first process with kubectl exec. If the process ends first, the command is killed, which is no error. */
 export async function signalFirst(
   lifepod: LifepodClient,
   name: string,
@@ -159,7 +159,7 @@ export async function signalFirst(
   await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 
-/** The status of a container of any kind; throws if there is none. */
+/** Returns the status of a container of any kind. Throws if the Pod has no status for the container. */
 export function statusOf(pod: Pod, container: string): ContainerStatus {
   const found = findStatus(pod, container);
   if (found === undefined) throw new Error(`the Pod ${pod.metadata.name} shows no container ${container}`);
@@ -178,7 +178,7 @@ function findStatus({ status = {} }: Pod, container: string): ContainerStatus | 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** Predicates for until(). */
+/** The following functions are conditions for until(). */
 export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
 export const inPhase =
   (phase: string) =>

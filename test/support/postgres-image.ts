@@ -1,6 +1,6 @@
 /**
- * An archive of postgres:15 for tests without a registry, built once: programs of the machine's postgresql package, of any version,
- * with the libraries that they need, and busybox, at the paths of the public image.
+ * Builds, once, an archive of the image postgres:15 for tests without a registry. It contains the programs of the machine's package
+ * postgresql (of any version), the libraries that they need, and busybox, at the same paths as in the public image.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ async function entriesOf(): Promise<Entry[]> {
 
 const text = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
 
-/** Links are followed, because each file must be found under its own name. */
+/** Returns an entry with the file's content, at the same path. Links are followed, so that the file exists at this path in the image. */
 const copied = (path: string): Entry => ({
   type: 'file',
   path: path.slice(1),
@@ -62,7 +62,7 @@ const copied = (path: string): Entry => ({
   content: readFileSync(path),
 });
 
-/** The shared libraries of a program and the loader, as the loader resolves them. */
+/** Resolves with the paths of the program's shared libraries and of its loader, as ldd prints them. */
 async function neededBy(program: string): Promise<string[]> {
   const lines = (await runCommandOk('ldd', [program])).split('\n');
   return lines.flatMap((line) => /^\s*(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);

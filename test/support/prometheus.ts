@@ -1,4 +1,4 @@
-/** A strict parser of the Prometheus text format 0.0.4: Prometheus accepts whatever the parser accepts. */
+/** A strict parser for the Prometheus text format 0.0.4. Prometheus accepts every text that this parser accepts. */
 
 export interface ReadSample {
   name: string;
@@ -34,7 +34,10 @@ function readValue(text: string, line: string): number {
   return Number(text);
 }
 
-/** Throws unless each family is in one piece with help and type, no sample occurs twice, and buckets are in order. */
+/**
+ * Returns the families by name. Throws unless the lines of each family are consecutive and have help and type, each sample occurs once, and
+ * buckets are in order.
+ */
 export function readMetrics(text: string): Map<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line has no line feed');
   const families = new Map<string, ReadFamily>();
@@ -93,7 +96,7 @@ function checkBuckets(family: string, samples: readonly ReadSample[]): void {
   }
 }
 
-/** Returns the only sample with these labels, which may have others too. Throws if there is none, or more than one. */
+/** Returns the only sample with the given labels, which may have other labels as well. Throws unless there is exactly one. */
 export function metricOf(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,

@@ -1,4 +1,4 @@
-/** Container streams without a client library, so that a test can send what no honest client sends. */
+/** Opens container streams without a client library, so that tests can send bytes that violate the protocol. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ interface Kubeconfig {
   users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
 }
 
-/** Address of the API server, and the administrator's credentials. */
+/** Returns the address of the API server and the administrator's credentials from a kubeconfig. */
 export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
   const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
@@ -34,7 +34,7 @@ export interface RawConnection {
   closed: Promise<Buffer>;
 }
 
-/** Rejects if the response is not 101. */
+/** Sends an upgrade request and resolves with the connection. Rejects unless the response has the status 101. */
 export async function upgrade(
   kubeconfig: string,
   path: string,
@@ -59,7 +59,7 @@ export const SPDY: Record<string, string> = {
   'X-Stream-Protocol-Version': 'v4.channel.k8s.io',
 };
 
-/** `text` is hexadecimal digits, with spaces anywhere. */
+/** Decodes hexadecimal digits, between which spaces are allowed. */
 export const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffer {
@@ -70,7 +70,7 @@ export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffe
   return Buffer.concat([head, payload]);
 }
 
-/** A DATA frame; `length` is the length in its header, in bytes. */
+/** Returns a SPDY DATA frame. `length` is the length in bytes that its header contains, which may be wrong. */
 export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buffer {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(id);
@@ -78,7 +78,7 @@ export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buff
   return Buffer.concat([head, bytes]);
 }
 
-/** Opens the first stream of a connection; `block` is its headers before compression. */
+/** Returns the frame that opens the first stream of a connection. `block` contains the headers before compression. */
 export const spdyStream = (id: number, block: Uint8Array): Buffer =>
   spdyControl(1, Buffer.concat([hex(`0000000${id} 00000000 0000 7820e3c6a7c2`), flushed(block)]));
 
@@ -89,7 +89,7 @@ export const spdyHeader = (name: string, value: string): Buffer => {
   return Buffer.concat([hex('00000001'), text(name), text(value)]);
 };
 
-/** Opens streams of these types, numbered 1, 3, 5 and so on, at the start of a connection. */
+/** Returns the frames that open streams of the given types, numbered 1, 3, 5 and so on, at the start of a connection. */
 export const spdyStreams = (...types: string[]): Buffer =>
   Buffer.concat(
     types.map((type, index) => {
@@ -99,5 +99,5 @@ export const spdyStreams = (...types: string[]): Buffer =>
     }),
   );
 
-/** The frame with which the server reports that the client violated the protocol (GOAWAY with PROTOCOL_ERROR). */
+/** The frame (GOAWAY with PROTOCOL_ERROR) with which the server reports that the client has violated the protocol. */
 export const PROTOCOL_ERROR: Buffer = spdyControl(7, hex('00000000 00000001'));

@@ -1,4 +1,4 @@
-/** Debian's docker-registry on loopback, over plain HTTP, with or without a password; skopeo pushes to it. */
+/** Starts Debian's docker-registry on loopback, over plain HTTP, with or without a password. Images are pushed with skopeo. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer, request } from 'node:http';
@@ -10,13 +10,13 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 
 export const REGISTRY_USER = 'puller';
 export const REGISTRY_PASSWORD = 'correct-horse-battery';
-/** bcrypt of REGISTRY_PASSWORD. */
+/** The bcrypt hash of REGISTRY_PASSWORD. */
 const PASSWORD_HASH = '$2y$04$abcdefghijklmnopqrstuupOWRSKKNe562z1DsLEArFuJDHVyRIMa';
 
 export interface Registry {
   /** Host and port as in image references, such as 127.0.0.1:5000. */
   host: string;
-  /** Pushes the image of a `docker save` archive; returns its digest (sha256:…). */
+  /** Pushes the image in an archive of `docker save`, and resolves with its digest (sha256:…). */
   push(archive: string, repositoryAndTag: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when the registry listens. Its files are in `folder`, which the caller removes. */
+/** Starts a registry and resolves when it listens. Its files are in `folder`, which the caller must remove. */
 export async function startRegistry(folder: string, options: { password?: true } = {}): Promise<Registry> {
   mkdirSync(folder, { recursive: true });
   const [config, passwords] = [join(folder, 'registry.yml'), join(folder, 'htpasswd')];
@@ -90,7 +90,7 @@ ${auth}`,
   };
 }
 
-/** A proxy of the registry that delivers only half of each layer over 1 MiB until open() is called. */
+/** Starts a proxy for the registry. Until open() is called, it delivers only the first half of each layer that is larger than 1 MiB. */
 export async function startHalfwayGate(
   registry: string,
 ): Promise<{ host: string; open(): void; stop(): Promise<void> }> {

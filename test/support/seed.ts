@@ -1,17 +1,17 @@
 /**
- * The seed of the property tests in src/simulation and of the fuzz test: LIFEPOD_SEED, or a hash of the sources. So all runs of
- * one checkout try the same cases, and each change tries new ones.
+ * Sets the seed of the property tests in src/simulation and of the fuzz test. The seed is LIFEPOD_SEED, or a hash of the sources, so that
+ * all runs of one checkout try the same cases, and each change of the sources tries new ones.
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Vitest calls this once, before it starts its workers, which inherit the environment. */
+/** Sets LIFEPOD_SEED. Vitest calls this function once before it starts its workers, which inherit the environment. */
 export default function setUp(): void {
   process.env['LIFEPOD_SEED'] ??= String(seedOf(join(import.meta.dirname, '../../src')));
 }
 
-/** A number from 0 to 2^31 - 1. */
+/** Returns a hash of the sources in `folder` as a number from 0 to 2^31 - 1. */
 function seedOf(folder: string): number {
   const hash = createHash('sha256');
   const sources = globSync('{lifecycle,node,runtime,simulation}/**/*.ts', { cwd: folder });

@@ -1,8 +1,9 @@
 /**
- * The engine that the end-to-end tests of a worker share. Each test gets a namespace of its own, or each file where its tests
- * build on each other: `test` or `testInFileNamespace`, with `lifepod` for kubectl and lifepod in that namespace.
+ * The engine that all end-to-end tests of one Vitest worker share. `test` defines a test with a namespace of its own;
+ * `testInFileNamespace` defines tests that share a namespace because they build on each other. `lifepod` runs kubectl and lifepod in that
+ * namespace.
  *
- * Tests that kill, fill, reconfigure or inspect an engine start their own with startLifepod().
+ * Tests that kill, fill, reconfigure or inspect an engine start one of their own with startLifepod().
  */
 import { join } from 'node:path';
 import { test as base } from 'vitest';
@@ -14,9 +15,9 @@ export interface NamespacedLifepod extends RunningLifepod {
   namespace: string;
 }
 
-/** The client of the test that runs, or of its file. It is undefined before the first test starts. */
+/** The client of the running test, or of its file. Undefined before the first test starts. */
 export let lifepod: NamespacedLifepod;
-/** What the API showed of the Pods and Events of that namespace. */
+/** The recording of all versions of Pods and all Events in the namespace of `lifepod`. */
 export let record: PodRecord;
 
 let entered = 0;
@@ -38,7 +39,7 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
       await connect();
     },
   };
-  // An engine that starts again may listen on another port.
+  // After a restart, the engine may listen on another port.
   const connect = async (): Promise<void> => {
     await runCommandOk('cp', [engine.kubeconfig, kubeconfig]);
     await lifepod.kubectlOk('config', 'set-context', '--current', '--namespace', namespace);
@@ -48,7 +49,7 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
   return lifepod;
 }
 
-/** The Pods end while the next test runs; `lifepod down` fails where one does not. */
+/** Deletes the namespace without waiting: its Pods end while the next test runs. If a Pod does not end, `lifepod down` fails later. */
 const leave = async (engine: Lifepod, { namespace }: NamespacedLifepod): Promise<void> => {
   record.end();
   await engine.kubectlOk('delete', 'namespace', namespace, '--wait=false');

@@ -1,4 +1,4 @@
-/** Prints after a run how long each project took, the slowest tests, and the seed of the random tests. */
+/** A Vitest reporter that prints, after a run, the duration of each project, the slowest tests, and the seed of the random tests. */
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 const SLOWEST = 10;
