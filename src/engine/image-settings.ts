@@ -1,4 +1,4 @@
-/** The options of `lifepod up` for images: parallel pulls and garbage collection. The names are those of the kubelet's configuration. */
+/** The options of `lifepod up` for images: parallel pulls and garbage collection. They are named like the options of the kubelet. */
 import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
