@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds dist/, which replaces src/ in the npm package: JavaScript, and the data files that it reads at run time.
+# Builds dist/, which replaces src/ in the npm package. It contains JavaScript and the data files that lifepod reads at run time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rm -rf dist

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Subjects of new commits, format, lint, types, import table and unit tests: run before every commit.
+# Checks the subjects of new commits, format, lint, types and unit tests, which include the import table. Run it before every commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MOST_CHARACTERS=72
-# The commits that origin/main does not have; without a remote, the last 20.
+# Prints the hash and subject of each commit that origin/main does not contain; of the last 20 commits if there is no origin/main.
 new_commits() {
   local range=(-n 20 HEAD)
   if git rev-parse --quiet --verify origin/main >/dev/null; then range=(origin/main..HEAD); fi
   git log --no-merges --format='%h %s' "${range[@]}"
 }
 too_long=$(new_commits | (
-  LC_ALL=C.UTF-8 # so that characters are counted, not bytes
+  LC_ALL=C.UTF-8 # Makes ${#subject} count characters, not bytes.
   while read -r hash subject; do
     [ "${#subject}" -le "$MOST_CHARACTERS" ] || echo "  $hash $subject (${#subject} characters)"
   done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs everything that is missing to run and test lifepod, and prints what and why. Quiet and fast if nothing is missing.
-# --for-tests also installs the dependencies of the tests, and checks those that it cannot install; --for-machines also installs
-# the tools that build and run the virtual machines of the tests.
+# Installs the missing dependencies of lifepod, and prints each with its purpose. Prints nothing if nothing is missing.
+# --for-tests also installs the dependencies of the tests, and checks the dependencies that it cannot install. --for-machines also
+# installs the tools that build and run the virtual machines of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,12 +22,12 @@ npm_is_current() {
     [ ! package-lock.json -nt node_modules/.package-lock.json ]
 }
 
-# Not `npm ci`, because it rejects a lock file that omits packages of platforms that lifepod does not support.
+# Uses `npm install`, because `npm ci` rejects a lock file without packages for platforms that lifepod does not support.
 install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-  # A checkout may set a later modification time on package-lock.json than npm set on its own record.
+  # Makes npm's record newer than package-lock.json, whose modification time may come from a later checkout: see npm_is_current.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
@@ -35,7 +35,7 @@ install_npm_packages() {
 
 # Debian packages ----------------------------------------------------------------------------------
 
-# program, package, purpose
+# Prints the requirements, one per line: program, Debian package, purpose.
 requirements() {
   cat <<'LIST'
 containerd containerd runs the containers
@@ -93,7 +93,8 @@ install_debian_packages() {
   }
 }
 
-# Does not start any services, because lifepod and its tests start what they need. Runs in a subshell to scope the trap.
+# Installs packages without starting their services, because lifepod and its tests start what they need. The function is a subshell,
+# so that the trap runs at its end.
 apt_install() (
   no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
   no_service=/usr/sbin/policy-rc.d

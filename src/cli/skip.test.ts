@@ -73,7 +73,7 @@ test.each<[string, ApiError, Pod, string, string]>([
     CONFLICT,
     { ...podWith({}), metadata: { ...podWith({}).metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } },
     'bye',
-    'Pod db was deleted, but its node has not begun to terminate it: try again in a moment',
+    'Pod db was deleted, but its node has not begun to terminate it: try again in a few seconds',
   ],
   ['a mirror Pod', CONFLICT, mirror, 'bye', CONFLICT.message],
   ['an unknown entry', INVALID, podWith({ termination }), 'by', 'Pod db has no defer container by: it has bye, clean'],

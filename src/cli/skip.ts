@@ -1,5 +1,5 @@
 /**
- * `lifepod skip`: gives up a defer container of a terminating Pod, for example one that hangs.
+ * `lifepod skip`: gives up a defer container (an entry) of a terminating Pod, for example because it hangs.
  * Source: the specification of defer containers (PUT of a DeferControl to the subresource `defer`).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
@@ -16,7 +16,7 @@ export async function skip(podArgument: string, entry: string, options: TargetOp
   process.stdout.write(`${await skipEntry(client, namespace, podName(podArgument), entry)}\n`);
 }
 
-/** Resolves with a sentence about the effect. Rejects with a UserError if the entry cannot be given up. */
+/** Gives the entry up, and resolves with a sentence about the effect. Rejects with a UserError if the entry cannot be given up. */
 export async function skipEntry(client: Client, namespace: string, name: string, entry: string): Promise<string> {
   const pod = await client
     .resource<Pod>(PODS)
@@ -37,7 +37,7 @@ export async function skipEntry(client: Client, namespace: string, name: string,
   return outcome(pod, entry);
 }
 
-/** What the request changes, given the Pod as it was before the request. */
+/** Returns a sentence about the effect of the request. The Pod is the version from before the request. */
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
   const subject = `defer container ${entry} of Pod ${metadata.name}`;
@@ -51,7 +51,7 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
 
 const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastState?.terminated !== undefined;
 
-/** The error to show for a refused request, with what the user can do where that is known. */
+/** Returns the error to print for a refused request. If the cause is known, the error says what the user can do. */
 export function refusal(error: ApiError, pod: Pod, entry: string): Error {
   const { metadata, spec, status } = pod;
   const { name } = metadata;
@@ -71,7 +71,7 @@ export function refusal(error: ApiError, pod: Pod, entry: string): Error {
     return new UserError(
       metadata.deletionTimestamp === undefined
         ? `Pod ${name} is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes`
-        : `Pod ${name} was deleted, but its node has not begun to terminate it: try again in a moment`,
+        : `Pod ${name} was deleted, but its node has not begun to terminate it: try again in a few seconds`,
     );
   }
   return error;

@@ -1,4 +1,4 @@
-/** The metrics of the engine: one registry for the whole engine, and one for the node. */
+/** The engine's metrics: one set for the whole engine, and one for the node, which the first set includes. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '../api/kinds.ts';
@@ -10,7 +10,7 @@ import { addProcessMetrics } from '../platform/process-metrics.ts';
 export interface EngineMetrics {
   /** All metrics, served by the API server at /metrics. */
   all: Metrics;
-  /** The metrics that the node serves at its own /metrics. */
+  /** The metrics of the node and of this process, also served at the node's /metrics. */
   node: Metrics;
 }
 
@@ -23,13 +23,13 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
   return { all, node };
 }
 
-/** Adds the size of the store and the number of objects by resource. */
+/** Adds metrics for the size and revision of the store, and for the number of objects by resource. */
 export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir: string): void {
   metrics.source(async () => [
     family(
       'gauge',
       'apiserver_storage_size_bytes',
-      'The size of the file of the store.',
+      'Size of the database file in bytes.',
       single(storeBytes(join(dataDir, 'store'))),
     ),
     family('gauge', 'lifepod_store_revision', 'The revision of the newest write.', single(registry.revision())),
@@ -37,7 +37,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir:
   ]);
 }
 
-/** Counts only resources that are cached in memory; counting the others would read all their objects. */
+/** Counts the objects of resources that are cached in memory. For other resources, this would read all objects from the disk. */
 async function objectCounts(registry: Registry): Promise<MetricFamily> {
   const counted = kinds.filter(
     (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,
@@ -48,7 +48,7 @@ async function objectCounts(registry: Registry): Promise<MetricFamily> {
       value: (await registry.list({ group, version, resource: plural }, {})).items.length,
     })),
   );
-  return family('gauge', 'apiserver_resource_objects', 'Objects that are stored, by resource.', samples);
+  return family('gauge', 'apiserver_resource_objects', 'Number of stored objects by resource.', samples);
 }
 
 function storeBytes(folder: string): number {

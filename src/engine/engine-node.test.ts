@@ -14,7 +14,7 @@ test.each([
   else expect(check).toThrow(cause);
 });
 
-test('--resolv-conf with a missing file is refused', () => {
+test('--resolv-conf is refused if the file does not exist', () => {
   expect(() => checkResolvConf({ resolvConf: '/nonexistent/resolv.conf' })).toThrow(
     "--resolv-conf /nonexistent/resolv.conf does not exist: give an existing file, or '' for the machine's configuration",
   );

@@ -70,6 +70,6 @@ test('the phase Terminating can be turned off, and only true and false are valid
   expect(hasTerminatingPhase(resolveNodeOptions({}, undefined))).toBe(true);
   expect(hasTerminatingPhase(resolveNodeOptions({ terminatingPhase: 'false' }, undefined))).toBe(false);
   expect(() => resolveNodeOptions({ terminatingPhase: 'no' }, undefined)).toThrow(
-    '--terminating-phase no is neither true nor false',
+    '--terminating-phase no is not valid: give true or false',
   );
 });

@@ -9,7 +9,7 @@ import { DEFAULT_MAX_PODS } from '../node/status/machine-facts.ts';
 import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
 
-/** Named like the options on the command line; values as they were given. */
+/** The options as texts, exactly as they were given on the command line. */
 export interface NodeOptions {
   evictionHard?: string;
   evictionSoft?: string;
@@ -155,17 +155,18 @@ const TABLE: readonly NodeOption[] = [
   },
 ];
 
+/** Adds the options of the node to a command. */
 export function addNodeOptions(command: Command): Command {
   for (const { flag, value, description, default: usual } of TABLE)
     command.option(`${flag} ${value}`, usual === '' ? description : `${description} (default: ${usual})`);
   return command;
 }
 
-/** The options as arguments of a command line. */
+/** Returns each flag with its value, undefined if the option was not given. */
 export const nodeOptionFlags = (options: NodeOptions): [string, string | undefined][] =>
   TABLE.map(({ key, flag }) => [flag, options[key]]);
 
-/** Given options win over recorded ones, and those over defaults. Throws a UserError if a value is invalid. */
+/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid. */
 export function resolveNodeOptions(options: NodeOptions, record: NodeOptions | undefined): Required<NodeOptions> {
   const resolved = Object.fromEntries(
     TABLE.map(({ key, default: usual }) => [key, options[key] ?? record?.[key] ?? usual]),
@@ -210,7 +211,7 @@ export function shutdownPeriods(options: Required<NodeOptions>): ShutdownPeriod[
 export const allowedSysctls = ({ allowedUnsafeSysctls }: Required<NodeOptions>): string[] =>
   understood(() => parseAllowedSysctls(allowedUnsafeSysctls), '--allowed-unsafe-sysctls: ');
 
-/** The sum of what is reserved for lifepod and for the rest of the machine. */
+/** Returns the total of --kube-reserved and --system-reserved by resource. Throws a UserError if one of them is invalid. */
 export const reservedResources = ({ kubeReserved, systemReserved }: Required<NodeOptions>): Reserved =>
   understood(() =>
     addAmounts(parseReserved('--kube-reserved', kubeReserved), parseReserved('--system-reserved', systemReserved)),
@@ -223,12 +224,13 @@ export const terminatedPods = (options: Required<NodeOptions>): number =>
 
 export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>): boolean {
   if (terminatingPhase === 'true' || terminatingPhase === 'false') return terminatingPhase === 'true';
-  throw new UserError(`--terminating-phase ${terminatingPhase} is neither true nor false`);
+  throw new UserError(`--terminating-phase ${terminatingPhase} is not valid: give true or false`);
 }
 
 function podCount(flag: string, text: string): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(count)) throw new UserError(`${flag} ${text} is not a valid number of Pods`);
+  if (!Number.isSafeInteger(count))
+    throw new UserError(`${flag} ${text} is not a valid number of Pods: give 0 or more`);
   return count;
 }
 

@@ -45,13 +45,13 @@ test('symbolic links in the given and in the default data folder are resolved', 
   }
 });
 
-test('an engine started only to terminate Pods uses any port, and the recorded port is kept', () => {
+test('an engine that is started only to terminate Pods uses any free port and keeps the recorded port', () => {
   expect(resolveSettings({ dataDir: '/d', anyPort: true }, record)).toMatchObject({ port: 0, recordedPort: 7000 });
   expect(resolveSettings({ dataDir: '/d' }, record)).toMatchObject({ port: 7000 });
   expect(resolveSettings({ dataDir: '/d', port: 0 }, record)).not.toHaveProperty('recordedPort');
 });
 
-test('a new data folder gets the defaults', () => {
+test('settings that are neither given nor recorded have their defaults', () => {
   expect(resolveSettings({ dataDir: '/d', nodeName: 'n' }, undefined)).toEqual({
     dataDir: '/d',
     port: 6443,
@@ -110,7 +110,7 @@ test.each([
   expect(parseRecordLimits(age, size)).toEqual(limits);
 });
 
-test('each --runtime-handler adds a handler', () => {
+test('--runtime-handler may be repeated, and each adds a handler', () => {
   const first = addRuntimeHandler('crun=/usr/bin/crun');
   expect(addRuntimeHandler('kata=io.containerd.kata.v2', first)).toEqual({
     crun: '/usr/bin/crun',

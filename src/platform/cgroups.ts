@@ -1,11 +1,11 @@
 /**
- * Control groups behind one interface, for both versions of the kernel's: version 1 has a hierarchy a controller, each
- * mounted in a folder of the root; version 2 has one hierarchy, and a group's controllers are enabled in the group above.
+ * One interface to the kernel's control groups, for both versions. Version 1 has one hierarchy per controller, each mounted in a
+ * folder below /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
  *
- * Boundary: does not know Pods. Paths begin at the root: /lifepod-1a2b/kubepods.
- * Invariants: every call may be repeated. Limits of controllers that the machine lacks, or does not let lifepod use, are
- * skipped. If groups cannot be created at all, set() rejects with a UserError.
- * Sources: the kernel's documents on cgroup v1 and v2; the weight of shares is upstream's (pkg/kubelet/cm, v1.33).
+ * Boundary: does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
+ * Invariants: every call may be repeated. A limit is skipped if the machine lacks its controller or does not let lifepod use the
+ * controller. If groups cannot be created at all, set() rejects with a UserError.
+ * Sources: the kernel's documents on cgroup v1 and v2; the conversion of CPU shares to a weight is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
@@ -16,52 +16,59 @@ import { UserError } from './files.ts';
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
 export interface CgroupLimits {
-  /** 2 to 262144; the weight of the group relative to its siblings. */
+  /** The CPU weight of the group relative to its siblings, from 2 to 262144. */
   cpuShares?: number;
-  /** CPU time in each period of 100 ms. */
+  /** Maximum CPU time, in microseconds, in each period of 100 ms. */
   cpuQuotaMicros?: number;
   memoryBytes?: number;
   pids?: number;
-  /** By page size as the kernel writes it: 2MB, 1GB. */
+  /** Limits by page size, which is written as in the names of the kernel's files: 2MB, 1GB. */
   hugepageBytes?: Readonly<Record<string, number>>;
 }
 
-/** The OOM kills in a group and in the groups below it, since it was created. */
+/** The OOM kills in a group and all its descendants since the group was created. */
 export interface OomKills {
-  /** Differs for a group that is created at the same path later. */
+  /** Identifies the group: a group that is created later at the same path has another ID. */
   groupId: string;
   count: number;
-  /** The count is of kills of whole groups (memory.oom.group; since Linux 5.17), or of processes. */
+  /** Whether `count` counts killed groups (kills by memory.oom.group; Linux 5.17 or later) or killed processes. */
   unit: 'group' | 'process';
 }
 
 export interface Cgroups {
   version: 1 | 2;
-  /** Whether the runtime creates a missing group, without limits: then set() must be called before the first container is created. */
+  /**
+   * Whether the container runtime creates a missing group without limits. If so, set() must be called before the first container is
+   * created.
+   */
   isMadeByRuntimeToo: boolean;
-  /** The group as CRI's `cgroup_parent` names it: its path, or the name of its slice. */
+  /** Returns the value of CRI's `cgroup_parent` for the group: the path of the group, or the name of its slice. */
   parentName(path: string): string;
-  /** Creates the group and its missing parents, and sets the given limits. */
+  /** Creates the group and its missing parents, and sets the given limits. Omitted limits stay unchanged. */
   set(path: string, limits: CgroupLimits): Promise<void>;
-  /** The names of the direct children; empty if there is no such group. */
+  /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** undefined if there is no such group, and in version 1, which does not count kills in the groups below. */
+  /** Resolves with undefined if the group does not exist, and in version 1, which does not count kills in descendants. */
   oomKills(path: string): Promise<OomKills | undefined>;
-  /** Removes the group and those below, except groups that have processes. */
+  /** Removes the group and its descendants, except groups that contain processes and the parents of such groups. */
   removeEmpty(path: string): Promise<void>;
-  /** Kills all processes in the group and below, and removes the groups. Rejects if processes do not end. */
+  /** Kills all processes in the group and its descendants, and removes these groups. Rejects if processes do not end within 2 s. */
   remove(path: string): Promise<void>;
 }
 
 export const QUOTA_PERIOD_MICROS = 100_000;
 
-/** `root`: where the hierarchies are mounted. */
+/** Returns the version that is mounted at `root`. */
 export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(root, 'cgroup.controllers')) ? 2 : 1);
 
+/** Opens the control groups that are mounted at `root`. */
 export const openCgroups = (root = CGROUP_ROOT): Promise<Cgroups> =>
   cgroupVersion(root) === 2 ? openV2(root) : openV1(root);
 
-/** Whether the swap of groups can be limited; in version 2 the root group has no such file, so its children are checked. */
+/**
+ * Returns whether the kernel can limit the swap of groups. In version 2, the root group has no memory.swap.max, so its children are
+ * checked.
+ */
 export function limitsSwap(root = CGROUP_ROOT): boolean {
   if (cgroupVersion(root) === 1) return existsSync(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
   const entries = readdirSync(root, { withFileTypes: true });
@@ -70,11 +77,11 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
 
 const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
 
-/** Controllers of version 1 whose limits are set here; the runtime creates the groups of other controllers. */
+/** Controllers of version 1 whose limits this file sets. The container runtime creates groups in the hierarchies of the others. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
 async function openV1(root: string): Promise<Cgroups> {
-  // `cpu` is a link if cpu and cpuacct are mounted together. Removal must visit each folder once, so it skips links.
+  // If cpu and cpuacct share a hierarchy, `cpu` is a link to its folder. Removal must visit each folder only once, so it skips links.
   const entries = await readdir(root, { withFileTypes: true });
   const hierarchies = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
   const mounted = entries.map(({ name }) => name).filter((name) => V1_CONTROLLERS.includes(name));
@@ -109,7 +116,7 @@ async function openV1(root: string): Promise<Cgroups> {
 const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
   value === undefined ? [] : [[controller, file, value]];
 
-/** Controllers of version 2 for the limits of Pods. The runtime enables others for containers that need them. */
+/** Controllers of version 2 whose limits this file sets. The container runtime enables the others for containers that need them. */
 const V2_CONTROLLERS = ['cpu', 'hugetlb', 'memory', 'pids'];
 
 async function openV2(root: string): Promise<Cgroups> {
@@ -123,7 +130,7 @@ async function openV2(root: string): Promise<Cgroups> {
         () => true,
         refused,
       );
-    // The kernel refuses the whole write if it refuses one controller, so try each alone.
+    // The kernel refuses the whole write if it refuses one of the controllers, so try them one by one.
     if (!(await write(controllers))) {
       const taken: string[] = [];
       for (const name of controllers) if (await write([name])) taken.push(name);
@@ -162,7 +169,8 @@ async function openV2(root: string): Promise<Cgroups> {
     set: (path, limits) =>
       make(path, limits).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        // A controller was disabled in a parent group: whenever systemd sets up a unit, it disables controllers that no unit needs.
+        // The file is missing because systemd has disabled a controller in a parent group: whenever systemd sets up a unit, it
+        // disables controllers that no unit needs. Enable the controllers again.
         enabled.clear();
         return make(path, limits);
       }),
@@ -186,7 +194,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** Errors for missing permission, and for a group that cannot have both processes and controllers for its children. */
+/** Error codes for a missing permission, and for a group that has processes and therefore cannot enable controllers. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
 /** For catch(): returns false if the kernel refused the write, and rethrows other errors. */
@@ -202,18 +210,18 @@ async function makeGroup(folder: string): Promise<void> {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error;
     throw new UserError(
-      `the control group ${folder} cannot be created (${code}): run lifepod where ${CGROUP_ROOT} can be written, in a container with its own writable mount of it`,
+      `the control group ${folder} cannot be created (${code}): run lifepod where it can write to ${CGROUP_ROOT}; a container needs its own writable mount of cgroups there`,
     );
   }
 }
 
-/** Shares from 2 to 262144 as a weight from 1 to 10000. */
+/** Converts CPU shares of version 1 (2 to 262144) to a CPU weight of version 2 (1 to 10000). */
 export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2) * 9999) / 262_142);
 
 const END_TRIES = 200;
 const END_RETRY_MILLIS = 10;
 
-/** `removed` is called for each removed folder. */
+/** The functions that list and remove groups. They call `removed` for each folder that they remove. */
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,
@@ -232,12 +240,12 @@ function removals(
     },
     removeEmpty,
     async remove(path) {
-      // Version 1 does not notify of the end of processes, so poll.
+      // Version 1 does not report when the last process of a group has ended, so poll.
       for (let tries = 1; ; tries++) {
         await removeEmpty(path);
         const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));
         if (left.length === 0) return;
-        if (tries === END_TRIES) throw new Error(`the control group ${left[0]} does not empty`);
+        if (tries === END_TRIES) throw new Error(`the control group ${left[0]} still has processes after SIGKILL`);
         for (const folder of left) await killIn(folder);
         await sleep(END_RETRY_MILLIS);
       }
@@ -250,7 +258,7 @@ async function foldersIn(folder: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** The folder and all folders below it, deepest first. */
+/** Returns the folder and all its descendants, each folder after its subfolders. */
 async function treeOf(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));
@@ -264,7 +272,7 @@ async function removeFolder(folder: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return true;
-    // The group, or one below it, has processes.
+    // The group or one of its descendants has processes.
     if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
     throw error;
   }

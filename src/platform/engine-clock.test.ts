@@ -15,7 +15,7 @@ it.each([3_600_000, -3_600_000])('timers keep real time while the machine clock 
   expect(later).toBeLessThan(10_000);
 });
 
-/** Clocks that advance only when the test says so. */
+/** Returns clocks that advance only when the test calls run() or suspend(). */
 const clocks = (): SteadyClocks & { run(millis: number): void; suspend(millis: number): void } => {
   let ran = 5_000;
   let booted = 1_000_000;
@@ -32,7 +32,7 @@ const clocks = (): SteadyClocks & { run(millis: number): void; suspend(millis: n
   };
 };
 
-it('suspended time counts, and timers that became due during it fire at once', async () => {
+it('the engine clock includes suspended time, and timers that became due during the suspension fire immediately', async () => {
   const machine = clocks();
   const timers = systemTimers(machine);
   const before = timers.now();
@@ -48,33 +48,36 @@ it('suspended time counts, and timers that became due during it fire at once', a
   expect(timers.now() - before).toBe(7_272_000);
 });
 
-it.each(['the start', 'a comparison'])('a process that stalls during %s was not suspended', (when) => {
-  const machine = clocks();
-  let stallMillis = 0;
-  const stalling: SteadyClocks = {
-    processMillis: machine.processMillis,
-    bootMillis() {
-      const early = machine.bootMillis();
-      machine.run(stallMillis);
-      return when === 'the start' ? early : machine.bootMillis();
-    },
-  };
-  if (when === 'the start') stallMillis = 5_000;
-  const timers = systemTimers(stalling);
-  stallMillis = 0;
-  const before = timers.now();
-  machine.run(1_000);
-  if (when === 'a comparison') stallMillis = 5_000;
-  timers.now();
-  stallMillis = 0;
-  machine.run(1_000);
-  expect(timers.now() - before).toBe(when === 'the start' ? 2_000 : 7_000);
-  machine.suspend(60_000);
-  machine.run(1_000);
-  expect(timers.now() - before).toBe(when === 'the start' ? 63_000 : 68_000);
-});
+it.each(['the start', 'a comparison'])(
+  'a process that stalls while it reads the clocks at %s is not regarded as suspended',
+  (when) => {
+    const machine = clocks();
+    let stallMillis = 0;
+    const stalling: SteadyClocks = {
+      processMillis: machine.processMillis,
+      bootMillis() {
+        const early = machine.bootMillis();
+        machine.run(stallMillis);
+        return when === 'the start' ? early : machine.bootMillis();
+      },
+    };
+    if (when === 'the start') stallMillis = 5_000;
+    const timers = systemTimers(stalling);
+    stallMillis = 0;
+    const before = timers.now();
+    machine.run(1_000);
+    if (when === 'a comparison') stallMillis = 5_000;
+    timers.now();
+    stallMillis = 0;
+    machine.run(1_000);
+    expect(timers.now() - before).toBe(when === 'the start' ? 2_000 : 7_000);
+    machine.suspend(60_000);
+    machine.run(1_000);
+    expect(timers.now() - before).toBe(when === 'the start' ? 63_000 : 68_000);
+  },
+);
 
-it('differences between the clocks of less than 2 s are not taken for a suspension', () => {
+it('differences of less than 2 s between the two clocks are not regarded as a suspension', () => {
   const machine = clocks();
   const timers = systemTimers(machine);
   const before = timers.now();
@@ -86,7 +89,7 @@ it('differences between the clocks of less than 2 s are not taken for a suspensi
   expect(timers.now() - before).toBe(4_000);
 });
 
-it('timers agree with the clock of this process while it runs', async () => {
+it('the engine clock advances at the same rate as the clock of the process', async () => {
   const timers = systemTimers();
   const before = timers.now();
   const started = performance.now();

@@ -1,12 +1,12 @@
 /**
- * Control groups as slices of systemd, for a runtime whose cgroup driver is systemd: `/lifepod-1a2b/kubepods` is the unit
- * lifepod_1a2b-kubepods.slice, in the group /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. Each slice is a unit with the limits
- * as its properties, so that systemd does not reset them. All limits are also written to the kernel's files, because systemd creates
- * the group a moment after it has answered, and has no property for huge pages.
+ * Control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods` becomes
+ * the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties of
+ * the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group
+ * only after it has answered the request, and because it has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
- * Invariants: those of cgroups.ts. The units are transient: they leave no file when they are stopped, and their drop-ins go with the
- * top slice.
+ * Invariants: those of cgroups.ts. The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed
+ * together with the top slice.
  * Sources: systemd.slice(5), systemd.resource-control(5), org.freedesktop.systemd1(5); the properties are those that the
  * kubelet's systemd driver sets (opencontainers/cgroups, v1.33).
  */
@@ -16,32 +16,36 @@ import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_M
 import { UserError } from './files.ts';
 import { runCommandOk } from './processes.ts';
 
-/** Name, type and value of a property, as busctl expects them. */
+/** A property of a unit, as arguments of busctl. The type is a D-Bus type: b is boolean, s is string, t is uint64. */
 type Property = readonly [name: string, type: 'b' | 's' | 't', value: string];
 
-/** Replaces dashes, which separate a slice from its parent in a slice name. */
+/** Replaces dashes, because a dash in the name of a slice separates the name of the parent slice from the rest. */
 const escaped = (part: string): string => part.replaceAll('-', '_');
 const unescaped = (part: string): string => part.replaceAll('_', '-');
 const partsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 
+/** Returns the name of the slice for a path: /lifepod-1a2b/kubepods becomes lifepod_1a2b-kubepods.slice. */
 export const sliceName = (path: string): string => `${partsOf(path).map(escaped).join('-')}.slice`;
 
-/** The control group of a slice, below the groups of all its parent slices. */
+/** Returns the path of the slice's control group, which contains the slice names of all parents. */
 export const slicePath = (path: string): string =>
   partsOf(path)
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** The folder from which systemd reads units and drop-ins that last until the next boot. */
+/** systemd reads units and drop-ins from this folder. It is emptied by a reboot. */
 const RUNTIME_UNITS = '/run/systemd/system';
 
-/** Rejects with a UserError if systemd refuses to manage slices. `units`: the folder for drop-ins. */
+/**
+ * Returns control groups whose set() starts slices, and rejects with a UserError if systemd refuses to. `cgroups` writes the kernel's
+ * files; `units` is the folder for drop-ins.
+ */
 export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
   const groups = cgroups ?? (await openCgroups());
   const shutdown = shutdownDropIns(units);
   const started = new Set<string>();
 
-  /** Starts the slice, or updates the limits of a started one. */
+  /** Starts the slice with the limits, or updates its limits if it is already running. */
   const ensure = async (path: string, limits: CgroupLimits): Promise<void> => {
     const name = sliceName(path);
     const properties = limitProperties(limits, groups.version);
@@ -50,7 +54,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
       return;
     }
     await startSlice(name, [...SLICE_PROPERTIES, ...accounting(groups.version), ...properties]).catch(
-      // The slice exists already: an earlier engine started it.
+      // The slice probably exists because an earlier engine started it. If systemd cannot be reached, this call fails as well.
       () => setProperties(name, [...accounting(groups.version), ...properties]),
     );
     started.add(name);
@@ -100,9 +104,9 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
 }
 
 /**
- * Disables the default dependencies of the slices, so that systemd does not stop them at the beginning of a shutdown, before the engine
- * has ended the Pods. This needs drop-ins for the top slice and, by prefix, for all below: systemd adds the dependencies before it reads
- * the property DefaultDependencies in StartTransientUnit.
+ * Drop-ins that disable the default dependencies of the slices. Otherwise, systemd stops the slices at the beginning of a shutdown,
+ * before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its descendants. The property
+ * DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it reads the property.
  */
 function shutdownDropIns(units: string) {
   const folders = (top: string): string[] => {
@@ -124,7 +128,7 @@ function shutdownDropIns(units: string) {
 
 const SLICE_PROPERTIES: readonly Property[] = [['Description', 's', 'Pods of lifepod']];
 
-/** Accounting enables the controllers in the groups of all slices above. */
+/** Limits on a slice need controllers that are enabled in the groups of its parent slices. These properties make systemd enable them. */
 const accounting = (version: 1 | 2): Property[] =>
   ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', version === 2 ? 'IOAccounting' : 'BlockIOAccounting'].map(
     (name) => [name, 'b', 'true'],
@@ -132,7 +136,7 @@ const accounting = (version: 1 | 2): Property[] =>
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** systemd has no property for huge pages. */
+/** Returns the limits as properties of a unit. Limits on huge pages are left out, because systemd has no property for them. */
 export function limitProperties(limits: CgroupLimits, version: 1 | 2): Property[] {
   const { cpuShares, cpuQuotaMicros, memoryBytes, pids } = limits;
   const perSecond =
@@ -153,7 +157,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** Sets properties until the unit stops. */
+/** Sets properties of a unit. They are lost when the unit stops. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 
@@ -163,7 +167,7 @@ async function callManager(method: string, signature: string, values: readonly s
     await runCommandOk('busctl', ['--quiet', 'call', ...manager, signature, ...values]);
   } catch (error) {
     throw new UserError(
-      `systemd refuses the slice ${values[0]} (${(error as Error).message}): the container runtime leaves control groups to systemd, so it must be this machine's first process and answer on D-Bus`,
+      `systemd refuses the slice ${values[0]} (${(error as Error).message}): the container runtime's cgroup driver is systemd, so systemd must run as PID 1 of this machine and be reachable on D-Bus`,
     );
   }
 }

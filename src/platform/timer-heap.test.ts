@@ -18,7 +18,7 @@ test('due timers are taken in the order of their times, and equal times in the o
   expect(heap.nextTime()).toBe(30);
 });
 
-test('a removed timer is neither taken nor the next one', () => {
+test('a removed timer is not taken, and nextTime() ignores it', () => {
   const heap = createTimerHeap();
   const first = heap.add(1, () => undefined);
   heap.add(2, () => undefined);
@@ -37,7 +37,6 @@ test('removing a timer that was already taken changes nothing', () => {
   expect(heap.nextTime()).toBe(2);
 });
 
-/** The model is a plain array that is sorted after each change. */
 test('the timer heap behaves like a sorted list for any sequence of adds, removes and takes', () => {
   const operation = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), value: fc.nat(50) }),

@@ -85,7 +85,7 @@ const extensions: readonly Sentence[] = [
       [stages, 'each extension is reported as an Event'],
       [failures, "both kinds of extensions are limited by the node's maxGracePeriodExtensionSeconds"],
       [failures, 'a moved deadline is written to the Pod before it takes effect'],
-      ['src/engine/settings.test.ts', 'a new data folder gets the defaults'],
+      ['src/engine/settings.test.ts', 'settings that are neither given nor recorded have their defaults'],
       [matrix, 'an extension is bounded by --max-grace-period-extension'],
       [onTime, 'an extension by count leaves the reserve unchanged'],
     ],
