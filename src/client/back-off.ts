@@ -1,4 +1,7 @@
-/** Doubles from `baseMillis` with each failure (1, 2, …) up to `maxMillis`, minus a random part of up to one half. */
+/**
+ * Returns the delay after the given number of consecutive failures (1, 2, …): `baseMillis`, doubled for each failure after
+ * the first, up to `maxMillis`, and then shortened by a random part of up to one half.
+ */
 export function backOffMillis(failures: number, baseMillis: number, maxMillis: number): number {
   const whole = Math.min(maxMillis, baseMillis * 2 ** Math.min(failures - 1, 30));
   return whole * (1 - Math.random() / 2);

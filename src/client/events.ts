@@ -16,7 +16,7 @@ import type { Client } from './client.ts';
 
 /** While this many Events are queued, new ones are dropped. */
 const MAX_QUEUED = 1000;
-/** How many different Events are remembered, so that a repetition patches the existing Event. */
+/** How many different Events are remembered. A repetition of a remembered Event patches the existing object. */
 const MAX_REMEMBERED = 4096;
 /** The API's limit for the field `note` of events.k8s.io/v1. */
 const MAX_MESSAGE_BYTES = 1024;
@@ -37,9 +37,9 @@ export interface EventRecorderOptions {
 }
 
 export interface EventRecorder {
-  /** Queues an Event about the object. `fieldPath`: the part that it is about, such as `spec.initContainers{name}`. */
+  /** Queues an Event about the object, or about the part of it at `fieldPath`, such as `spec.initContainers{name}`. */
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, fieldPath?: string): void;
-  /** Resolves when every Event recorded so far has been sent or given up. */
+  /** Resolves when every Event queued so far has been stored or dropped. */
   flushed(): Promise<void>;
 }
 
@@ -91,14 +91,14 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
-/** Returns a function that stores an Event: as a new object, or by a higher count of the existing one. Rejects if that fails. */
+/** Returns a function that creates an Event, or increments the count of the same earlier Event. It rejects if the call fails. */
 function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
   const events = client.resource<CoreV1Event>(EVENTS);
-  /** The remembered Events by `identityOf`, least recently used first. */
+  /** The remembered Events, by the result of identityOf(), the least recently used first. */
   const known = new Map<string, Known>();
   let lastNanos = 0n;
 
-  /** Nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
+  /** Returns the time in nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
   const uniqueNanos = (at: number): bigint => {
     const nanos = BigInt(Math.floor(at)) * 1_000_000n;
     lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
@@ -109,7 +109,7 @@ function eventStore(client: Client, { component, host }: EventRecorderOptions): 
     known.set(key, value);
     if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
   };
-  /** Returns false if the Event has expired. */
+  /** Increments the count of the stored Event. Returns false if that Event no longer exists, usually because it has expired. */
   const increment = async (key: string, before: Known, draft: Draft): Promise<boolean> => {
     const count = before.count + 1;
     remember(key, { ...before, count });
@@ -155,7 +155,7 @@ const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namesp
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
 
-/** Cuts the message: many messages are kept in memory, and a container can produce one of any length (output of a probe). */
+/** Cuts the message to MAX_MESSAGE_BYTES: many messages are kept in memory, and a probe can print output of any length. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;

@@ -24,13 +24,13 @@ export interface HttpClientOptions {
   keyPem: string;
 }
 
-/** A call other than a watch fails if the server sends nothing for this long. */
+/** A call fails if the server sends nothing for this long. Does not apply to watches and to open(). */
 const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
   /**
-   * The body of a GET that is not JSON and may be endless, such as a log. The body is destroyed when `signal` aborts.
-   * Rejects with an ApiError; if the connection is lost later, the body emits an error.
+   * Sends a GET and resolves with the body, which need not be JSON and may be endless, such as a log. The body is destroyed
+   * when `signal` aborts. Rejects with an ApiError; if the connection is lost later, the body emits an error.
    */
   open(path: string, signal: AbortSignal): Promise<Readable>;
 }
@@ -91,13 +91,13 @@ function connection(options: HttpClientOptions): Connection {
   };
 }
 
-/** The server closed a keep-alive connection while the request was being sent, so that the request can be repeated. */
+/** The server closed a reused keep-alive connection before it answered a GET. The request is safe to send again. */
 class StaleConnection extends Error {}
 
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
   outgoing.reusedSocket && error.code === 'ECONNRESET' && call.method === 'GET';
 
-/** `299 - "text"` -> text. Source: RFC 7234 5.5 */
+/** Returns the text of a Warning header: `text` for `299 - "text"`. Source: RFC 7234, section 5.5. */
 function warningText(header: string): string {
   const quoted = /"((?:[^"\\]|\\.)*)"/.exec(header)?.[1];
   return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');
@@ -110,7 +110,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });
   } catch {
-    // The body is not JSON: a proxy between lifepod and the API server has answered.
+    // The body is not JSON, for example because a proxy between lifepod and the API server has answered.
   }
   const message = body.trim() || `the server answered ${code}`;
   return new ApiError({
@@ -224,7 +224,7 @@ const watch = async (
         reject(serviceUnavailable(`the API server sent an invalid watch event: ${(error as Error).message}`));
       }
     });
-    // A lost connection ends the watch without an error, as when the server ends it: the caller resumes from its revision.
+    // A lost connection ends the watch without an error, like a watch that the server ends. The caller then watches again.
     response.on('error', () => {});
     response.on('close', () => resolve());
   });

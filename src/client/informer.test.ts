@@ -56,7 +56,7 @@ async function setUp(options: { fieldSelector?: string } = {}) {
       });
     }
   };
-  /** Resolves once the backend has received the call `count` times; the informer makes its calls in microtasks. */
+  /** Resolves once the backend has received the call `text` at least `count` times. */
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
@@ -105,7 +105,7 @@ test('after a lost watch it watches again from the last revision, without a list
   stop.abort();
 });
 
-// The API server keeps the last 1000 events of a resource.
+// The API server keeps the last 1000 events of a resource. More changes than that make the informer's revision expire.
 test('after 410 Gone it lists again and calls the handlers for the difference', async () => {
   const { backend, timers, heard, start, stop, until, called } = await setUp();
   for (const name of ['same', 'gone', 'replaced']) await backend.set(CONFIG_MAPS, object(name));

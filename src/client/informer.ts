@@ -3,8 +3,8 @@
  *
  * Invariants:
  *  1. Handlers of one object are called in the order of its changes; `added` first, `deleted` last.
- *  2. Handlers also see the changes between a lost watch and the next list: as one update, or as a delete with the last
- *     known object.
+ *  2. Handlers are also called for the changes between a lost watch and the next list: for each changed object with one
+ *     update, for each deleted object with its last known state.
  *  3. get() and list() return the new state before the handlers are called.
  *
  * Source: client-go's reflector and shared informer (behavior).
@@ -33,7 +33,7 @@ export interface InformerOptions {
   signal: AbortSignal;
 }
 
-/** Handlers must not modify the objects: they are shared with the local copy. */
+/** Handlers must not modify the objects, because the local copy contains the same ones. */
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
@@ -117,7 +117,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
       const startedAt = timers.now();
       try {
         await this.#follow();
-        // Back off from a server that ends every watch at once.
+        // Back off if the server ends every watch immediately.
         this.#failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? this.#failures + 1 : 0;
       } catch (error) {
         if (isExpired(error)) this.#resourceVersion = undefined;
@@ -146,7 +146,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 
   async #watch(): Promise<void> {
-    // An ERROR event ends the watch. Its error is thrown below, not from `sink` into the code that delivers events.
+    // An ERROR event ends the watch. Its error is thrown once the watch has ended, because `sink` must not throw in its caller.
     const ended = new AbortController();
     let failure: unknown;
     const sink = (event: WatchEvent<From>): void => {
@@ -163,7 +163,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     if (failure !== undefined) throw failure;
   }
 
-  /** Throws the failure of an ERROR event. */
+  /** Applies the event to the local copy. Throws an ApiError for an ERROR event. */
   #apply(event: WatchEvent<From>): void {
     if (event.type === 'ERROR') throw new ApiError(event.object as Status);
     this.#failures = 0;
@@ -180,15 +180,15 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
 }
 
 interface LocalCopy<T extends KubeObject> {
-  /** By namespace and name. */
+  /** The objects by `<namespace>/<name>`. */
   objects: ReadonlyMap<string, T>;
   put(object: T): void;
   remove(object: T): void;
-  /** Makes the objects the only ones. */
+  /** Puts all items, and removes the objects that are not among the items. */
   replace(items: readonly T[]): void;
 }
 
-/** The objects of an informer. Calls the handlers for each change, after it is visible in `objects`. */
+/** Creates the local copy of an informer. Each change is made in `objects` before its handler is called. */
 function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log): LocalCopy<T> {
   const objects = new Map<string, T>();
   const notify = (call: () => void): void => {
@@ -218,7 +218,7 @@ function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource
   return { objects, put, remove, replace };
 }
 
-/** Lists all pages; they show the revision of the first one, which is returned. */
+/** Lists all pages and returns their transformed items. All pages show the revision of the first page, which is returned too. */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,
@@ -234,7 +234,7 @@ async function listAll<From extends KubeObject, T>(
   }
 }
 
-/** Adds kind and apiVersion: the items of an API server's list do not repeat them. */
+/** Adds the kind and apiVersion of the list to the item, because an API server omits them from the items of a list. */
 function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
   if (item.kind) return item;
   return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };

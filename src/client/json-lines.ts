@@ -1,10 +1,10 @@
 /** Parses line-delimited JSON from chunks that may end anywhere, even inside a character. */
 import { StringDecoder } from 'node:string_decoder';
 
-/** Returns a function that takes chunks; `sink` gets the value of each complete line. Throws SyntaxError on invalid JSON. */
+/** Returns a function that takes a chunk and passes the value of each complete line to `sink`. Throws SyntaxError on invalid JSON. */
 export function jsonLines(sink: (value: unknown) => void): (chunk: Uint8Array) => void {
   const decoder = new StringDecoder('utf8');
-  /** The pieces received so far of the incomplete last line. */
+  /** The received pieces of the last line, which is still incomplete. */
   let pending: string[] = [];
   return (chunk) => {
     const text = decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));

@@ -20,16 +20,17 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
-/** A client for the current context. Rejects with a UserError if the file or a part of it is missing or invalid. */
+/** Returns a client for the current context. Rejects with a UserError if the file or a required field is missing or invalid. */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
-/** The server and the credentials of the current context. Source: client-go's kubeconfig v1 format. */
+/** Returns the server, the credentials and the namespace of the current context. Source: client-go's kubeconfig v1 format. */
 export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>
   contextOf([await readFileOf(path)], undefined);
 
 /**
- * The context named `context`, or the current one, from files merged as one: the first file that defines an entry wins.
- * Missing files are skipped if there are several. Rejects with a UserError. Source: how client-go merges KUBECONFIG.
+ * Returns the context named `context`, or the current context if `context` is undefined. The files are merged: the first
+ * file that defines an entry wins. Missing files are skipped if several paths are given. Rejects with a UserError if the
+ * result is incomplete or invalid. Source: how client-go merges KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
   const files = await Promise.all(
@@ -51,7 +52,10 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     const paths = files.map(({ path }) => path).join(':');
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
-  /** The first entry of that name, and the path of its file, to which file names in the entry are relative. */
+  /**
+   * The field of the first entry in the list that has the name. File names in its values are relative to the folder of
+   * the file at `path`.
+   */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {
       const values = ((config[list] ?? []) as Named[]).find((each) => each.name === name)?.[field];
@@ -94,7 +98,7 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
     const config = parse(text) as unknown;
     if (typeof config === 'object' && config !== null) return { path, config: config as Record<string, unknown> };
   } catch {
-    // The error is thrown below.
+    // Invalid YAML causes the same error as YAML that is not an object.
   }
   throw new UserError(`kubeconfig ${path} is not YAML`);
 }

@@ -1,4 +1,4 @@
-/** For tests of the parts that use the API: the real registry over the store in memory, with the faults that a test injects. */
+/** For tests of components that use the API: the real registry with an in-memory store, and faults that the test injects. */
 import { kinds } from '../api/kinds.ts';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
@@ -12,11 +12,11 @@ import type { ResourceBackend } from '../ports/backend.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import { silentLog, testTimers } from './testing.ts';
 
-/** The backend that the tested part calls. A test may replace one of its methods, to hold a call or to lose a response. */
+/** The backend that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
 export interface RegistryBackend extends ResourceBackend {
-  /** All calls so far, each as text, such as `create pods/binding a/x`. */
+  /** All calls so far, each as `<verb> <resource>[/<subresource>] <namespace>/<name>`, such as `create pods/binding a/x`. */
   readonly calls: string[];
-  /** Makes the next call whose text begins with `begin` fail with the error. */
+  /** Makes the next call whose text in `calls` begins with `begin` fail with `error`. */
   failNext(begin: string, error: Error): void;
   /** Ends all running watches, like a lost connection. */
   endWatches(): void;
@@ -34,11 +34,11 @@ export interface RegistryBackend extends ResourceBackend {
 }
 
 export interface RegistryBackendOptions {
-  /** The registry's clock; if absent, one that stands still. */
+  /** The registry's clock; if absent, a clock that does not advance. */
   timers?: Timers;
-  /** Namespaces to create besides the system's, each with its ServiceAccount `default`; `a` if absent. */
+  /** Namespaces to create in addition to the system namespaces, each with a ServiceAccount `default`; `a` if absent. */
   namespaces?: readonly string[];
-  /** The cluster IPs of Services; 10.96.0.0/24 if absent. */
+  /** The address range of the Services' cluster IPs; 10.96.0.0/24 if absent. */
   serviceCidr?: string;
 }
 
@@ -46,7 +46,7 @@ export interface RegistryBackendOptions {
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
   const { timers = testTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
-  // Follows the store before the registry does: while a watch of the registry delivers an event, `objects` contains its object.
+  // The cache subscribes to the store before the registry does, so `objects` already contains each change that a watch delivers.
   const cache = await loadWatchCache({ store, log: silentLog });
   const { registry } = await startRegistry({ store, timers, serviceCidr });
   for (const name of namespaces) {
@@ -61,12 +61,12 @@ export async function registryBackend(options: RegistryBackendOptions = {}): Pro
   };
 }
 
-/** Records the calls, and makes calls fail and watches end at the test's request. */
+/** Wraps the registry: records the calls, lets calls fail as failNext() requests, and ends the watches on endWatches(). */
 function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend, 'calls' | 'failNext' | 'endWatches'> {
   const calls: string[] = [];
   const failures: { begin: string; error: Error }[] = [];
   const watches = new Set<AbortController>();
-  /** Throws the error of failNext(). */
+  /** Records the call. If failNext() was called for it, throws the error given there. */
   const record = (verb: string, { resource }: ResourceRef, namespace = '', name = '', subresource?: string): void => {
     const call = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${name}`;
     calls.push(call);

@@ -12,7 +12,7 @@ export const silentLog: Log = {
 };
 
 export interface TestTimers extends Timers {
-  /** Moves the time forward and calls the timers that are due, in order. */
+  /** Moves the clock forward by `millis`, then calls the callbacks of all timers that are due, the earliest first. */
   advance(millis: Millis): void;
 }
 

@@ -1,16 +1,16 @@
-/** Typed access by resource over any backend. */
+/** Adds typed access by resource to a ResourceBackend. */
 
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
 import type { Client, ResourceClient } from './client.ts';
 
-/** A client of any backend. */
+/** Returns a client that sends its calls to `backend`. */
 export const backendClient = (backend: ResourceBackend): Client => ({
   backend,
   resource: <T extends KubeObject>(ref: ResourceRef) => resourceClient<T>(backend, ref),
 });
 
-/** The client of an API server in the same process: its backend is the registry, which it calls directly. */
+/** Returns a client of the API server in the same process. `backend` is the registry, which is called directly, without HTTP. */
 export const inProcessClient = backendClient;
 
 function resourceClient<T extends KubeObject>(backend: ResourceBackend, ref: ResourceRef): ResourceClient<T> {

@@ -6,7 +6,7 @@ function setUp() {
   const timers = testTimers();
   const stop = new AbortController();
   const begun: string[] = [];
-  /** Ends the processing of a key, by key. */
+  /** By key: a function that ends the processing of the key, with an error if one is given. */
   const finish = new Map<string, (error?: Error) => Promise<void>>();
   const queue = createWorkQueue({
     name: 'test',
@@ -159,7 +159,7 @@ test('yields to the event loop while it processes many keys without I/O', async 
   setImmediate(look);
   await queue.idle();
   expect(done()).toBe(60);
-  // 16 keys start while they are added; the other 44 take 220 ms.
+  // add() processes the first 16 keys immediately. The other 44 keys take 220 ms, in several turns of the event loop.
   expect(seen.length).toBeGreaterThan(5);
 });
 

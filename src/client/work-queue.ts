@@ -23,7 +23,7 @@ export interface WorkQueueOptions {
 }
 
 export interface WorkQueue {
-  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off is retried at once. */
+  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off is retried immediately. */
   add(key: string): void;
   /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
@@ -40,7 +40,7 @@ interface QueueFigures {
   retries: number;
 }
 
-/** The metrics of all running queues, under the names of client-go's workqueue metrics. Queues of one name are summed. */
+/** Returns the metrics of all running queues, named as in client-go. The values of queues with the same name are added up. */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);
   const samples = (figure: (one: QueueFigures) => number): MetricSample[] =>
@@ -81,7 +81,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
-  /** True until the next turn of the event loop: no key is started meanwhile. */
+  /** While true, processing of further keys waits for the next turn of the event loop. Set by rest(). */
   let resting = false;
   const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
   const own = figuresOf(options.name, waiting, active);
@@ -113,7 +113,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       void work(key);
     }
   };
-  /** Yields to other work: keys that are processed without I/O would otherwise all be processed in one turn of the event loop. */
+  /** Continues in the next turn of the event loop, so that many keys that are processed without I/O do not block other work. */
   const rest = (): void => {
     resting = true;
     setImmediate(() => {
@@ -148,7 +148,7 @@ const figuresOf = (name: string, waiting: Set<string>, active: Set<string>): Que
   retries: 0,
 });
 
-/** The callers that wait until the queue is idle. */
+/** Keeps the pending calls of idle(). notify() resolves them if the queue is idle. */
 function createIdlers(isIdle: () => boolean) {
   let idlers: (() => void)[] = [];
   return {
@@ -165,12 +165,12 @@ function createIdlers(isIdle: () => boolean) {
   };
 }
 
-/** The failed keys with their back-off timers. */
+/** Counts the failures of each key, and adds a failed key to the queue again when its back-off timer fires. */
 function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: string) => void) {
   const failures = new Map<string, number>();
   const timersByKey = new Map<string, Timer>();
   return {
-    /** `retry`: false if the key is already queued again, so that it needs no timer. */
+    /** Counts and logs a failure, and starts the back-off timer if `retry` is true. A key that is already queued needs no timer. */
     failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
@@ -184,7 +184,7 @@ function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: strin
     },
     /** Resets the back-off of a key that succeeded. */
     forget: (key: string): void => void failures.delete(key),
-    /** Cancels the timer of a key that is queued before it fires. */
+    /** Cancels the key's back-off timer, if there is one, because the key is now queued. */
     cancel(key: string): void {
       timersByKey.get(key)?.cancel();
       timersByKey.delete(key);
