@@ -11,7 +11,7 @@ type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 const holds = (reason?: string, message?: string): Verdict => ({ status: 'True', reason, message });
 const fails = (reason: string, message?: string): Verdict => ({ status: 'False', reason, message });
 
-/** A False verdict that lists the containers; undefined if the list is empty. */
+/** Returns a False verdict whose message lists the containers, or undefined if there are none. */
 const failsFor = (containers: { name: string }[], reason: string, what: string): Verdict | undefined =>
   containers.length === 0 ? undefined : fails(reason, `${what}: [${containers.map(({ name }) => name).join(' ')}]`);
 
@@ -24,12 +24,13 @@ const NODE_DISRUPTION = 'TerminationByKubelet';
 export const isNodeCondition = ({ type, reason }: PodCondition): boolean =>
   OWN_TYPES.includes(type) || (type === 'DisruptionTarget' && reason === NODE_DISRUPTION);
 
-/** The conditions that the node sets, in upstream's order, followed by the Pod's other conditions. */
+/** Returns the conditions that the node sets, in upstream's order, followed by the Pod's other conditions. */
 export function conditionsOf(situation: Situation, phase: string, init: Statuses, apps: Statuses): PodCondition[] {
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // As upstream, a deleted Pod keeps the readiness of its probes. A termination that no client requested makes it unready at once.
+  // As upstream, a deleted Pod stays ready while its probes succeed. A Pod with defer containers that terminates without a
+  // deletion becomes unready immediately.
   const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
   const verdicts = defined<Record<string, Verdict | undefined>>({
@@ -58,7 +59,7 @@ function initializedVerdict(situation: Situation, phase: string, init: Statuses)
   return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
-/** Sidecars count like app containers. */
+/** The ContainersReady condition: all app containers and sidecars must be ready. */
 function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
   if (phase === 'Succeeded') return fails('PodCompleted');
   if (phase === 'Failed') return fails('PodFailed');
@@ -78,7 +79,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** The Deferred condition: undefined before the termination, and final once all defer containers have ended. */
+/** The Deferred condition. undefined: the Pod is not terminating, or has no defer containers. Final once all of them have ended. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The phase of a container: why it waits, or what its newest run does. Source: Pod Lifecycle, "Container states" (v1.33). */
+/** The phase of a container: waiting, in back-off, running or ended. Source: Pod Lifecycle, "Container states" (v1.33). */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
 import { imageActions, imageFound, missingTarget, restartAfter, wantsRestart } from './container-steps.ts';
@@ -12,12 +12,12 @@ import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 /** The Pod as seen by one decision. */
 export interface Situation {
   view: PodView;
-  end: End | undefined; // undefined: the Pod does not end
+  end: End | undefined; // undefined: the Pod is not terminating
   finished: Finished | undefined;
   progress: Progress;
 }
 
-/** All init containers have had their turn. */
+/** Whether all init containers have had their turn, so that the app containers may start or have started. */
 export const isInitialized = ({ view, end, progress }: Situation): boolean =>
   view.initialized || (end === undefined && progress === 'running');
 
@@ -27,7 +27,7 @@ export type Phase =
   | { is: 'BackingOff'; reason: string; message: string; until: Millis } // until: when the next run may start
   | { is: 'Running'; run: ContainerState }
   | { is: 'Exited'; run: ContainerState }
-  | { is: 'Ended'; end: EntryEnd }; // A defer container that has ended, or is not to run.
+  | { is: 'Ended'; end: EntryEnd }; // A defer container that has ended or was skipped.
 
 const waiting = (reason: string, message?: string): Waiting => ({ is: 'Waiting', reason, message });
 
@@ -43,7 +43,7 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
   if (run?.state === 'unknown' || (run?.state === 'running' && hasStarted(view, container, run)))
     return { is: 'Running', run };
   if (run?.state === 'exited') {
-    // The run belongs to a lost sandbox; in the new sandbox the container's turn is still to come.
+    // The run belongs to a lost sandbox, and the container has not started in the new sandbox yet.
     const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
     if (!isBefore || (kind !== 'init' && !wantsRestart(view, container, run))) return { is: 'Exited', run };
   }
@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why a container of a Pod that is not terminating waits for its next run, unless it only waits for its turn. */
+/** Why a container is waiting, in a Pod that is not terminating. undefined: it is not, or only because its turn has not come. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +84,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The image of the next run: the progress of its pull, or how its pull or lookup failed. */
+/** The waiting state that shows the progress of the pull of the next run's image, or the failure of its pull or lookup. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
@@ -92,7 +92,7 @@ function imagePhase(container: ContainerView, view: PodView): Waiting | undefine
   return failed(view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check)), view);
 }
 
-/** How a container waits for the next try of a failed action. */
+/** The waiting state of a container whose next run is delayed by a failed action; undefined if no action has failed. */
 function failed(failure: FailedAction | undefined, view: PodView): Waiting | undefined {
   if (failure === undefined) return undefined;
   const { reason, message } = failure;
@@ -101,7 +101,7 @@ function failed(failure: FailedAction | undefined, view: PodView): Waiting | und
   return waiting(reason === 'FailedMount' ? creating(view) : reason, message);
 }
 
-/** The image that could not be pulled, for a container or for a volume. */
+/** The image of a container or a volume whose pull failed; undefined if the failed action was not a pull. */
 const pulledImage = ({ action, image }: FailedAction): string | undefined =>
   action.kind === 'pullImage' ? action.image : image;
 
@@ -114,7 +114,7 @@ export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }:
   !isUnderWay(actionKey(failure.action)) &&
   now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
 
-/** The Pod as named in back-off messages. */
+/** The Pod's name, namespace and UID, in the form in which back-off messages contain them. */
 export const podInFull = ({ pod: { metadata } }: PodView): string =>
   `${metadata.name}_${metadata.namespace ?? 'default'}(${metadata.uid})`;
 
@@ -125,7 +125,7 @@ function backingOff({ name }: ContainerView, run: ContainerState, view: PodView)
   return { is: 'BackingOff', reason: 'CrashLoopBackOff', message, until };
 }
 
-/** Failures that occur before the registry is contacted, for which no pull backs off, with the reasons of their Events. */
+/** Waiting reasons of failures before the registry is contacted, which cause no ImagePullBackOff, and their Events' reasons. */
 export const LOOK_EVENTS: Readonly<Record<string, string>> = {
   InvalidImageName: 'InspectFailed',
   ImageInspectError: 'InspectFailed',

@@ -14,7 +14,8 @@ import type { ContainerView, PodView } from './view.ts';
 export function* advance(view: PodView, container: ContainerView): Rule {
   const { current, latest, kind } = container;
   if (current === undefined) {
-    // The last run was in an earlier sandbox. A container that has ended for good is not run again.
+    // The container has no run in the current sandbox. An ephemeral container that ran in an earlier sandbox is not run
+    // again, nor is an app container that has ended for good.
     if (kind === 'ephemeral' ? container.nextAttempt > 0 : kind === 'app' && hasEndedForGood(view, container)) return;
     yield* start(view, container, container.nextAttempt, latest?.backoffSeconds ?? 0);
   } else if (current.state === 'unknown') yield kill(current);
@@ -42,7 +43,7 @@ function* start(view: PodView, container: ContainerView, attempt: number, backof
   yield* startRun(view, container, attempt, backoffSeconds);
 }
 
-/** Starts the attempt once its image is present and the volumes are mounted. */
+/** Starts the attempt once its image is present, the volumes are mounted and an ephemeral container's target runs. */
 export function* startRun(view: PodView, container: ContainerView, attempt: number, backoffSeconds: number): Rule {
   const { sandbox, observed } = view;
   const found = imageFound(container, attempt);
@@ -62,7 +63,7 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** Whether another run follows this one. For defer containers, defer.ts decides. */
+/** Whether another run follows `run` once it has exited. False for defer containers, whose retries defer.ts decides. */
 export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
@@ -92,11 +93,11 @@ export function restartAfter(run: ContainerState, stops: PodView['stops']): Rest
   return { at: finishedAt + delaySeconds * 1000, delaySeconds, nextBackoffSeconds };
 }
 
-/** The newest run of the container that an ephemeral container targets. */
+/** The current run of the container that an ephemeral container targets; undefined if there is none. */
 const targetOf = (view: PodView, { spec }: ContainerView): ContainerState | undefined =>
   view.byName.get((spec as EphemeralContainer).targetContainerName ?? '')?.current;
 
-/** Why an ephemeral container cannot start: its target is not running. Uses the kubelet's wording where it has one. */
+/** The error of an ephemeral container whose target does not run, worded as by the kubelet; undefined if nothing is missing. */
 export function missingTarget(view: PodView, container: ContainerView): string | undefined {
   const { targetContainerName: name } = container.spec as EphemeralContainer;
   if (container.kind !== 'ephemeral' || !name) return undefined;
@@ -105,7 +106,7 @@ export function missingTarget(view: PodView, container: ContainerView): string |
   return target.state === 'running' ? undefined : `target container ${name} is not running`;
 }
 
-/** The pull and the local lookup of an attempt's image. */
+/** The actions that pull the image of the attempt, and that look it up on the node. */
 export const imageActions = ({ name, image, spec }: ContainerView, attempt: number) => {
   const what = { container: name, attempt, image };
   const mustExist = spec.imagePullPolicy === 'Never';
@@ -116,7 +117,10 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 
-/** Pull policy Always contacts the registry before each start, IfNotPresent only if the image is missing, Never not at all. */
+/**
+ * Requests the lookup or the pull of the attempt's image. Pull policy Always contacts the registry before each start,
+ * IfNotPresent only if the image is absent from the node, and Never not at all. `after`: when a failed pull is retried.
+ */
 export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
   const found = imageFound(container, attempt);
   if (found?.state === 'present') return;
@@ -128,13 +132,16 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   else yield act(found?.state === 'absent' ? pull : check, after);
 }
 
-/** Begins once every app container has been started. A failed pull is reported and has no other effect. */
+/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is only reported. */
 export function* prePullDeferImages(view: PodView): Rule {
   if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/** Looks up the images of the init container at `index`, or of the apps after the last one. Pulls wait for the container's turn. */
+/**
+ * Looks up the image of the init container at `index` in advance or, if `index` is past the last init container, the images
+ * of the app containers. An absent image is pulled only in the container's turn.
+ */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

@@ -8,7 +8,8 @@
  *  1. Init container i+1 never starts before i has succeeded in the same sandbox.
  *  2. A container never has two live runs.
  *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
- *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage; what still runs then is killed.
+ *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run
+ *     at the deadline are stopped, and killed 2 s later.
  *  5. A second decision on the same input requests no action that is already under way.
  *  6. decide() with a memory rebuilt at any point reaches the same final state.
  */
@@ -28,13 +29,13 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. Learn: what do probes, hooks and changed images mean for the runs? Is the Pod terminating, until when, whose turn is it?
+  // 1. Learn: which runs do probes, hooks and changed images end? Does the Pod terminate, until when, and which entry has its turn?
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);
   const situation: Situation = { view, finished, end, progress: progressOf(view) };
 
-  // 2. Rules: advance the Pod, or bring a terminating or finished Pod closer to having nothing running.
+  // 2. Rules: request the next actions that advance the Pod or, if it is terminating or has finished, that end it.
   const outcome: Outcome = { stopped: false, nothingLeft: false };
   const plan = reduce(view, rules(view, end, outcome));
 
@@ -65,7 +66,7 @@ export function decide(input: Input): Decision {
   };
 }
 
-/** Adds to the view what the newest results of probes and hooks, and a changed image, mean for the runs. */
+/** Adds to the view the newest results of probes, and a stop for each run that a probe, a failed hook or a changed image ends. */
 function learn(view: PodView): PodView {
   const { pod, removed, nodeEnd, memory } = view.input;
   const causes = [memory.termination, pod.status?.termination, pod.metadata.deletionTimestamp, nodeEnd];
@@ -82,7 +83,7 @@ function learn(view: PodView): PodView {
   return { ...counted, stops: { ...view.stops, ...Object.fromEntries(view.all.flatMap(learnedStop)) } };
 }
 
-/** About a terminating Pod. stopped: no container and no sandbox runs. nothingLeft: nothing of the Pod is left on the node. */
+/** Progress of a termination. stopped: no container and no sandbox runs. nothingLeft: nothing of the Pod is left on the node. */
 type Outcome = { stopped: boolean; nothingLeft: boolean };
 
 function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
@@ -102,7 +103,10 @@ function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
 const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
   list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
 
-/** Removes everything of a deleted Pod; of a finished Pod, all but the records of its containers. True once nothing is left. */
+/**
+ * Cleans up a stopped Pod. A deleted Pod is removed from the node, and then its object from the API. The volumes of any other
+ * Pod are unmounted; its containers are removed only if it was evicted. Returns true once nothing of the Pod is left.
+ */
 function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   const { pod, nodeEnd, removed } = view.input;
   if (pod.metadata.deletionTimestamp !== undefined || removed) {
@@ -115,17 +119,17 @@ function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   return false;
 }
 
-/** The final deletion was sent. A Pod with finalizers then stays in the API, with deletionGracePeriodSeconds 0. */
+/** Whether the final deletion was sent. The object of a Pod with finalizers stays in the API, with deletionGracePeriodSeconds 0. */
 const isDeletionFinal = ({ input: { removed, pod } }: PodView): boolean =>
   removed || pod.metadata.deletionGracePeriodSeconds === 0;
 
-/** A failed pull is shown as ErrImagePull first, and as ImagePullBackOff a moment later. */
+/** Causes a decision at the time at which a failed pull is no longer shown as ErrImagePull but as ImagePullBackOff. */
 function* imagePullStatus({ observed }: PodView): Rule {
   for (const { action, image, at, unknown } of observed.failures)
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** Whether the journal has an entry that is not stored yet. Dropping the entries of a removed run requires no write. */
+/** Whether the journal has entries that are not stored yet. If it only lacks the entries of a removed run, no write is needed. */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>

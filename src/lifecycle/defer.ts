@@ -1,7 +1,8 @@
 /**
- * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and which entry's turn it is. termination-waves.ts runs
- * them. The end of an entry is final once the Pod's status has it, and the status announces an attempt before it starts, so any agent
- * can continue where the previous one stopped. Source: the specification of defer containers.
+ * The list of defer containers, which are the destructors of a Pod: which entries have ended and how, and which entry has its
+ * turn. termination-waves.ts runs the entries. The end of an entry is final once the Pod's status has it, and the status
+ * announces each attempt before its start, so a new agent can continue where the previous agent stopped.
+ * Source: the specification of defer containers.
  */
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -14,7 +15,7 @@ import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded 
 export interface Entry {
   container: ContainerView;
   spec: DeferContainer;
-  since: Millis; // When its turn came; now, if it is not its turn.
+  since: Millis; // When its turn began; the time of the decision if the entry does not have its turn.
   timeoutAt: Millis; // When its timeoutSeconds have passed.
   stageEnd: Millis; // The end of its stage: S (preExitDeadline) for a PreExit entry, D (deadline) for a PostExit entry.
   late: string; // The message if it ends because stageEnd has passed.
@@ -30,7 +31,7 @@ export interface DeferList {
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
 
-const NO_EXIT_CODE = 137; // The exit code of an entry without a process.
+const NO_EXIT_CODE = 137; // The exit code shown for an entry that ended without an exit code of its own.
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
@@ -41,11 +42,12 @@ const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
-/** The list, given the termination and the observations; entries take turns in order. `ended`: how entries have ended, by name. */
+/** Determines the state of the list; entries take turns in order. `ended`: ends that were decided before, by entry name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // A container whose start is in flight may already need cleanup; PostExit entries wait until the app containers have ended.
+  // No entry runs while a container is being started, because that container may need cleanup. PostExit entries also wait until
+  // the app containers have ended.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
@@ -81,14 +83,17 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
   };
 }
 
-/** The restart of a sidecar while the list runs delays nothing. */
+/** Whether the container is being started. The restart of a sidecar does not count, so it delays no entry. */
 const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** When the last process of the app containers and PreExit entries ended: they may not use up the reserve. A lost one ends now. */
+/**
+ * When the last container that precedes the PostExit stage ended (init and app containers, PreExit entries), because they must
+ * not use up the reserve of that stage; 0 if none ran. A container whose run the runtime has lost counts as ended now.
+ */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = ({ latest, recorded, runs }: ContainerView): Millis[] =>
@@ -96,7 +101,7 @@ export const lastExit = (view: PodView): Millis => {
   return Math.max(0, ...before.flatMap(ends));
 };
 
-/** Why no entry runs: no container has started that would need cleanup, or there is no time at all. */
+/** Why the whole list is skipped: no container has started, so none needs cleanup, or no time is granted. undefined: it is not. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -113,17 +118,17 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Why an entry that has not run is skipped when its turn comes. */
+/** Why an entry that has not run is skipped when its turn comes; undefined if it is not skipped. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;
   const before = isPostExit(spec) ? whyNotWhen(view, spec) : whyNoPreExit(view, so);
   const passed = view.now >= stageEnd ? late : undefined;
-  // A start in flight may still show that an app container has started.
+  // While an app container is being started, `before` may still turn out to be wrong, so the passed time takes precedence.
   return view.apps.some(isBeginning) ? (passed ?? before) : (before ?? passed);
 }
 
-/** Why the entry's `when` rules it out. Sidecars do not count. */
+/** Why the entry's `when` rules it out; undefined if it does not. Only app containers count, not sidecars. */
 function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): string | undefined {
   const allSucceeded = apps.every(({ latest, recorded }) =>
     latest === undefined ? recorded?.state?.terminated?.exitCode === 0 : succeeded(latest),
@@ -132,7 +137,10 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
   return when === 'Failed' && allSucceeded ? 'the app containers did not fail' : undefined;
 }
 
-/** A PreExit entry needs the app containers. In a Pod that completed on its own, the whole list runs after they have ended. */
+/**
+ * Why a PreExit entry cannot run: it needs the app containers. undefined: it can run. In a Pod that completed on its own,
+ * PreExit entries run although the app containers have ended.
+ */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
   if (isCompletion(so)) return undefined;
@@ -140,11 +148,11 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
-/** The ends that the status does not record yet, by name. */
+/** The ends that the status does not have yet, by entry name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** The end that the status records. The runtime knows its time to the millisecond. */
+/** The end that the status has; undefined if it has none. The runtime's time is preferred, because it has milliseconds. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -159,7 +167,10 @@ export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Nev
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/** How the entry whose turn it is ended; undefined: it runs, is yet to run, or is starting (awaited even past timeoutSeconds). */
+/**
+ * How the entry whose turn it is has ended; undefined if it runs, will run, or is starting. A start is awaited until the end of
+ * the stage, even past timeoutSeconds.
+ */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -177,7 +188,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  // The entry has run before, and its next attempt never started.
+  // An entry that has run, but whose next attempt did not start, was cut off and is not shown as Skipped.
   const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
@@ -209,7 +220,7 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
     return { at: now, exitCode: NO_EXIT_CODE, reason: 'Skipped', message: skipped };
   const error = endAs(run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error');
   const lost = interrupted && (container.current === undefined || view.sandbox?.ready !== true);
-  // A PreExit entry has nothing to do without its app.
+  // A PreExit entry is not retried without the app containers.
   const why = skipped ?? (isPostExit(spec) ? undefined : whyNoPreExit(view, so));
   if (why !== undefined || now >= stageEnd) return lost ? endAs('SandboxLost', 'the sandbox was lost') : error;
   if (!retries(entry) && !interrupted) return error;
@@ -217,14 +228,14 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
   return entry.givenUp ? { ...endAs('GivenUp', GIVEN_UP), at: now } : undefined;
 }
 
-/** The run was cut off: the agent died before recording its start, or the sandbox was lost while it ran. */
+/** Whether the run was cut off: the agent died before it recorded the start, or the sandbox was lost while the container ran. */
 export const wasInterrupted = (view: PodView, container: ContainerView, run: ContainerState): boolean =>
   view.input.memory.interrupted.has(run.id) ||
   (view.input.memory.unstarted.has(run.id) && run.startedAt === undefined) ||
   ((run.exitCode !== 0 || view.stops[run.id] !== undefined) &&
     (container.current === undefined || view.sandbox?.ready !== true));
 
-/** When the next attempt may start, and the wait before the attempt after it. */
+/** When the next attempt may start, and the back-off before the attempt that follows the next one. */
 export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 'delaySeconds'> {
   const { current } = container;
   return current?.state === 'exited' && !wasInterrupted(view, container, current)
@@ -236,7 +247,7 @@ export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
-/** The failure of the image or the start of the entry's next attempt, if it occurred in the entry's turn. */
+/** The failure to pull or look up the image of the entry's attempt or to start it, if it occurred since the turn began. */
 export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
   const { pull, check } = imageActions(container, attempt);
@@ -245,7 +256,10 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** Whether the entry counts as failed for failurePolicy: any end but Completed, not due, or ruled out by its `when`. */
+/**
+ * Whether the entry counts as failed for failurePolicy: it has ended, not as Completed, and not because it was not due or its
+ * `when` ruled it out.
+ */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

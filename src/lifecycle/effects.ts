@@ -4,13 +4,13 @@ import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemor
 import type { PodView } from './view.ts';
 
 export type Effect =
-  | { action: Action; after?: RetryAt | undefined } // Request the action, unless it is under way or backs off after its last failure.
+  | { action: Action; after?: RetryAt | undefined } // Request the action, unless it is under way or in back-off after a failure.
   | { wakeAt: Millis } // Decide again at this time.
   | { run: string; stop: Stop } // End the run for this reason; the first reason stays.
-  | { signal: string } // The run gets its stop signal now, unless it already has.
+  | { signal: string } // Record that the run gets its stop signal now, unless an earlier time is recorded.
   | { probe: string; memory: ProbeMemory };
 
-/** When an action that failed may be tried again. */
+/** Returns when a failed action may be tried again. */
 export type RetryAt = (failure: FailedAction) => Millis;
 
 export type Rule<Result = void> = Generator<Effect, Result, undefined>;
@@ -29,10 +29,10 @@ const retryAfter =
 
 /** Source: Images, "ImagePullBackOff" (v1.33). */
 export const pullRetryAt = retryAfter(LONG);
-/** For all other actions: most failures are transient. */
+/** For all actions other than pulls: most of their failures are transient, so the back-off is short. */
 export const retryAt = retryAfter(SHORT);
 
-/** What one decision requests and remembers. */
+/** The combined effects of all rules: what the decision requests, and what it stores in the memory. */
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
   wakeAt: Millis | undefined;

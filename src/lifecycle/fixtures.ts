@@ -46,11 +46,11 @@ export const running = (name: string, more: Partial<ContainerState> = {}): Conta
   backoffSeconds: 0,
   ...more,
 });
-/** A run that ended at `seconds`. */
+/** A run that ended `seconds` after START. */
 export const exited = (name: string, exitCode: number, seconds: number, more: Partial<ContainerState> = {}) =>
   running(name, { state: 'exited', exitCode, finishedAt: at(seconds), ...more });
 
-/** A termination that began at START, with D and S in seconds. */
+/** A termination that began at START. `deadline` (D) and `preExit` (S) are in seconds after START. */
 export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
   reason: 'Deleted',
   startedAt: START,
@@ -96,7 +96,7 @@ const LISTS = [
 ] as const;
 const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: stamp(-100) };
 
-/** By default, one app container in a ready sandbox, with all images present. */
+/** The input of a decision. By default, the Pod has one app container and a ready sandbox, and all images are present. */
 export function inputOf(given: Given): Input {
   const { deleted, runs = [], now = 0 } = given;
   const spec: PodSpec = {
@@ -151,7 +151,7 @@ export function inputOf(given: Given): Input {
 
 export const decided = (given: Given): Decision => decide(inputOf(given));
 
-/** The input after the status was written and the memory stored. */
+/** The input of the next decision, once the status was written and the memory was stored. */
 export const written = (input: Input, { status, memory }: Decision): Input => ({
   ...input,
   memory,
@@ -159,14 +159,17 @@ export const written = (input: Input, { status, memory }: Decision): Input => ({
   observed: { ...input.observed, outages: [] },
 });
 
-/** The third decision on one observation, with status and memory of the earlier ones: includes what waits for the status. */
+/**
+ * The third of three decisions on the same observation, each with the status and the memory of the previous decision. It
+ * contains the actions that wait until the status was written.
+ */
 export function settled(given: Given): Decision {
   const input = inputOf(given);
   const second = written(input, decide(input));
   return decide(written(second, decide(second)));
 }
 
-/** The keys of the actions, with times as @ and seconds after START. */
+/** The keys of the actions. A time in a key is replaced by @ and the seconds after START, such as @30. */
 export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
   actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
 

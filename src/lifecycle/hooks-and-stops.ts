@@ -10,7 +10,7 @@ import { type ContainerView, containerOf, type PodView } from './view.ts';
 /** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/** 'done' also if the container has no such hook. */
+/** The state of the hook in the run: due, failed, or done. A container without the hook counts as done. */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -30,7 +30,10 @@ export function* postStartHooks(view: PodView): Rule {
   }
 }
 
-/** Why a run is ended although its Pod lives on. A new image does not restart init containers. Source: Init Containers (v1.33). */
+/**
+ * Why a run is ended although its Pod is not terminating: its postStart hook failed, or its image was changed. undefined: it is
+ * not ended. A new image does not restart init containers. Source: Init Containers (v1.33).
+ */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
   const { kind, sidecar, spec } = container;
@@ -41,11 +44,11 @@ export function stopOfRun(view: PodView, container: ContainerView, run: Containe
   return { ...stop, message: killingMessage(container, 'definition changed', true), restart: true, replaced: true };
 }
 
-/** The message of the Killing Event. For an init container, including a sidecar, it never announces a restart. */
+/** The message of the Killing Event. For init containers, including sidecars, the message never announces a restart. */
 export const killingMessage = ({ kind, name }: ContainerView, why: string, restart: boolean): string =>
   kind === 'init' ? `Init container ${name} ${why}` : `Container ${name} ${why}${restart ? ', will be restarted' : ''}`;
 
-/** The next step of ending a run. The run is killed at `end`, but not within 2 s of its stop signal. */
+/** Requests the next step of ending a run. The run is killed at `end`, but not within 2 s of its stop signal. */
 export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   const container = containerOf(view, run);
   if (container !== undefined && (yield* preStop(view, run, container, end))) return;
@@ -57,11 +60,11 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/** For a run in the state unknown, which gets no hook and no grace period. */
+/** Kills a run in the state unknown: the run gets no preStop hook, and its deadline has already passed. */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 
-/** Runs the preStop hook until `end`, unless the run has already got its stop signal. True while the hook runs. */
+/** Runs the preStop hook until `end`, unless the run has already got its stop signal. Returns true while the hook runs. */
 export function* preStop(view: PodView, run: ContainerState, container: ContainerView, end: Millis): Rule<boolean> {
   if (run.state !== 'running' || view.signalledAt[run.id] !== undefined) return false;
   if (hookState(view, container, run, 'preStop') !== 'due') return false;

@@ -21,7 +21,10 @@ export const emptyMemory = (): Memory => ({
   ended: {},
 });
 
-/** For a restarted agent. The previous agent has announced the facts that the status shows, and has run the returned `hooks`. */
+/**
+ * Returns the memory with which a restarted agent continues, and the results of the hooks that the previous agent ran. Facts
+ * that the status shows count as already reported as Events.
+ */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -36,7 +39,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   for (const container of view.all) {
     const { current: run, recorded } = container;
     if (run === undefined || recorded?.state?.running === undefined || shownId(recorded) !== run.id) continue;
-    // The status shows it as running, so its postStart hook has succeeded.
+    // The status shows the container as running, so its postStart hook has succeeded.
     hooks[runKey(run.id, 'postStart')] = {};
     const passed = { serial: 0, dueAt: run.startedAt ?? run.createdAt, successes: 1, failures: 0, passing: true };
     if (recorded.started && probeOf(container, 'startup')) probes[runKey(run.id, 'startup')] = passed;
@@ -53,7 +56,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/** The observation limited to what the status shows, so that everything newer is announced. */
+/** The observation limited to the facts that the status shows, so that newer facts are still reported as Events. */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -65,11 +68,14 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The ID of an entry's unsuccessful run of which the status has only the announcement: its start may have been cut off. */
+/**
+ * The ID of an entry's last run if it did not succeed and the status only announced it: the previous agent may have died while
+ * it started the run. undefined: the run counts as an attempt.
+ */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;
-  // The previous agent had decided the same.
+  // The previous agent has already announced the next attempt.
   if ((announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
   const { state, lastState } = recorded ?? {};
   const shown = [state?.running && shownId(recorded), shownId(lastState?.terminated)];

@@ -8,7 +8,7 @@ import type { ContainerView } from './view.ts';
 /** key: distinguishes Events with the same reason. */
 type AddEvent = (reason: string, message: string, key?: string | number, fieldPath?: string) => void;
 
-/** What facts are derived from, the facts so far, and functions that add one. */
+/** The input from which facts are derived, the facts found so far, and functions that add an Event or a step. */
 export interface Facts extends Situation {
   plan: Plan;
   events: Map<string, PodEvent>;
@@ -19,7 +19,7 @@ export interface Facts extends Situation {
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 
-/** Facts whose functions add one about the Pod, a container, or one attempt of it. */
+/** Returns the facts with functions that add Events and steps about the Pod or, if given, about a container and its attempt. */
 export function factsOf(
   source: Omit<Facts, 'normal' | 'warning' | 'step'>,
   about?: ContainerView,

@@ -1,5 +1,6 @@
 /**
- * Startup, liveness and readiness probes: when each is due and what its results mean. In a terminating Pod only readiness is probed.
+ * Startup, liveness and readiness probes: when each is due, and what its results cause. In a terminating Pod, app containers are
+ * probed for readiness only.
  * Source: Configure Liveness, Readiness and Startup Probes (v1.33).
  */
 import type { Container, Probe } from '../api/generated/types.ts';
@@ -30,7 +31,7 @@ function* probesOf({ all, probes }: PodView) {
     }
 }
 
-/** The memory of all probes, updated with their new results. */
+/** Returns the state of every probe, updated with its newest result, by runKey. */
 export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   const counted = { ...view.probes };
   for (const { key, probe, memory } of probesOf(view))
@@ -38,7 +39,7 @@ export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   return counted;
 }
 
-/** Why the run is to be ended: its startup or liveness probe has failed. */
+/** Why the run is to be ended because its startup or liveness probe has failed; undefined if neither has failed. */
 export function stopOfProbes(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const failed = (kind: ProbeKind): boolean => view.probes[runKey(run.id, kind)]?.passing === false;
   const kind = (['startup', 'liveness'] as const).find(failed);
@@ -53,7 +54,7 @@ export function stopOfProbes(view: PodView, container: ContainerView, run: Conta
   return { message: killingMessage(container, `failed ${kind} probe`, restart), at: view.now, deadline, restart };
 }
 
-/** Requests the probes that are due. `isEnding`: whether a container is probed for readiness only. */
+/** Requests the probes that are due. `isEnding` returns whether a container is ending, and is probed for readiness only. */
 export function* dueProbes(view: PodView, isEnding: (container: ContainerView) => boolean): Rule {
   const { now, stops } = view;
   for (const { container, run, kind, probe, key, memory } of probesOf(view)) {
@@ -67,7 +68,8 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
     if (dueAt > now) yield wake(dueAt);
     else {
       yield act(action);
-      // The next time stays on the probe's own grid, so that probes do not drift; missed probes are not made up for.
+      // The next probe is due a whole number of periods after the last one, so that the times do not drift. Missed probes are
+      // not repeated.
       yield { probe: key, memory: { ...memory, dueAt: dueAt + periods * periodMillis(probe) } };
     }
   }
@@ -76,7 +78,7 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
 const hasPassed = (view: PodView, container: ContainerView, kind: ProbeKind): boolean =>
   probeOf(container, kind) === undefined || view.probes[runKey(container.current?.id ?? '', kind)]?.passing === true;
 
-/** The postStart hook and the startup probe have succeeded. */
+/** Whether the container runs, and its postStart hook and startup probe have succeeded or do not exist. */
 export function isStarted(view: PodView, container: ContainerView): boolean {
   const run = container.current;
   return run?.state === 'running' && hasStarted(view, container, run) && hasPassed(view, container, 'startup');

@@ -1,6 +1,7 @@
 /**
- * The Events of a Pod (the kubelet's of v1.33) and the steps of its record: facts with keys, each reported once. A new agent reports
- * all steps that hold; the record drops a step whose key it has, or that repeats the last step with the same key before the @.
+ * The Events of a Pod (as the kubelet of v1.33 reports them) and the steps of its record: facts with keys, each reported once. A new
+ * agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step that has an @ in its
+ * key and only repeats the last step whose key begins with the same text before the @.
  *
  * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
  * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from
@@ -27,7 +28,7 @@ import { isPostExit } from './termination-causes.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 
-/** All facts that hold now. `stopped`: nothing of a terminating Pod runs any more. */
+/** Returns all facts that hold now, including those reported before. `stopped`: no container and no sandbox of the Pod runs. */
 export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
   const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map() });
   const { step, view } = facts;
@@ -53,7 +54,7 @@ export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pi
 
 const KILL_FAILED = ['ActionFailed', 'FailedKillPod', 'error killing pod: '] as const;
 
-/** For failed actions on the Pod as a whole: the step, and the reason and the beginning of the message of the Event. */
+/** By kind of failed action: the step, and the reason and the beginning of the message of the Event. */
 const FAILED: { [Kind in Action['kind']]?: readonly [step: string, reason: string, words: string] } = {
   createSandbox: ['SandboxFailed', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: '],
   mountVolumes: ['MountFailed', 'FailedMount', ''],
@@ -68,7 +69,7 @@ function failures(facts: Facts): void {
     const { action, message, reason, at, count, image, unknown } = failure;
     const [type, event, words = ''] = FAILED[action.kind] ?? [];
     if (type === undefined || event === undefined || unknown) continue;
-    // Stops of one run with different deadlines are the same action.
+    // Failed stops of the same run are reported as one action, even if their deadlines differ.
     const name = action.kind === 'stopContainer' ? `stopContainer/${action.id}` : actionKey(action);
     const key = `${name}/${count}`;
     facts.step(type, { key: `${name}@${at}`, at, message });
@@ -97,7 +98,7 @@ function ending(facts: Facts, stopped: boolean): void {
   const { reason, startedAt, deadline, preExitDeadline, extendedSeconds, requested } = end.termination;
   if (reason === 'DeadlineExceeded' && !requested) normal(reason, DEADLINE_EXCEEDED);
   step('TerminationBegan', { at: startedAt, reason, deadline });
-  // A Pod that is over has no deadline any more.
+  // Once everything has stopped, a deadline that was not reported before has no meaning.
   const key = `DeadlineSet/${deadline}`;
   if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline });
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
@@ -135,7 +136,7 @@ function containerFacts(facts: Facts, container: ContainerView): void {
   if (kind === 'defer') entryEnds(own, container);
 }
 
-/** The facts about the image of an attempt and about its failed start. */
+/** Adds the facts about the image of an attempt and about the failure of its start. */
 function image(facts: Facts, container: ContainerView, attempt: number): void {
   const { view, plan, normal, step } = facts;
   const { name, image: reference, runs } = container;
@@ -160,13 +161,13 @@ function image(facts: Facts, container: ContainerView, attempt: number): void {
     const figures = `${alone} (${inAll} including waiting). Image size: ${sizeBytes} bytes.`;
     normal('Pulled', `Successfully pulled image "${reference}" in ${figures}`, attempt);
     step('Pulled', { key: `${key}/Pulled`, message: `${reference}: ${Math.round(millis)} ms, ${sizeBytes} bytes` });
-    // An image that was looked up ahead of the container's turn is reported when its turn has come.
+    // An image that was looked up in advance is reported only once the container starts.
   } else if (isThere && (plan.pending(start) || runs.some((run) => run.attempt === attempt)))
     normal('Pulled', `Container image "${reference}" already present on machine`, attempt);
   for (const tried of [key, actionKey(check), start]) startFailed(facts, reference, tried);
 }
 
-/** `tried`: the key of a pull, an image lookup or a start. */
+/** Adds the facts about a failed pull, image lookup or start. `tried`: the key of that action. */
 function startFailed(facts: Facts, reference: string, tried: string): void {
   const { view, warning, step } = facts;
   const failure = view.failureOf(tried);
@@ -183,7 +184,7 @@ function startFailed(facts: Facts, reference: string, tried: string): void {
   pullBackOff(facts, failure, reference, key);
 }
 
-/** The back-off of an image pull, for a container or a volume. */
+/** Adds the Events about the back-off of an image pull, for a container or a volume. */
 function pullBackOff(facts: Facts, failure: FailedAction, reference = '', key: string): void {
   const { view, plan, normal, warning } = facts;
   if (plan.pending(actionKey(failure.action)) || !isBackingOffForImage(failure, view)) return;
@@ -200,13 +201,13 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
     normal('Started', `Started container ${name}`, id);
     step('Started', { at: startedAt });
   }
-  // While defer containers run, a run continues in the terminating Pod until it gets its stop signal.
+  // In a Pod with defer containers, a container keeps running during the termination until it gets its stop signal.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
   const deadline = plan.killedAt.get(id);
   if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline });
   if (run.state !== 'exited') return;
-  // The runtime may report the end of a short run before its start.
+  // The runtime may report an end of a short run that is earlier than its start.
   const at = Math.max(finishedAt, startedAt ?? 0);
   step('Exited', { at, exitCode, reason: reason || (exitCode === 0 ? 'Completed' : 'Error'), message });
   if (phase.is === 'BackingOff' && run === current && phase.until > at) step('BackOff', { at, deadline: phase.until });
@@ -233,7 +234,7 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
 
 const PROBE_RESULTS = { Failure: 'failed', Warning: 'warning', Unknown: 'errored and resulted in unknown state' };
 
-/** A new agent takes over the probe states that the Pod's status shows, and reports them. */
+/** Adds the facts about probes. A new agent also reports the probe states that it took from the Pod's status. */
 function probes({ view, plan, warning, step }: Facts, run: ContainerState): void {
   const { memory } = view.input;
   for (const probe of PROBE_KINDS) {
@@ -251,7 +252,7 @@ function probes({ view, plan, warning, step }: Facts, run: ContainerState): void
   }
 }
 
-/** The turn of a defer container begins with its pull or its first run. */
+/** Adds the step DeferBegan: the turn of a defer container begins with the pull of its image or with its first run. */
 function entryBegins({ view, end, plan, step }: Facts, container: ContainerView): void {
   const key = `Defer/${container.name}/Began`;
   const first = container.runs.at(-1);
@@ -261,7 +262,7 @@ function entryBegins({ view, end, plan, step }: Facts, container: ContainerView)
     step('DeferBegan', { key, at: Math.min(view.now, first?.startedAt ?? first?.createdAt ?? view.now) });
 }
 
-/** The turn ends with the last attempt; the end is final once the Pod's status has it. */
+/** Adds the Event about the end of a defer container and, once the Pod's status has the end, which is then final, the step. */
 function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
   const { name, latest, recorded } = container;
   const end = podEnd?.list?.byContainer.get(container)?.end;

@@ -8,15 +8,16 @@ import { isStarted } from './probes.ts';
 import { replaceSandbox } from './termination-waves.ts';
 import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
-/** No container of the Pod runs, and the restart policy restarts none. */
+/** How a Pod has finished: its app containers have ended for good, or the init container `failedInit` has failed for good. */
 export type Finished = { failedInit?: string };
 
 /** The stage of a Pod that is not terminating. `initializing`: the index of the init container whose turn it is. */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
- * Each init container must succeed (a sidecar: have started) before the next one starts. Those before an init container that has a run
- * have had their turn, even if the runtime no longer knows them. Source: the kubelet of v1.33 (behavior).
+ * Each init container must succeed, and each sidecar must have started, before the next init container starts. If an init
+ * container has a run, all init containers before it have had their turn, even if the runtime no longer has their runs.
+ * Source: the kubelet of v1.33 (behavior).
  */
 export function progressOf(view: PodView): Progress {
   if (view.sandbox?.ready !== true) return 'preparing';
@@ -35,7 +36,7 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // The previous sandbox is kept for the logs of the runs that were lost with it.
+  // Keep the previous sandbox for the logs of the containers that ran in it.
   const attempt = view.sandbox?.attempt ?? 0;
   for (const old of view.observed.sandboxes)
     if (old.attempt < attempt - 1) yield act({ kind: 'removeSandbox', id: old.id });
@@ -49,7 +50,7 @@ export function* advancePod(view: PodView): Rule {
   else if (isLive(next.current)) yield* lookForImages(view, turn + 1);
 }
 
-/** Whether the Pod has finished. Sidecars do not count. */
+/** How the Pod has finished; undefined if it has not. Sidecars may still run. */
 export function finishedForGood(view: PodView): Finished | undefined {
   const failed = view.init.find(({ sidecar, latest }) => !sidecar && latest?.state === 'exited' && !succeeded(latest));
   if (failed !== undefined && view.restartPolicy === 'Never') return { failedInit: failed.name };

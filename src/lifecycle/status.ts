@@ -15,7 +15,7 @@ import { isCompletion, isFinal } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
-/** `stopped`: nothing of the Pod runs any more. */
+/** Returns the status to write. `stopped`: the Pod is terminating, and no container and no sandbox of it runs any more. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
   const { view, end } = situation;
   const { input, pod } = view;
@@ -53,7 +53,7 @@ export function statusOf(situation: Situation, stopped: boolean): PodStatus {
 
 const listed = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
-/** status.termination. A moved deadline takes effect once it is written there. */
+/** Returns the field status.termination. A deadline that has moved later takes effect only once the field is written. */
 function terminationStatus(termination: Termination, view: PodView): PodTermination {
   const containers = [...view.init, ...view.apps].flatMap(({ name, kind, latest: run, recorded }) => {
     const ended = run?.state === 'exited' ? terminatedState(run, view.input.node.runtimeName) : undefined;
@@ -72,7 +72,7 @@ type Failure = Required<Pick<PodStatus, 'reason' | 'message'>>;
 
 export const DEADLINE_EXCEEDED = 'Pod was active on the node longer than the specified deadline';
 
-/** The ends that make a Pod Failed whatever its containers did. Source: the kubelet of v1.33 (reasons and messages). */
+/** Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons and messages). */
 const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   DeadlineExceeded: { reason: 'DeadlineExceeded', message: DEADLINE_EXCEEDED },
   NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },
@@ -80,9 +80,9 @@ const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
 };
 
-/** Why the Pod fails regardless of its app containers. */
+/** Why the Pod fails regardless of its app containers; undefined if they decide whether it fails. */
 function failedBy({ end, view }: Situation): Failure | undefined {
-  // A requested deletion does not decide whether the Pod succeeds.
+  // If a client requested the termination, the exit codes of the app containers decide whether the Pod succeeds.
   if (end === undefined || end.termination.requested) return undefined;
   const { list, termination } = end;
   if (!isCompletion(termination)) return FAILED_BY[termination.reason];
@@ -97,7 +97,7 @@ function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[
   const { view, end, finished } = situation;
   const recorded = view.pod.status?.phase ?? 'Pending';
   const begun = apps.every(hasRun);
-  // The list has ended but sidecars still run: the phase is the one from before the list.
+  // If the list has ended but sidecars still run, the Pod has the phase again that it had before the list ran.
   const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
   if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
   if (isFinal(old)) return old;
@@ -106,7 +106,7 @@ function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[
     const allSucceeded = apps.every(({ state }) => state?.terminated?.exitCode === 0);
     return allSucceeded && !failed && finished?.failedInit === undefined ? 'Succeeded' : 'Failed';
   }
-  // The apps of a terminating Pod may have run in an earlier sandbox than its entries.
+  // The apps of a terminating Pod may have run in an earlier sandbox than its entries, but the phase stays Running.
   if (end !== undefined && old === 'Running') return old;
   return isInitialized(situation) && begun ? 'Running' : 'Pending';
 }
@@ -170,11 +170,11 @@ function unknownEnd(when: string): State {
   return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
 }
 
-/** The container is not waiting for its first run. */
+/** Whether the container runs or has run before. */
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.waiting === undefined || lastState?.terminated !== undefined;
 
-/** In a stopped Pod a container without a known end has failed, unless its turn never came. Source: TerminatePod of v1.33. */
+/** Shows containers of a stopped Pod as failed if their end is not known, unless their turn never came. Source: TerminatePod of v1.33. */
 function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
   const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
   const last = init.at(-1);

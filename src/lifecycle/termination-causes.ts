@@ -1,6 +1,7 @@
 /**
- * Why a Pod terminates, and until when: a fold over causes. The first reason stays; a later cause may move the deadline earlier,
- * never later; an outage moves it later by its length. Stored in the status of a Pod with defer containers, otherwise on the node.
+ * Why a Pod terminates, and until when. The first cause gives the reason. Later causes can move the deadline earlier, but not later;
+ * only an outage moves it later, by the length of the outage. The termination is stored in the status if the Pod has defer
+ * containers, otherwise only on the node.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
 import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
@@ -30,7 +31,7 @@ export const maxMoveMillis = ({ input }: PodView): Millis =>
 export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
   (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
 
-/** The termination in force; undefined: the Pod does not end. `finished`: its containers have ended on their own. */
+/** The current termination; undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
 export function terminationOf(view: PodView, finished: boolean): Termination | undefined {
   const { memory, pod } = view.input;
   const known = memory.termination ?? (view.defers.length > 0 ? recordedTermination(pod) : undefined);
@@ -41,7 +42,7 @@ export function terminationOf(view: PodView, finished: boolean): Termination | u
   );
 }
 
-/** The causes; the first one gives the reason. `isNew`: the Pod was not terminating before. */
+/** All causes to terminate the Pod, the one that gives the reason first. `isNew`: the Pod was not terminating before. */
 function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   const { now, graceMillis } = view;
   const { pod, nodeEnd, removed } = view.input;
@@ -64,16 +65,16 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** The total time after `at` in which no agent could end the Pod. */
+/** The total length of the outages after `at`: times in which no agent could terminate the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
 
 export const isFinal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 
-/** An exit observed within this time was observed at once: times in the API are whole seconds. */
+/** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** The grace period counts from the last exit; if no agent saw that exit, from when one does. */
+/** The end of the Pod on its own. The grace period counts from the last exit, or from now if the exit was not observed immediately. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -100,11 +101,14 @@ function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: stri
 
 export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as DeferContainer).trigger === 'PostExit';
 
-/** onReasons contains the reason, or is empty. */
+/** Whether the entry is due when the Pod terminates for the reason: its onReasons contains the reason, or is empty. */
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** A later cause may move the deadline earlier. Before the PostExit stage, its reserve shrinks in proportion, to no less than 2 s. */
+/**
+ * Applies a further cause, which may move the deadline earlier. If the PostExit stage has not begun, its reserve shrinks in
+ * proportion to the remaining time, but to no less than 2 s.
+ */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -120,7 +124,7 @@ function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} 
 export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): boolean =>
   defers.some(({ name, spec }) => name === turn?.entry && isPostExit(spec));
 
-/** Moves the termination later by the length of an outage, up to the node's limit for all outages together. */
+/** Moves the deadlines later by the length of an outage, up to the node's limit for all outages together. */
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
   if (to <= begin) return so;
@@ -128,7 +132,7 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
   const { turn } = so;
   const run = view.defers.find(({ name }) => name === turn?.entry)?.latest;
-  // The timeoutSeconds of an entry that ran during the outage are not moved, unless the machine failed while it ran.
+  // An outage counts toward the timeoutSeconds of an entry that ran during it, unless the machine failed while the entry ran.
   const isOver = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
   const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
   return {
@@ -139,24 +143,27 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   };
 }
 
-/** Moves both deadlines later; once the PostExit stage has begun, only D. */
+/** Moves both deadlines later by `millis`; once the PostExit stage has begun, only `deadline`. */
 export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
   ...so,
   deadline: so.deadline + millis,
   preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, so) ? 0 : millis),
 });
 
-/** The app containers completed on their own, or an init container failed for good. */
+/** Whether the Pod ends because its app containers completed on their own or an init container failed for good. */
 export const isCompletion = ({ reason, requested }: Termination): boolean => reason === 'Completed' && !requested;
 
-/** Combines a termination by the node with one that it may have begun before: the first reason stays, and only the time shrinks. */
+/**
+ * Combines a new termination by the node (`by`) with the earlier one, if there is one (`before`): the first reason and message
+ * stay, and the grace period can only become shorter.
+ */
 export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
   const { graceSeconds, reason } = by;
   if (before !== undefined && graceSeconds >= before.graceSeconds) return before;
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-/** The reasons that clients give in the DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** By reason of a client's DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   EvictionByEvictionAPI: 'Evicted',
   DeletionByTaintManager: 'Evicted',

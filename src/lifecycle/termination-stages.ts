@@ -1,6 +1,7 @@
 /**
- * The stages of a termination: which entry's turn it is, how far that moves the ends of the stages, and whether the status already has
- * them. A later end takes effect only once it is written to the status. Source: the specification of defer containers, "Time".
+ * The stages of a termination: which entry has its turn, how extensions and the reserve move the ends of the stages, and whether
+ * the status already has these ends. A later end takes effect only once it is written to the status.
+ * Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -15,11 +16,14 @@ import { isLive, type PodView } from './view.ts';
 export interface End {
   termination: Termination;
   list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object was removed from the API.
-  /** The status does not have the termination yet, or the end has passed and a probe may still move it: nothing is started or stopped. */
+  /**
+   * While true, nothing is started or stopped: the status does not have the termination yet, or the end of the stage has passed
+   * but a liveness probe that is due or under way may still extend the stage.
+   */
   held: boolean;
 }
 
-/** undefined: the Pod does not end. `finished`: its containers have ended on their own. */
+/** The current state of the termination; undefined if the Pod is not terminating. `finished`: its containers ended on their own. */
 export function endingOf(view: PodView, finished: boolean): End | undefined {
   const termination = terminationOf(view, finished);
   if (termination === undefined) return undefined;
@@ -27,7 +31,7 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
   let so = termination;
   let ended = view.input.memory.ended;
   let list = listOf(view, so, ended);
-  // An entry that ends at once passes the turn to the next one. An end, once decided, is not revised.
+  // Repeat until nothing changes, because an entry that ends immediately passes the turn to the next entry. Decided ends stay.
   for (let before: Termination | undefined; so !== before; ended = endsOf(list)) {
     before = so;
     const open = listOf(view, { ...so, deadline: NEVER, preExitDeadline: NEVER }, ended);
@@ -47,13 +51,16 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The status has the termination, with these deadlines or later ones. */
+/** Whether the status has the termination, with these deadlines or later ones. */
 function isRecorded({ pod }: PodView, so: Termination): boolean {
   const recorded = recordedTermination(pod);
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/** Gives the turn to the entry, from now on. The first PostExit entry begins its stage; its reserve counts from when it could begin. */
+/**
+ * Gives the turn to the entry from now on, unless it already has its turn. The first PostExit entry begins the PostExit stage,
+ * whose reserve counts from the time at which the stage could have begun.
+ */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
@@ -63,14 +70,14 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
   const reserved = begins ? Math.round(couldBegin + deadline - preExitDeadline) : deadline;
   const so = { ...before, deadline: Math.max(deadline, reserved), turn: { entry: spec.name, since: view.now } };
   if (view.spec.deferContainerGracePeriodExtension !== true || so.extendedStage !== stageOf(spec)) return so;
-  // A stage that was extended because of liveness has time for the first probe.
+  // In a stage that was extended by liveness, each further entry has time for its first probe, or 10 s if it has no probe.
   const { livenessProbe: probe } = spec;
   const firstProbe = (probe?.initialDelaySeconds ?? 0) * 1000 + periodMillis(probe) + timeoutMillis(probe);
   const least = probe === undefined ? 10_000 : firstProbe;
   return moved(view, so, spec, view.now + least);
 }
 
-/** The entry has not ended, and would not be stopped or skipped now even if its stage had no end. */
+/** Whether the entry is still to run: it has not ended, and only the end of its stage could stop or skip it now. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
   const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
@@ -78,7 +85,7 @@ const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry):
   return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
-/** Extends the stage whose time has passed. `entries`: as they would be if the stages had no end. */
+/** Extends the current stage if its end has passed. `entries` and `turn`: as they would be if the stages had no end. */
 function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
   const { spec, now } = view;
   const open = entries.filter((each) => goesOn(view, so, each));
@@ -99,20 +106,20 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** The liveness probe of the running entry; undefined: it has none, or the probe has failed. */
+/** The state of the running entry's liveness probe; undefined if the entry has no such probe, or the probe has failed. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
 }
 
-/** Until when the last success of the entry's liveness probe counts; 0 if there was none. */
+/** The time until which the last success of the entry's liveness probe extends its stage; 0 if the probe has not succeeded. */
 function aliveUntil(view: PodView, entry: Entry): Millis {
   const { livenessProbe: probe } = entry.spec;
   const { succeededAt } = liveness(view, entry) ?? {};
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the entry's stage to `until`, and D with it, as far as the node's limit allows. */
+/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows. D moves by the same time. */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));
@@ -120,13 +127,13 @@ function moved(view: PodView, so: Termination, spec: DeferContainer, until: Mill
   return { ...later(view, so, millis), extendedSeconds: (had + millis) / 1000, extendedStage: stageOf(spec) };
 }
 
-/** Terminations by the node, including those for a critical Pod, are never extended, nor is a grace period of 0 or 1 s. */
+/** Whether extensions are ruled out: for terminations by the node, including preemptions, and for grace periods of 0 or 1 s. */
 const isFixed = ({ input, pod, graceMillis }: PodView, { reason, nodeGracePeriodSeconds }: Termination): boolean =>
   ['NodePressure', 'NodeShutdown'].includes(reason) ||
   (input.nodeEnd ?? nodeGracePeriodSeconds) !== undefined ||
   (pod.metadata.deletionGracePeriodSeconds ?? graceMillis / 1000) <= 1;
 
-/** The probe that could move the end is due, or is under way. */
+/** Whether a liveness probe whose success would extend the entry's stage is due or under way. */
 function awaitsProbe(view: PodView, so: Termination, entry: Entry | undefined): boolean {
   const run = entry?.container.current;
   if (entry === undefined || run === undefined || view.now < entry.stageEnd || isFixed(view, so)) return false;

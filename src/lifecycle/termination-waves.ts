@@ -1,6 +1,6 @@
 /**
- * The end of a Pod as an ordered list of waves that one interpreter walks: what stops in which order and until when, and what is
- * removed once nothing runs.
+ * The end of a Pod as an ordered list of waves, which walk() processes: the order in which containers stop, the times at which they
+ * are killed, and the cleanup once nothing runs.
  *
  *   PreExit entries   one after the other, until S (preExitDeadline)
  *   app and init containers, all at once; killed at S, but not within 2 s of their stop signal
@@ -11,7 +11,7 @@
  *
  * A wave begins when the earlier waves are done. At D everything that still runs gets its stop signal, and is killed 2 s later. A Pod
  * without defer containers has no waves for entries, and none for ephemeral containers, which stop with the apps.
- * A lost sandbox is ended by the same walk, and then replaced.
+ * The containers of a lost sandbox are stopped by walk() too, before the sandbox is replaced.
  *
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
  * the specification of defer containers, "The order of a termination".
@@ -31,17 +31,17 @@ import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, u
 interface Wave {
   runs: readonly ContainerState[];
   end: Millis; // When its preStop hooks are abandoned and its runs are killed.
-  open?: boolean; // Something of the wave is still to run, so the later waves wait.
-  hooksBegin?: boolean; // Its preStop hooks begin now, before its turn to stop.
+  open?: boolean; // A container of the wave has yet to run or is being started, so the later waves wait.
+  hooksBegin?: boolean; // Its preStop hooks begin now, even if earlier waves are not done.
 }
 
-/** Stops the first wave that is not done; from `overdueAt` on, all waves. True once all are done. */
+/** Stops the first wave that is not done; from `overdueAt` on, all waves. Returns true once all waves are done. */
 function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<boolean> {
   const isLeft = ({ runs, open }: Wave): boolean => open === true || runs.length > 0;
   const first = waves.findIndex(isLeft);
   for (const [index, { runs, end, hooksBegin }] of waves.entries())
     for (const run of runs) {
-      // A run that was already being ended keeps its own deadline if that is earlier.
+      // A run that is already being ended for another reason keeps its deadline if that is earlier.
       const own = Math.min(end, view.stops[run.id]?.deadline ?? end);
       const container = containerOf(view, run);
       if (index === first || view.now >= overdueAt) yield* endRun(view, run, own);
@@ -76,7 +76,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
     const entries = list.entries.filter(({ spec }) => isPostExit(spec) === postExit);
     // A start that was canceled may still take effect after its entry has ended.
     const ended = entries.filter(({ end }) => end !== undefined).map(({ container }) => container);
-    // The end of a failed entry must be in the status before the Pod goes on, or another agent would run the entry again.
+    // The end of a failed entry must be in the status before later waves begin, or a new agent could run the entry again.
     const isOpen = ({ end }: Entry): boolean =>
       end === undefined || (end.recorded === undefined && end.reason !== 'Completed' && end.reason !== 'Skipped');
     const open = list.skipped === undefined && entries.some(isOpen);
@@ -92,7 +92,10 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** D ends everything, unless a PostExit stage has yet to begin: the stage then gets its reserve from its begin on. */
+/**
+ * The time from which all waves stop: D, or now if the list is skipped. Infinity while the PostExit stage has yet to begin,
+ * because its reserve counts from its beginning.
+ */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -103,7 +106,7 @@ function overdueAt(view: PodView, { termination, list }: End): Millis {
 
 const isToRun = (list: DeferList | undefined): boolean => list?.open === true && list.skipped === undefined;
 
-/** The next steps of ending the Pod; true once no container and no sandbox runs. */
+/** Requests the next steps of ending the Pod. Returns true once no container and no sandbox runs. */
 export function* endPod(view: PodView, end: End): Rule<boolean> {
   const { list, held, termination } = end;
   const { turn } = list ?? {};
@@ -112,7 +115,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   yield wake(termination.preExitDeadline);
   yield wake(turn?.timeoutAt ?? termination.deadline);
   if (held) return false;
-  // A new agent mounts the volumes again. The back-off of pulls would be too long for a termination.
+  // A new agent mounts the volumes again. The mount may pull images, whose usual back-off would be too long in a termination.
   if (isToRun(list) && view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
   const mayWait = list?.skipped === undefined && view.now < (turn?.stageEnd ?? termination.preExitDeadline);
   if (!(yield* downwardFiles(view, list)) && mayWait) return false;
@@ -128,7 +131,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
       if (sidecar.sidecar && sidecar.latest !== undefined) yield* advance(view, sidecar);
   }
   const isOver = yield* walk(view, wavesOf(view, end), overdue);
-  // The end of an entry must be recorded before the run that shows it is removed.
+  // The status must have the end of an entry before the run from which the end is known is removed.
   const isRecorded = list?.entries.every(
     ({ container, end: own }) =>
       own?.recorded !== undefined || (list.skipped !== undefined && container.latest === undefined),
@@ -141,7 +144,10 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   return isStopped;
 }
 
-/** Downward API files show the termination before a hook or entry starts, and app exits before a PostExit entry; failures do not block. */
+/**
+ * Writes the downward API files that show status.termination: before the first hook or entry starts and, with the exits of the
+ * app containers, before a PostExit entry starts. Returns true once they are written or their write has failed.
+ */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
     ...(downwardAPI?.items ?? []),
@@ -157,14 +163,14 @@ function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: Defer
   return failureOf(actionKey(write)) !== undefined;
 }
 
-/** Called once no container runs. True once all sandboxes are stopped, so that their addresses and host ports are free. */
+/** Stops the sandboxes, in which no container runs. Returns true once all are stopped, so their addresses and host ports are free. */
 function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   const unstopped = observed.sandboxes.filter((sandbox) => !sandbox.stopped);
   for (const { id } of unstopped) yield act({ kind: 'stopSandbox', id });
   return unstopped.length === 0;
 }
 
-/** Replaces a lost sandbox once the containers that still run in it have ended. `end`: of a terminating Pod with entries to run. */
+/** Ends the containers that still run in a lost sandbox, then replaces it. `end`: set if the Pod is terminating and has entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);
@@ -172,7 +178,7 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
     const restart = end === undefined && restartPolicy !== 'Never';
     const stop = view.stops[run.id] ?? { at: now, deadline: now + view.graceMillis, restart };
     if (end === undefined) return [run, stop];
-    // The remaining runs must not use up the time of the list.
+    // The containers of the lost sandbox must not use up the time of the defer containers.
     const most = isMain(containerOf(view, run)) ? end.termination.preExitDeadline : stop.at + MINIMUM_GRACE_MILLIS;
     return [run, { ...stop, deadline: Math.min(stop.deadline, most) }];
   });
@@ -191,7 +197,7 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   if (yield* stopSandboxes(view)) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
 }
 
-/** Advances the entry whose turn it is: image, announcement, start, end, next attempt. */
+/** Requests the next step of the entry whose turn it is: the pull, start or stop of its attempt. */
 function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined): Rule {
   const { now } = view;
   const { container, since } = entry;
@@ -214,7 +220,10 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/** Why a running entry is stopped now: its time or the time of its stage has passed, or a client gave it up. */
+/**
+ * Why a running entry is stopped now: its time or the time of its stage has passed, a client gave it up, or the list is skipped.
+ * undefined: it is not stopped.
+ */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };
@@ -223,7 +232,7 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
   return message === undefined ? undefined : { ...stop, entry: 'DeadlineExceeded', message };
 }
 
-/** Cancels the preparations for containers that are not to run any more. */
+/** Cancels pulls, image lookups, mounts and the starts of defer containers that are no longer needed. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   const open = (list?.entries ?? []).filter(({ end }) => end === undefined).map(({ container }) => container);
   const further = isToRun(list) ? [...open, ...view.init.filter(({ sidecar }) => sidecar)] : [];
@@ -234,7 +243,7 @@ function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   if (!isToRun(list) && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
 
-/** Removes what a stopped Pod has left on the node; true once nothing is left. */
+/** Removes the sandboxes, containers and files of a stopped Pod from the node. Returns true once nothing is left. */
 export function* removeEverything(view: PodView): Rule<boolean> {
   const { sandboxes, containers, volumes } = view.observed;
   // Removing a sandbox also removes its containers.

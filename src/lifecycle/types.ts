@@ -9,7 +9,7 @@ export const PROBE_KINDS = ['startup', 'liveness', 'readiness'] as const;
 export type ProbeKind = (typeof PROBE_KINDS)[number];
 export type HookKind = 'postStart' | 'preStop';
 
-/** image: the reference; for an entry with imageFrom, that of the other container. */
+/** image: the image reference; for an entry with imageFrom, the reference of the container that imageFrom names. */
 type Attempt = { container: string; attempt: number; image: string };
 /** targetId: the run whose process namespace an ephemeral container shares. */
 type NewRun = { sandboxId: string; imageId: string; backoffSeconds: number; targetId?: string | undefined };
@@ -36,7 +36,7 @@ export type Action =
 
 export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 
-/** Actions with the same key are the same try of the same thing. Keys are only compared, never parsed. */
+/** Two actions have the same key if they are the same try of the same operation. Keys are only compared, never parsed. */
 export function actionKey(action: Action): string {
   // Actions on a run or a sandbox are identified by its ID, all others by the attempt of a container.
   const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
@@ -52,7 +52,7 @@ export interface SandboxState {
   id: string;
   attempt: number;
   ready: boolean;
-  stopped: boolean; // On request, so its address and ports are free.
+  stopped: boolean; // It was stopped on request, so its address and host ports are free.
   createdAt: Millis;
   ips: readonly string[]; // The primary address first.
 }
@@ -99,7 +99,7 @@ export interface ProbeResult {
 /** failure: why the hook failed; absent: it succeeded. */
 export type HookResult = { failure?: string };
 
-/** A time in which no agent ran, or the runtime did not answer. */
+/** A period in which no agent ran or the runtime did not answer. */
 export type Outage = { from: Millis; to: Millis };
 
 /** The image of a container's next run. */
@@ -140,21 +140,24 @@ export interface NodeEnd {
   evicted?: true; // Evicted under pressure, whatever the first reason was.
 }
 
-/** Why a run is ended although its Pod lives on, or a defer container before it has finished. */
+/** Why a run is ended although its Pod is not terminating, or why a defer container is ended before it has finished. */
 export interface Stop {
   message?: string; // For the Killing Event; absent: the message for a terminating Pod.
   at: Millis; // A run that exited before this time ended on its own.
   deadline: Millis;
-  restart: boolean; // It runs again even if its exit code alone would not cause a restart.
+  restart: boolean; // The container runs again, even if its exit code alone would not cause a restart.
   replaced?: true; // Ended to run another image: the next run needs no back-off.
   entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends.
 }
 
-/** What the node stores of a Pod for the next agent, because no status or runtime shows it. Written before any action begins. */
+/**
+ * The facts about a Pod that the node stores for the next agent, because neither the status nor the runtime shows them. Written
+ * before any action of the decision begins.
+ */
 export interface Journal {
   stops: Record<string, Stop>; // By container ID.
   preStops?: Record<string, HookResult>; // Results of preStop hooks, by runKey.
-  ended?: Readonly<Record<string, EntryEnd>>; // How defer containers ended, by name, until the status records it.
+  ended?: Readonly<Record<string, EntryEnd>>; // Ends of defer containers that the status does not have yet, by name.
   termination?: Termination;
 }
 
@@ -164,7 +167,7 @@ export interface EntryEnd {
   reason: string; // Completed, Error, OOMKilled, DeadlineExceeded, GivenUp, SandboxLost, Skipped
   exitCode: number;
   message?: string;
-  run?: ContainerState; // The last run; absent: none of its runs counts.
+  run?: ContainerState; // The run that gave the end; absent: the container did not run, or no run decided its end.
   recorded?: ContainerStatus; // The container status that already records the end.
 }
 
@@ -178,7 +181,7 @@ export interface ProbeMemory {
   succeededAt?: Millis | undefined; // The time of the last result Success.
 }
 
-/** What the worker keeps between decisions; rebuildMemory() restores it after a restart of the agent. */
+/** The state that the Pod's worker keeps between decisions. rebuildMemory() rebuilds it after a restart of the agent. */
 export interface Memory extends Journal {
   announced: ReadonlySet<string>; // Keys of the facts that were reported as Events and still hold.
   recorded: ReadonlySet<string>; // Keys of the transitions that were reported and still hold.
@@ -200,7 +203,7 @@ export interface PodEvent {
 
 /** A step in the life of a Pod, for its record. */
 export interface Transition {
-  key: string; // A step has the same key whichever agent reports it, and however often.
+  key: string; // Identifies the step: every report of the same step has the same key, even from another agent.
   at: Millis;
   type: string; // Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see report.ts
   container?: string; // Absent: the Pod itself.
@@ -229,6 +232,6 @@ export interface Decision {
   journal: Journal | undefined; // To be stored before any action begins; undefined: nothing new.
   events: PodEvent[];
   transitions: Transition[]; // What has happened since the previous decision, in chronological order.
-  wakeAt: Millis | undefined; // When to decide again even if nothing happens before.
+  wakeAt: Millis | undefined; // When to decide again, even without a new observation; undefined: only on a new observation.
   done: boolean; // Nothing of the Pod is left on this node, and nothing is left to do for it.
 }

@@ -13,7 +13,7 @@ export interface ContainerView {
   kind: ContainerKind;
   sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
   fieldPath: string; // spec.initContainers{name}
-  image: string; // The image reference of the next run; for an entry with imageFrom, that of the other container.
+  image: string; // The image reference of the next run; with imageFrom, the reference of the container that it names.
   imageState: ImageState | undefined;
   runs: readonly ContainerState[]; // All known runs, the newest first.
   latest: ContainerState | undefined;
@@ -23,7 +23,7 @@ export interface ContainerView {
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
-/** probes, stops and signalledAt are limited to existing runs, and include what probes and hooks have shown since: see learn(). */
+/** probes, stops and signalledAt have entries for existing runs only. learn() adds the newest results of probes and hooks. */
 export interface PodView
   extends Pick<Input, 'pod' | 'observed' | 'now'>,
     Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
@@ -42,11 +42,11 @@ export interface PodView
   initialized: boolean; // An app container was created in the sandbox, or all init containers have succeeded in it.
   isUnderWay(key: string): boolean;
   failureOf(key: string): FailedAction | undefined; // The last failure of the action with this key.
-  lastTryOf(key: string): FailedAction | undefined; // The same, or a try with an unknown outcome: the next try backs off.
+  lastTryOf(key: string): FailedAction | undefined; // As failureOf(), but also a try with an unknown outcome, which backs off too.
 }
 
 export const isLive = (run?: ContainerState): run is ContainerState => run !== undefined && run.state !== 'exited';
-/** The run has processes, or may have. */
+/** Whether the run has processes or, in the state unknown, may have processes. */
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
@@ -54,7 +54,7 @@ export const succeeded = (run?: ContainerState): boolean => run?.state === 'exit
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
   view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);
 
-/** A sandbox or a container of the Pod is being started. */
+/** Whether a sandbox or a container of the Pod is being started. */
 export const isStarting = (view: PodView): boolean =>
   underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
@@ -68,14 +68,17 @@ const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${ki
 /** The waiting reasons of a defer container that is not about to start. */
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
-/** The attempt that a defer container's status announces as about to start. */
+/** The attempt that a defer container's status announces as about to start; undefined if it announces none. */
 export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
   const reason = recorded?.state?.waiting?.reason;
   if (status?.termination === undefined || reason === undefined) return undefined;
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** A containerd that died before it stored an exit reports it with reason `Unknown`: the end in the Pod's status is used instead. */
+/**
+ * Returns the run with the end that the Pod's status shows if containerd reports the reason `Unknown`, which it does for an exit
+ * that it had not stored before it died.
+ */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -88,7 +91,7 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** The last run of a defer container, taken from its status: a run that the runtime has lost must still count as begun. */
+/** The last run of a defer container as its status shows it, because a run that the runtime has lost still counts as an attempt. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };
@@ -117,7 +120,7 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-/** What the input has about each container, by container name: a Pod may have thousands. */
+/** The input, indexed by container name, because a Pod may have thousands of containers. */
 const knownOf = ({ pod, observed }: Input) => ({
   statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
   specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),
@@ -161,7 +164,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   };
 }
 
-/** Throws TypeError if the Pod has no spec. */
+/** Returns the view of the input. Throws TypeError if the Pod has no spec. */
 export function viewOf(input: Input): PodView {
   const { pod, observed, memory, now } = input;
   const { spec } = pod;
