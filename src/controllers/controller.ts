@@ -3,8 +3,8 @@ import type { Client } from '../client/client.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
 /**
- * A timer that fires this late or later means that the machine was suspended, so that the state of the node in the API is
- * from before the suspension.
+ * A timer that fires at least this late shows that the machine was suspended. The node's state in the API then is from
+ * before the suspension.
  */
 export const SUSPENDED_MILLIS = 10_000;
 

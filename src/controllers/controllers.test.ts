@@ -47,7 +47,7 @@ async function setUp(...namespaces: string[]) {
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
-  /** The objects outside of the system's namespaces. */
+  /** The objects of the resource that are not in a system namespace. */
   const objects = (ref: ResourceRef): KubeObject[] => {
     const system: readonly string[] = SYSTEM_NAMESPACES;
     return backend.objects(ref).filter(({ metadata }) => !system.includes(metadata.namespace ?? metadata.name));

@@ -1,6 +1,6 @@
 /**
- * The controllers: loops that move the objects of the API toward their desired state. Each has a folder whose main
- * file declares what it reads and what it writes.
+ * The controllers: loops that move the objects of the API toward their desired state. Each controller has a folder, whose
+ * main file lists the resources that the controller reads and writes.
  *
  * Boundary: a controller uses only the client; it calls neither other controllers nor the node agent.
  * Invariant: every step starts from the newest state and is idempotent, so a crash between two steps loses nothing.

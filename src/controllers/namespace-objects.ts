@@ -1,5 +1,5 @@
 /**
- * Keeps one object of a fixed name in every active namespace: creates it, and corrects it if a client changes it.
+ * Keeps one object with a fixed name in every active namespace: creates the object, and reverts changes by clients.
  *
  * Reads: namespaces, and the objects of that name. Writes: these objects (create, update).
  */
@@ -16,9 +16,9 @@ export interface NamespaceObject<T extends KubeObject> {
   controller: string;
   resource: ResourceRef;
   name: string;
-  /** The object to create in a namespace. */
+  /** Returns the object to create in the namespace. */
   make(namespace: string): T;
-  /** The corrected object, or undefined if it needs no correction. Without this function changes are left as they are. */
+  /** Returns the corrected object, or undefined if `object` is correct. Without this function, changes are not reverted. */
   correct?(object: T): T | undefined;
 }
 
@@ -57,7 +57,7 @@ export async function keepInNamespaces<T extends KubeObject>(
         if (corrected !== undefined) await objectClient.update(corrected);
       }
     } catch (error) {
-      // The object exists, or the namespace is being deleted: the informers will report it.
+      // The object exists, or it or its namespace is being deleted: no retry is needed, because the informers report changes.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
         throw error;
     }

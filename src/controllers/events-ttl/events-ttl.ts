@@ -3,7 +3,7 @@
  * because they can be arbitrary.
  *
  * Reads: events. Writes: events (delete).
- * Source: the API server's --event-ttl of v1.33, 1h by default; each write restarts the hour.
+ * Source: the API server's --event-ttl of v1.33, which is 1h by default and counts from the last write.
  */
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
@@ -21,10 +21,10 @@ const SWEEP_MILLIS = 60 * 1000;
 export async function startEventsTtl(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal } = options;
   const eventClient = client.resource<CoreV1Event>(EVENTS);
-  /** The timer for the oldest Event; undefined if there are no Events. */
+  /** The timer of the next sweep; undefined if none is scheduled. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
-  /** When each version of an Event was written; an update replaces the object and with it the key. */
+  /** When each version of an Event was written. Each version is an object of its own, and so has its own key. */
   const writtenAt = new WeakMap<CoreV1Event, Millis>();
   const events = createInformer(
     eventClient,
@@ -34,7 +34,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
         writtenAt.set(event, lastWritten(event, timers.now()));
         arm(expiry(event));
       },
-      // No arm(): an update only delays expiry, and the timer is for the earliest one.
+      // No arm(): an update only delays the expiry of the Event, and the timer is already set for the earliest expiry.
       updated: (event) => void writtenAt.set(event, timers.now()),
     },
   );
@@ -74,8 +74,9 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 }
 
 /**
- * When an Event that the informer sees for the first time was last written. The server stamps only the creation, so the
- * client's timestamps of repetitions count here: a repeated Event must not expire early after a restart of the engine.
+ * Returns when an Event that the informer sees for the first time was last written. The server stores only the time of the
+ * creation, so the timestamps that clients wrote for repetitions count here. Otherwise, a repeated Event would expire too
+ * early after a restart of the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;

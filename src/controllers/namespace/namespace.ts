@@ -1,8 +1,8 @@
 /**
  * Deletes the content of a namespace that is being deleted, then removes its finalizer.
  *
- * Reads: namespaces, and the remaining objects in a terminating one. Writes: all objects in it (delete), resource by
- * resource; its status; its spec.finalizers, last.
+ * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete, one
+ * resource after the other), the status of these namespaces and, last, their spec.finalizers.
  * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
@@ -19,7 +19,7 @@ import type { ControllerOptions } from '../controller.ts';
 const FINALIZER = 'kubernetes';
 
 export interface NamespaceControllerOptions extends ControllerOptions {
-  /** The resources to delete, in this order; all objects of one are gone before the next is deleted. */
+  /** The resources whose objects are deleted, in this order: each only once no object of the previous resource is left. */
   resources: readonly ResourceRef[];
 }
 
@@ -27,7 +27,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   const { client, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** Stops the wait for the remaining objects of a namespace, by namespace. */
+  /** By namespace: stops the wait for the remaining objects of the namespace. */
   const waits = new Map<string, AbortController>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -79,7 +79,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   }
 }
 
-/** Deletes all objects of a resource. Returns those that remain: they terminate gracefully or have finalizers. */
+/** Deletes all objects of the resource in the namespace. Returns the objects that terminate gracefully or have finalizers. */
 async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
   const found = await backend.list(ref, { namespace });
   if (found.items.length === 0) return [];
@@ -87,7 +87,7 @@ async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: strin
   return (await backend.list(ref, { namespace })).items;
 }
 
-/** Writes the condition that names the remaining objects. */
+/** Writes the condition that reports the remaining objects to the status of the namespace. */
 async function reportRemaining(
   namespaces: ResourceClient<Namespace>,
   name: string,

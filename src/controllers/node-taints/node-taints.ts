@@ -2,12 +2,13 @@
  * Taints nodes by their state. A node that is under pressure, not ready or cordoned gets NoSchedule taints; a node that
  * stays not ready also gets a NoExecute taint, for which the controller taint-eviction evicts Pods that do not tolerate it.
  *
- * Reads: nodes. Writes: nodes (spec.taints: only the keys STATE_KEYS).
+ * Reads: nodes. Writes: nodes (spec.taints: only taints with the keys STATE_KEYS).
  * Invariants:
- *  1. A restart of the runtime or the engine evicts no Pod: the NoExecute taint follows only after 30 s of not ready (upstream's
- *     node reports a silent runtime after 30 s), counted from the start of the engine or the end of a suspension at the earliest.
- *  2. A node that shuts down gets no NoExecute taint: it ends its Pods itself within its shutdown grace period, and the Pods
- *     stay as objects.
+ *  1. A restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been ready
+ *     for 30 s (upstream's kubelet reports a runtime that does not answer after 30 s). The 30 s count from the start of the
+ *     engine or the end of a suspension of the machine at the earliest.
+ *  2. A node that shuts down gets no NoExecute taint: the node itself terminates its Pods within its shutdown grace period,
+ *     and the Pod objects remain.
  * Source: "Taint Nodes by Condition", "Taint based Evictions" of the v1.33 documentation.
  */
 import type { Node, Taint } from '../../api/generated/types.ts';
@@ -25,11 +26,11 @@ const EVICTS_AFTER_MILLIS = 30_000;
 
 export async function startNodeTaints({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const nodeClient = client.resource<Node>(NODES);
-  /** The start of the controller, or the end of the machine's last suspension. */
+  /** The start of the controller, or the end of the machine's last suspension. The 30 s do not count from an earlier time. */
   let countsFrom = timers.now();
   const queue = createWorkQueue({ name: 'node-taints', process: taint, log, timers, signal });
   const look = ({ metadata }: Node): void => void queue.add(metadata.name);
-  /** Timers that fire when a node has been not ready for long enough, by node name. */
+  /** By node name: the timer that fires once the node has not been ready for 30 s. */
   const waiting = new Map<string, Timer>();
   onAbort(signal, () => {
     for (const timer of waiting.values()) timer.cancel();
@@ -64,7 +65,7 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   }
 }
 
-/** Since when the node is not ready; undefined if it is ready, has no Ready condition yet, or is shutting down. */
+/** The time since which the node has not been ready; undefined if it is ready, has no Ready condition, or is shutting down. */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;
@@ -72,8 +73,8 @@ function notReadySince({ status }: Node): Millis | undefined {
 }
 
 /**
- * The taints that the node should have; undefined if it has them. `evicts`: the node has been not ready for long enough
- * to get the NoExecute taint.
+ * Returns all taints that the node should have, including those of other writers, or undefined if no taint must change.
+ * `evicts`: whether the node has not been ready for so long that it gets the NoExecute taint.
  */
 export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {
   const present = node.spec?.taints ?? [];

@@ -1,4 +1,4 @@
-/** Which keys a change of a claim, a volume, a class or a Pod queues, and the indexes that find them. */
+/** Determines which keys are queued when a claim, a volume, a class or a Pod changes, and keeps the indexes for this purpose. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { InformerHandlers } from '../../client/informer.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
@@ -14,19 +14,19 @@ export interface Queues {
   claims: WorkQueue;
   /** Names of volumes. */
   volumes: WorkQueue;
-  /** Pods whose ephemeral volumes need claims, or whose claims may be left: `namespace/name/uid`. */
+  /** `<namespace>/<name>/<uid>` of Pods whose ephemeral volumes need claims, or that were deleted but may still have claims. */
   ephemeralClaims: WorkQueue;
-  /** Names of the volumes of deleted claims, whose folders may be left. */
+  /** Names of volumes of deleted claims. Folders with these names may still exist although the volumes do not. */
   unusedFolders: WorkQueue;
 }
 
 export interface StorageIndexes {
   search: ReturnType<typeof volumeIndex>;
-  /** By the name of the volume; '' for claims without one. */
+  /** Keys of claims, by the name of their volume; '' for claims that name no volume. */
   claimsByVolume: GroupedKeys<PersistentVolumeClaim>;
-  /** By the UID of the controller. */
+  /** Keys of claims, by the UID of the owner that is their controller. */
   claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
-  /** By the UID of the claim; '' for volumes without one. */
+  /** Names of volumes, by the UID of their claim; '' for volumes whose reference has no UID. */
   volumesByClaim: GroupedKeys<PersistentVolume>;
 }
 
@@ -68,7 +68,7 @@ export function claimHandlers(
     added(claim) {
       put(claim);
       changed(claim);
-      // Its Pod may have been deleted while no engine was running.
+      // The Pod that owns the claim may have been deleted while no engine was running.
       const { namespace } = claim.metadata;
       for (const { kind, name, uid } of controllersOf(claim.metadata)) {
         if (kind === 'Pod') queues.ephemeralClaims.add(`${namespace}/${name}/${uid}`);
@@ -89,7 +89,7 @@ export function claimHandlers(
   };
 }
 
-/** Returns a function that retries the claims without a volume, once for all its calls in one turn of the event loop. */
+/** Returns a function that queues all claims without a volume. Several calls in one turn of the event loop queue them once. */
 export function unboundClaimsRetry({ claimsByVolume }: StorageIndexes, { claims }: Queues): () => void {
   let isScheduled = false;
   return () => {

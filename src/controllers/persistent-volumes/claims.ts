@@ -18,7 +18,7 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/** Each write carries the resourceVersion it is based on: after a concurrent change it fails with Conflict and is retried. */
+/** Each write contains the resourceVersion that it is based on. After a concurrent change, it rejects with a Conflict. */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);
@@ -49,7 +49,7 @@ const isFree = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim)
     spec.claimRef.name === metadata.name &&
     (!spec.claimRef.uid || spec.claimRef.uid === metadata.uid));
 
-/** Whether the volume may be bound to the claim. One reserved for the claim always may; a mismatch is reported as an Event. */
+/** Whether the volume fits the claim. A volume that is reserved for the claim always fits. A mismatch is reported as an Event. */
 function suits({ events }: Storage, volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const mismatch = volume.spec?.claimRef === undefined ? volumeMismatch(volume, claim) : undefined;
   if (mismatch === undefined) return true;
@@ -106,7 +106,7 @@ async function provision(
   events.event(claim, 'Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeName}`);
 }
 
-/** Writes the volume first: a claim is only ever bound to a volume that is already reserved for it. */
+/** Binds the volume to the claim. The volume is written first, so that a bound claim always has a volume reserved for it. */
 async function bind(storage: Storage, found: PersistentVolume, claim: PersistentVolumeClaim): Promise<void> {
   const { volumeClient, claimClient } = storage;
   let volume = found;
@@ -153,13 +153,13 @@ async function showBound(
   await claimClient.updateStatus({ ...claim, status });
 }
 
-/** Checks a claim whose binding is complete: repairs its status, or marks it Lost if the volume is missing or not its own. */
+/** Repairs the status of a bound claim, or marks the claim as Lost if its volume is missing or reserved for another claim. */
 async function keepBound(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   const name = claim.spec?.volumeName ?? '';
   const volume = storage.volumes.get(undefined, name) ?? (await readNow(storage.volumeClient, name));
   if (volume !== undefined && isFree(volume, claim)) {
     if (volume.spec?.claimRef?.uid !== claim.metadata.uid) {
-      // The binding is only an annotation so far, which the creator of the claim may have written: bind the volume now.
+      // The volume is not reserved yet. The creator of the claim may have written the annotation that marks the claim as bound.
       if (suits(storage, volume, claim)) await bind(storage, volume, claim);
       return;
     }

@@ -40,7 +40,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** Deletes the claims that the Pod with this UID owned; the Pod is gone. */
+/** Deletes the claims of a deleted Pod. `uid`: the UID of the Pod, which the claims' owner references contain. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

@@ -1,7 +1,7 @@
-/** An index from a reference to the keys of the objects that have it, so that no lookup scans all objects. */
+/** An index of the keys of objects by group, such as the UID of the owner, so that a lookup does not scan all objects. */
 export interface GroupedKeys<T> {
   put(object: T): void;
-  /** Takes the same version of the object that was put. */
+  /** `object`: the version that was passed to put(), because another version may have other groups. */
   remove(object: T): void;
   has(group: string): boolean;
   keysOf(group: string): readonly string[];

@@ -1,26 +1,26 @@
 /**
- * The class `local-path`: the volume of a claim is a folder on the machine, created when the first Pod that uses it has a node.
+ * The class `local-path`: the volume of a claim is a folder on the machine, created once the first Pod with the claim has a node.
  * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
-/** Annotation on a volume: the provisioner that created it, and that therefore may delete its content. */
+/** Annotation on a volume that names the provisioner that created the volume, and may therefore delete its content. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 
 /** Folders for volumes on one node. */
 export interface VolumeFolders {
-  /** The node that has the folders. */
+  /** The name of the node on which the folders are. */
   nodeName: string;
-  /** The path of the folder of that name. */
+  /** Returns the path of the folder with the name. */
   path(name: string): string;
   /** Creates an empty folder that every user can write to. Leaves an existing folder unchanged. */
   create(name: string): Promise<void>;
-  /** Removes the folder with its content. A missing folder is success. */
+  /** Removes the folder with its content. Succeeds if the folder does not exist. */
   remove(name: string): Promise<void>;
-  /** Removes the folder if it is empty. A missing folder is success. */
+  /** Removes the folder if it is empty. Succeeds if the folder does not exist. */
   removeUnused(name: string): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export const claimReference = ({ metadata }: PersistentVolumeClaim) => ({
   ...defined({ resourceVersion: metadata.resourceVersion }),
 });
 
-/** The volume for the claim; its folder has the name of the volume. */
+/** Returns the volume to create for the claim. Its folder has the name of the volume. */
 export function localVolume(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass,

@@ -1,5 +1,5 @@
 /**
- * Binds claims to volumes, provisions volumes of the class local-path, and reclaims volumes whose claims are gone.
+ * Binds claims to volumes, provisions volumes of the class local-path, and reclaims volumes whose claims were deleted.
  *
  * Reads: persistentvolumes, persistentvolumeclaims, storageclasses, nodes, pods. Writes: persistentvolumes and
  * persistentvolumeclaims with their status and finalizers; claims of ephemeral volumes (create, delete); the class
@@ -33,7 +33,7 @@ import { type ClaimProtection, createClaimProtection } from './protection.ts';
 import { readNow, type Storage } from './storage.ts';
 import { reconcileVolume } from './volumes.ts';
 
-/** What processing a key needs. */
+/** The informers, clients and indexes that the processing of a key uses. */
 interface Controller extends Storage {
   pods: Informer<Pod>;
   podClient: ResourceClient<Pod>;
@@ -54,7 +54,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       name,
       process: async (key) => {
         await synced.promise;
-        // NotFound is success: the object was deleted meanwhile, and the informer queues the key again.
+        // NotFound is success: the object was deleted while its key was processed, and the informer queues the key again.
         await process(controller, key).catch((error: unknown) => {
           if (!isApiError(error, 'NotFound')) throw error;
         });
@@ -99,7 +99,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   synced.resolve();
 }
 
-/** `key`: the namespace and name of a claim. */
+/** Reconciles a claim, or releases it if it is being deleted. `key`: `<namespace>/<name>` of the claim. */
 async function syncClaim(controller: Controller, key: string): Promise<void> {
   const [namespace, name] = key.split('/') as [string, string];
   const claim = controller.claims.get(namespace, name);
@@ -113,13 +113,13 @@ async function syncVolume(controller: Controller, name: string): Promise<void> {
   if (volume !== undefined) await reconcileVolume(controller, volume);
 }
 
-/** Removes the folder of a deleted claim: an engine may have died after it created the folder and before the volume. */
+/** Removes the unused folder of a deleted claim: the engine may have died after it created the folder, before the volume. */
 async function syncFolder({ volumes, volumeClient, folders }: Controller, name: string): Promise<void> {
   const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
   if (volume === undefined) await folders.removeUnused(name);
 }
 
-/** Creates or deletes the claims of ephemeral volumes. `key`: the namespace, name and UID of a Pod. */
+/** Creates or deletes the claims of a Pod's ephemeral volumes. `key`: `<namespace>/<name>/<uid>` of the Pod. */
 async function syncPod(controller: Controller, key: string): Promise<void> {
   const [namespace, name, uid] = key.split('/') as [string, string, string];
   const pod = controller.pods.get(namespace, name) ?? (await readNow(controller.podClient, name, namespace));

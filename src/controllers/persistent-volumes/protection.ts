@@ -9,34 +9,34 @@ import { groupedKeys } from './grouped-keys.ts';
 import { claimKey } from './storage.ts';
 
 export interface ClaimProtection {
-  /** Registers a Pod that the informer reports; also after the Pod was bound to a node. */
+  /** Registers a Pod that the informer reports. Called again once the Pod is bound to a node. */
   put(pod: Pod): void;
-  /** Takes the same version of the Pod that was put. */
+  /** `pod`: the version that was passed to put(). */
   remove(pod: Pod): void;
   /** Removes the finalizer of a terminating claim, unless a Pod uses it. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 
-/** The keys of the claims that the Pod uses. A Pod without a node uses none: it is not bound while a claim is terminating. */
+/** The keys of the claims that the Pod uses: none if it has no node, because no Pod with a terminating claim is bound. */
 const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;
   if (!pod.spec?.nodeName) return [];
   return claimNamesOf(pod).map((name) => claimKey({ namespace, name }));
 };
 
-/** `known`: looks a Pod up in the informer's cache. */
+/** `known` returns a Pod from the informer's cache, by namespace and name. */
 export function createClaimProtection(
   claims: ResourceClient<PersistentVolumeClaim>,
   pods: ResourceClient<Pod>,
   known: Informer<Pod>['get'],
 ): ClaimProtection {
   const users = groupedKeys<Pod>(({ metadata }) => metadata.uid ?? '', usedBy);
-  /** Lists of Pods that have not started yet, by namespace. */
+  /** By namespace: the list of Pods that is scheduled, but for which no request has been sent yet. */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
   /**
-   * The claims used by Pods that the informer has not seen in their current version. Lists the Pods in a later turn of the
-   * event loop, once for all calls until then.
+   * Returns the keys of the claims used by Pods that the informer has not seen in their current version. The Pods are listed
+   * in a later turn of the event loop, once for all calls up to then.
    */
   function usedByUnseenPods(namespace: string): Promise<ReadonlySet<string>> {
     const reading =

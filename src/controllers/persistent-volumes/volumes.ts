@@ -1,4 +1,4 @@
-/** Reconciles a volume: sets its phase, and reclaims it when its claim is gone. Source: persistentvolume controller of v1.33. */
+/** Reconciles a volume: sets its phase, and reclaims it once its claim was deleted. Source: persistentvolume controller of v1.33. */
 
 import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';
 import type { PersistentVolume } from '../../api/generated/types.ts';
@@ -13,7 +13,7 @@ export async function reconcileVolume(storage: Storage, found: PersistentVolume)
   if (volume.metadata.deletionTimestamp === undefined) {
     if (isReclaimed) await reclaim(storage, volume);
   } else if (phase !== 'Bound') {
-    // The content is deleted also if the user deletes the volume before the claim is gone.
+    // The content is also deleted if a client deleted the volume before its claim.
     if (isReclaimed && isProvisionedHere(storage, volume)) await removeFolder(storage, volume);
     await unprotect(storage, volume);
   }

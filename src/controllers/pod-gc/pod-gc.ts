@@ -1,6 +1,6 @@
 /**
- * Deletes Pods whose node no longer exists, because no agent is left to end them, and the oldest terminated Pods if there
- * are too many, evicted ones first.
+ * Deletes Pods whose node no longer exists, because no agent can terminate them. If there are too many terminated Pods,
+ * deletes evicted ones first, then the oldest.
  *
  * Reads: nodes, pods. Writes: pods (delete, without a grace period).
  * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; 40 s in which a node may return).
@@ -19,7 +19,7 @@ import type { ControllerOptions } from '../controller.ts';
 const QUARANTINE_MILLIS = 40 * 1000;
 /** Upstream's default. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
-/** The key in the queue, in place of a node name, for the collection of terminated Pods. */
+/** The queue's key for the collection of terminated Pods. All other keys are node names. */
 const TERMINATED = '';
 
 /** `terminatedPods`: how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0: all. */
@@ -29,7 +29,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
   /** UIDs of the terminated Pods. */
   const terminated = new Set<string>();
-  /** The timers of missing nodes, by node name. */
+  /** By name of a missing node: the timer after which its Pods are deleted. */
   const quarantines = new Map<string, Timer>();
   onAbort(signal, () => {
     for (const timer of quarantines.values()) timer.cancel();

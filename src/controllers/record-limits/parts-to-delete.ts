@@ -1,15 +1,15 @@
-/** Decides which parts of records are deleted, for their age or for the size of all. Pure. */
+/** Decides which parts of records are deleted because of their age or because of the total size. Pure. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** One part of a record: what this controller keeps of a PodRecord. */
+/** The data about one part of a record (one PodRecord) that the controller keeps in memory. */
 export interface Part extends KubeObject {
   podUid: string;
   lastAt: Millis;
   bytes: number;
 }
 
-/** The parts of expired records, and the time at which the next record of a gone Pod expires, if there is one. */
+/** Returns the parts of expired records, and when the next record of a deleted Pod expires; undefined if there is none. */
 export function byAge(
   parts: readonly Part[],
   living: ReadonlySet<string>,
@@ -29,7 +29,7 @@ export function byAge(
   return { expired, nextAt: Number.isFinite(next) ? next : undefined };
 }
 
-/** The parts that may be deleted to reduce the size, in the order of deletion. */
+/** Returns the parts that may be deleted to reduce the total size, in the order of deletion. */
 export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Part[] {
   const newest = new Map<string, Part>();
   for (const part of parts) {
@@ -42,7 +42,7 @@ export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Par
     .sort((a, b) => rank(a) - rank(b) || a.lastAt - b.lastAt || numberOf(a) - numberOf(b));
 }
 
-/** The parts to delete so that at least `excessBytes` are freed, if that many may be deleted. */
+/** Returns the parts to delete in order to free at least `excessBytes`, or all parts that may be deleted if they are smaller. */
 export function excessParts(parts: readonly Part[], living: ReadonlySet<string>, excessBytes: number): Part[] {
   let left = excessBytes;
   return bySize(parts, living).filter((part) => {

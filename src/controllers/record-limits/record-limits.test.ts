@@ -58,7 +58,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
       });
     },
-    /** Stores a part of the record of a Pod, living or gone, whose last step is `at` milliseconds from the start. */
+    /** Stores a part of the record of a Pod, which may not exist. Its last step is `at` milliseconds after the start. */
     async record(podName: string, part: number, at: number, characters = 10): Promise<void> {
       const step = { key: 'k', type: 'T', at: formatMicroTime(begin + at), message: 'x'.repeat(characters) };
       const podUID = uids.get(podName) ?? podName;
@@ -132,7 +132,7 @@ test('records that are too large: the oldest of gone Pods are deleted first, the
   await record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
-  // Less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
+  // The remaining parts are less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
   expect(left()).toEqual(['b.0', 'd.0', 'living.0', 'living.1', 'living.2', 'living.3']);
   await record('living', 4, 1, 60_000);
   timers.advance(0);

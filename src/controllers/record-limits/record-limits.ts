@@ -1,11 +1,12 @@
 /**
- * Deletes Pod records that are too old, and the oldest ones if all records together are too large.
+ * Deletes Pod records that are too old, and the oldest parts of records if all records together are too large.
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *
- * The age of a record counts from its last step, once its Pod is gone. If the records are too large, parts of records of
- * gone Pods are deleted first, the oldest first; then the oldest parts of living Pods, except the newest part of each Pod,
- * to which its node still writes. This controller keeps only the size and the time of each part in memory.
+ * Only the records of deleted Pods expire; their age counts from their last step. If the records are too large, parts of
+ * records of deleted Pods are deleted first, then parts of records of existing Pods, the oldest first in both cases. The
+ * newest part of an existing Pod is kept, because the node still writes to it. This controller keeps only the size and the
+ * time of each part in memory.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -23,13 +24,13 @@ import { createSweeper } from './sweeper.ts';
 
 export interface RecordLimits {
   ageMillis: number;
-  /** The size of all records together, as JSON. */
+  /** The maximum size of all records together, measured as the length of their JSON. */
   bytes: number;
 }
 
 /** Records that expire within this time of each other are deleted in one sweep. */
 const SWEEP_MILLIS = 60 * 1000;
-/** Records that exceed the limit are reduced to this fraction of it, so that not every further write causes a deletion. */
+/** If the records exceed the size limit, they are reduced to this fraction of it, so that not every write causes a deletion. */
 const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
 
@@ -80,7 +81,10 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
   const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
 
-  /** Deletes expired records, then those in excess of the size. Resolves to the time of the next sweep. */
+  /**
+   * Deletes expired records, then, if the others still exceed the size limit, the oldest parts. Resolves to the time of the
+   * next sweep; undefined if none is needed.
+   */
   async function enforceLimits(): Promise<Millis | undefined> {
     const now = timers.now();
     const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
@@ -96,7 +100,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
 /** The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
 const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
 
-/** Returns false if a deletion failed and must be retried. Stops without an error when the signal aborts. */
+/** Deletes the parts. Resolves to false if a deletion failed and must be retried. Stops without an error if the signal aborts. */
 async function deleteParts(
   records: ResourceClient<PodRecord>,
   parts: readonly Part[],

@@ -4,7 +4,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 
 export interface Sweeper {
-  /** Requests a sweep at that time or earlier. A request for a time before start() may be dropped. */
+  /** Requests a sweep at `at` or earlier. A request for a time before start() may be dropped. */
   request(at: Millis): void;
   /** Runs the first sweep; resolves when it has ended. */
   start(): Promise<void>;
@@ -18,7 +18,7 @@ export function createSweeper(
   let timer: { at: Millis; timer: Timer } | undefined;
   let isStarted = false;
   let isSweeping = false;
-  /** Another sweep was due while one was running. */
+  /** Whether another sweep became due while one was running. */
   let again = false;
 
   function request(at: Millis): void {

@@ -2,8 +2,8 @@
  * Recreates the Service `kubernetes` and the namespace of the node Leases when a client has deleted them, and reverts
  * changes to the type and ports of the Service. Other system namespaces and priority classes cannot be deleted.
  *
- * Reads: one Service and one Namespace. Writes: what `bootstrap` writes.
- * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior); those poll.
+ * Reads: one Service and one Namespace. Writes: the system objects, through `bootstrap`.
+ * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that these controllers poll.
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
 import { NAMESPACES, SERVICES } from '../../api/resources.ts';
@@ -32,7 +32,7 @@ export async function startSystemObjects(
     { deleted: enqueue },
   );
   await Promise.all([services.synced, namespaces.synced]);
-  // A client may have deleted one of them before the informers listed.
+  // A client may have deleted the Service or the Namespace before the informers listed them.
   enqueue();
   await queue.idle();
 }

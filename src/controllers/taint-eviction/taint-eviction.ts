@@ -1,12 +1,14 @@
 /**
- * Evicts Pods that do not tolerate a NoExecute taint of their node: at once, or after their tolerationSeconds.
+ * Evicts Pods that do not tolerate a NoExecute taint of their node, either immediately or after their tolerationSeconds.
  *
  * Reads: nodes, pods. Writes: pods (status: the condition DisruptionTarget; delete), events.
  * Invariants:
- *  1. When the time of a Pod is over, its tolerations and the taints are checked again before it is deleted.
- *  2. The time starts when this controller first sees the taint, so no time passes while the engine does not run. A
- *     condition taint from before the start of the engine does not evict: the node may be ready by now.
- *  3. If the time is over when the machine wakes from a suspension, the node first has a minute to report its state.
+ *  1. When the tolerationSeconds of a Pod have passed, its tolerations and the node's taints are checked again before the
+ *     Pod is deleted.
+ *  2. tolerationSeconds count from the time at which this controller first sees the taint, so the time in which no engine
+ *     runs does not count. A not-ready or unreachable taint that was added before the start of the engine evicts no Pod,
+ *     because the node may be ready by now.
+ *  3. If tolerationSeconds pass while the machine is suspended, the node first has a minute to report its state.
  * Source: "Taint based Evictions" of the v1.33 documentation; pkg/controller/tainteviction of v1.33 (wording).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -28,7 +30,7 @@ import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
 /** Timestamps in the API are truncated to whole seconds. */
 const WHOLE_SECONDS_MILLIS = 1000;
 
-/** How long a node may take to report its state after a suspension: its runtime may be silent for 30 s. */
+/** How long a node may take to report its state after a suspension. A runtime that does not answer is reported after 30 s. */
 const WAKE_UP_MILLIS = 60_000;
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
@@ -75,7 +77,7 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   );
   await Promise.all([nodes.synced, pods.synced]);
 
-  /** How long the Pod may stay; undefined if it is not evicted: it tolerates the taints, is terminating, or is a mirror Pod. */
+  /** How many seconds the Pod may stay. undefined: it is not evicted, because it tolerates the taints, ends, or is a mirror Pod. */
   function secondsLeft(pod: Pod): number | undefined {
     const node = pod.spec?.nodeName ? nodes.get(undefined, pod.spec.nodeName) : undefined;
     if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
@@ -100,14 +102,14 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
 
 interface PendingEvictions {
   has(uid: string): boolean;
-  /** When the controller first saw that the Pod does not tolerate the taints. */
+  /** When the controller first saw that the Pod does not tolerate the taints; undefined if it does. */
   since(uid: string): Millis | undefined;
-  /** Calls `due` when the Pod may no longer stay. `seconds` count from when the Pod was first scheduled for eviction. */
+  /** Calls `due` once the Pod may no longer stay: `seconds` after the first call of schedule() for the Pod since cancel(). */
   schedule(pod: Pod, seconds: number): void;
   cancel(uid: string): void;
 }
 
-/** The evictions that are due later, by Pod UID. */
+/** Keeps a timer for each Pod that is to be evicted, by the UID of the Pod. */
 function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) => void): PendingEvictions {
   const pending = new Map<string, { since: Millis; timer: Timer }>();
   onAbort(signal, () => {
@@ -139,7 +141,7 @@ function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) =
   };
 }
 
-/** Deletes the Pod with the condition DisruptionTarget. A Pod that was deleted or replaced meanwhile is success. */
+/** Sets the condition DisruptionTarget and deletes the Pod. Succeeds if the Pod has already been deleted or replaced. */
 async function deletePod(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
   const { name, namespace, uid = '' } = metadata;
   const change = { metadata: { uid }, status: { conditions: [disruption(now)] } };

@@ -1,7 +1,7 @@
 /**
- * Writes the records of Pods that are deleted before they have a node, because there is no node agent to do it.
+ * Writes the records of Pods that are deleted before they have a node, because no node agent writes records of these Pods.
  *
- * Reads: pods. Writes: podrecords (create), one for each such Pod once it is gone.
+ * Reads: pods. Writes: podrecords (create), one for each of these Pods once its object was removed.
  */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
@@ -43,7 +43,7 @@ export async function startUnboundRecords({ client, timers, log, signal }: Contr
   await pods.synced;
 }
 
-/** The record, with the same step types as the node's records. */
+/** Returns the record of a Pod that was removed at `now`. The types of its steps are those of the nodes' records. */
 function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   const { name: podName, namespace, uid: podUID = '' } = metadata;
   const transitions: PodTransition[] = [];
