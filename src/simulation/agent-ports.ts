@@ -17,7 +17,7 @@ export const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child
 export interface AgentOptions {
   life: Life;
   timers: Timers;
-  /** The machine's clock, which may be set. */
+  /** The machine's clock, which the life may set forward or back. */
   machine: Timers;
   runtime: SimulatedRuntime;
   api: SimulatedApi;
@@ -64,12 +64,12 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   };
 }
 
-/** Executes the actions of one agent; those that it requests after its death have no effect. */
+/** Executes the actions of one agent. Actions that are requested after the agent's death have no effect. */
 function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): WorkerPorts['execute'] {
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();
   return async (action, of, signal, progress) => {
-    // An action that the crashed agent was about to request.
+    // The crashed agent was about to request this action, which is lost.
     if (!isAlive()) return new Promise(() => undefined);
     const key = actionKey(action);
     if (underWay.has(key)) result.duplicates.push(key);
@@ -90,7 +90,7 @@ function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): Work
   };
 }
 
-/** The outages that the life schedules for the action with this number. */
+/** Begins the outages that the life schedules for the action with this number. */
 function beginOutages({ life, timers, runtime }: AgentOptions, number: number): void {
   for (const { action, millis, afterMillis = 0, takesEffect = false } of life.outages ?? [])
     if (action === number) {

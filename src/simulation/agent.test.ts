@@ -31,7 +31,7 @@ afterEach(async () => {
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
   registry: Registry;
-  /** Stopped at the end of the test, or earlier. */
+  /** Starts an agent that runs until stop() is called or the test ends. */
   startAgent(backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
@@ -67,7 +67,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const runtime: typeof simulated & ContainerStreams = {
     ...simulated,
     ...streams,
-    // Like a real runtime: subscribed at once, and everything may have changed.
+    // Like a real runtime, subscribes immediately and first reports that everything may have changed.
     events(listener, signal) {
       listener({ type: 'resync' });
       return simulated.events(listener, signal);

@@ -1,7 +1,7 @@
 /**
- * The machine's clock is set, by hours, while Pods run: nothing happens earlier, later or differently than without, in the sampled lives
- * and in a back-off. Not covered: agents that restart, which use the clock as they find it, and times of the runtime that no agent
- * could read before the step.
+ * The machine's clock is set forward or back by hours while Pods run. In the sampled lives and in a back-off, this changes neither the
+ * actions nor their times. Not covered: agents that restart, because they use the clock as they find it, and times of the runtime that
+ * no agent could read before the clock was set.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -5,9 +5,9 @@ import { parseTime } from '../machinery/time.ts';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 
-/** A timely decision takes effect one or two calls later. */
+/** How late the effect of a decision may be: a decision made in time takes effect one or two runtime calls later. */
 export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
-/** The maximum cost of a fault of the runtime: the longest back-off of an action, and its call. */
+/** The maximum delay caused by a fault of the runtime: the longest back-off of an action, and the repeated call. */
 export const RETRY_MILLIS = 12_000;
 export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + startMillis;
 
@@ -55,7 +55,7 @@ export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] 
     termination === undefined ? [] : [shownTermination(at, termination)],
   );
 
-/** The latest possible deadlines according to the causes so far, whether or not the status shows them yet. */
+/** The latest deadline that each cause up to `now` allows, whether or not the status shows it yet. */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
   const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -69,23 +69,23 @@ export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): nu
 export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
   deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
 
-/** When the last process of an app container or a PreExit entry ended, among those that had ended by `until`. */
+/** When, up to `until`, the last app container, init container or PreExit entry ended; undefined if none had ended. */
 export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number): number | undefined =>
   trace.findLast(
     ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= until,
   )?.at;
 
-/** The reasons of a termination without a cause from outside. */
+/** The reasons of terminations that neither a client nor the node caused. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
-/** The grace period, in milliseconds, of a termination with this reason in a life with at most one cause from outside. */
+/** The grace period, in milliseconds, of a termination with this reason, if a client or the node causes at most one in the life. */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
   if (OWN_ENDS.has(reason)) return own * 1000;
   return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
 };
 
-/** Each start, with the names of the containers that ran at that time. */
+/** Each start, with the names of the containers that ran at its time (`running`) and the earlier part of the trace (`before`). */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();
   return trace.flatMap((entry, index) => {
@@ -97,11 +97,11 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** When an agent last requested the start of this container. */
+/** When an agent last requested this start; the time of the start if no agent did. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
-/** The start took effect only after the agent that requested it had died and the next one had looked, so no agent can know of it. */
+/** Whether the start took effect only after its agent had died and the next agent had observed the runtime, so none knows of it. */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
   const asked = askedAt(result, entry);
   return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);
@@ -110,7 +110,7 @@ export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);
 
-/** A process may have ended, or a record been lost, although neither the agent nor the process caused it. */
+/** Whether a process may have ended, or a record may have been lost, without a cause in the agent or the process. */
 export const losesSomething = (life: Life): boolean =>
   life.sandboxLostAt !== undefined ||
   life.initRecordsLostAt !== undefined ||

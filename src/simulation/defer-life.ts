@@ -12,7 +12,10 @@ export const probe = { exec: { command: ['check'] } };
 
 export type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
-/** A Pod with one app that runs until it is stopped, deleted after 10 s with a grace period of 30 s, unless the life says otherwise. */
+/**
+ * Runs a life with the entries `defers`. By default, the Pod has one app that runs until it is stopped, each entry runs 1 s, and the
+ * Pod is deleted after 10 s with a grace period of 30 s.
+ */
 export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Promise<LifeResult> {
   return live({
     pod: simulatedPod({ apps: ['app'], defers, ...pods }),
@@ -23,7 +26,7 @@ export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...li
   });
 }
 
-/** The starts, signals and exits of all or of the named containers. */
+/** The starts, stop signals and exits of the named containers, or of all containers if no name is given. */
 export const steps = ({ trace }: LifeResult, ...names: string[]): string[] =>
   trace
     .filter(

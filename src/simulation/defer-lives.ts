@@ -1,4 +1,4 @@
-/** Random lives of Pods with defer containers: those of random-lives.ts with a list, its scripts and its extensions. */
+/** Random lives of Pods with defer containers: the lives of random-lives.ts, with defer containers, their scripts and extensions. */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -15,10 +15,10 @@ const entry = fc
       timeoutSeconds: fc.integer({ min: 1, max: 30 }),
       livenessProbe: probe,
       image: fc.constantFrom('busybox:1.28', 'tool:1', 'missing:1'),
-      /** Instead of the image. */
+      /** If defined, the entry has imageFrom instead of an image. */
       imageFrom: oneIn(4, fc.constant('app-1')),
       onReasons: oneIn(4, fc.subarray<string>([...REASONS], { minLength: 1 })),
-      /** Only for PostExit entries. */
+      /** Applies to PostExit entries only. */
       when: oneIn(4, fc.constantFrom('Always', 'Succeeded', 'Failed')),
       failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
     },
@@ -33,7 +33,7 @@ const entry = fc
     }),
   );
 
-/** None, by liveness, or by count. */
+/** The extension of the grace period: none, by liveness, or by count. */
 const extension = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ deferContainerGracePeriodExtension: true }) },
@@ -46,7 +46,7 @@ const extension = fc.oneof(
   },
 );
 
-/** A container that runs until it is stopped, or ends on its own again and again. */
+/** The script of a sidecar or ephemeral container that runs until it is stopped, or that ends on its own in every run. */
 const companion = fc.oneof({ weight: 2, arbitrary: fc.tuple(service) }, { weight: 1, arbitrary: scripts });
 
 export const deferLives = fc
@@ -63,7 +63,7 @@ export const deferLives = fc
       extension,
       prePullDeferImages: fc.boolean(),
       preStopPolicy: fc.constantFrom(undefined, 'Concurrent', 'AfterPreExit'),
-      /** In percent of the grace period. */
+      /** postExitGracePeriodSeconds, in percent of the grace period. */
       reserve: oneIn(2, fc.integer({ min: 0, max: 99 })),
       deletions: fc.array(
         fc.record(
@@ -88,9 +88,9 @@ export const deferLives = fc
           graceSeconds: fc.integer({ min: 0, max: 40 }),
         }),
       ),
-      /** In addition to the sidecars of the life. */
+      /** The scripts of further sidecars, in addition to the sidecar of the life. */
       sidecars: fc.array(companion, { maxLength: 2 }),
-      /** Ephemeral containers, and when the first of them is added. */
+      /** The scripts of ephemeral containers, which are added one per second, the first 1 s after `debugAt`. */
       debuggers: fc.array(companion, { maxLength: 2 }),
       debugAt: fc.integer({ min: 0, max: 40_000 }),
       crashes: fc.array(

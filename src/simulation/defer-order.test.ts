@@ -232,7 +232,7 @@ describe('the order of a termination', () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([post], { pods: { each: { lifecycle } }, hook: () => ({ millis: 60_000 }) });
     const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'app');
-    // Half of the 30 s is reserved.
+    // Half of the 30 s is reserved for the PostExit stage.
     expect(Math.round(((signal?.at ?? 0) - result.start) / 1000)).toBe(25);
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });

@@ -7,7 +7,7 @@ import type { LifeResult } from './life.ts';
 const reasonOf = (result: LifeResult): string | undefined => termination(result)[0]?.reason;
 const messages = ({ statuses }: LifeResult): (string | undefined)[] =>
   (statuses.at(-1)?.status.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.message);
-/** The conditions of the Pod just before its deletion. */
+/** Sets the conditions of the Pod 1 s before its deletion. */
 const withConditions = (...conditions: PodCondition[]): Given => ({
   edits: [
     {

@@ -185,7 +185,7 @@ describe('crashes of the agent', () => {
       deletions: [{ at: 10_000, graceSeconds: 1 }],
     });
     const ends = result.statuses.map(({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state));
-    // It exited between its stop signal and the kill.
+    // The entry exited between its stop signal and the kill.
     expect(new Set(ends.filter((state) => state.startsWith('terminated')))).toEqual(
       new Set(['terminated DeadlineExceeded']),
     );

@@ -78,7 +78,7 @@ interface Skipped {
   result: LifeResult;
 }
 
-/** The deadline had passed when the status showed the end, or when an agent died that may have written the end to its journal. */
+/** Whether the deadline had passed when the status showed the end, or when an agent died that may have put the end into its journal. */
 const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
   const earlier = absences.filter(({ to }) => to <= at);
   return [at, ...earlier.map(({ from }) => from)].some((decided) => {
@@ -94,11 +94,11 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Every app container exited with 0. */
+/** Whether every app container exited with 0. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
-/** An app container was to restart and did not, perhaps because its start failed. */
+/** Whether an app container was to restart but did not, perhaps because its start failed. */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {
     const ended = lastExitOf(result, name, at)?.at ?? 0;
@@ -147,10 +147,10 @@ const properties: Record<string, Property> = {
     const [first] = shownTerminations(result);
     const [turn] = postExitTurns(result, life);
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
-    // The part of an outage that the node may not add is lost if the stage had begun before it.
+    // If an outage exceeds the node's limit and the stage had begun before the outage, the excess is lost.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
-    // A later cause shortens the reserve with the rest, down to its least.
+    // A later cause shortens the reserve in proportion to the remaining time, down to its minimum.
     const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
     const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
     // The end of the apps is observed, and the result written, before the turn comes.
@@ -159,7 +159,7 @@ const properties: Record<string, Property> = {
       (5 + entriesOf(life).length) * SLACK_MILLIS +
       4 * (life.statusMillis ?? 1) +
       (life.faults?.length ?? 0) * RETRY_MILLIS;
-    // It counts from when the stage could begin: a PreExit entry that waits for its next attempt has no process.
+    // The reserve counts from the time at which the stage could begin. A PreExit entry in back-off does not delay that time.
     const { since } = turn.turn;
     const couldBegin = Math.max(lastExitBefore(result, life, turn.at) ?? since, first.startedAt);
     if (reserve > 0) expect(turn.deadline - Math.min(since, couldBegin)).toBeGreaterThanOrEqual(reserve - slack);
@@ -217,7 +217,7 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = shownTerminations(result).at(-1)?.deadline ?? first + 2000;
-    // Each crash leaves 2 s to signaled containers, each fault costs a retry of up to 10 s, and an outage one more.
+    // Each crash leaves 2 s to signaled containers; each fault, outage and loss costs a retry of up to 10 s.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
       500 +
@@ -241,7 +241,7 @@ const properties: Record<string, Property> = {
     for (let from = start; from < now; from += MINUTE) {
       const changes = [trace, statuses, probes, hooks].reduce((sum, all) => sum + during(from, all), 0);
       const causes = (life.edits?.length ?? 0) + causesOf(life) + (life.crashes?.length ?? 0);
-      // If nothing changes, an agent polls the runtime at most once a second, and retries what failed.
+      // If nothing changes, an agent only polls the runtime, at most once a second, and retries failed calls.
       expect(during(from, calls), `calls from ${from - start} ms on`).toBeLessThanOrEqual(150 + 8 * (changes + causes));
     }
   },

@@ -45,7 +45,7 @@ const endedAt = ({ statuses }: LifeResult, entry: string): number =>
 const properties: Record<string, Property> = {
   'entries run strictly in order': (result, life) => {
     const names = entriesOf(life).map(({ name }) => name);
-    /** A start that was given up may take effect after its entry has ended: it is stopped then. */
+    /** A start that was given up may take effect after its entry has ended. The container is then stopped. */
     const isGivenUp = (name: string, when: number): boolean => endedAt(result, name) <= when;
     let furthest = 0;
     for (const { entry, running } of starts(result.trace)) {
@@ -75,7 +75,7 @@ const properties: Record<string, Property> = {
     const terminations = shownTerminations(result);
     for (const { entry } of starts(result.trace)) {
       if (!isEntry(entry.name)) continue;
-      // A later cause may move the end of its stage while it is being started.
+      // A later cause may move the end of the entry's stage while the entry is being started.
       const asked = askedAt(result, entry);
       const inForce = terminations.findLast(({ at }) => at <= asked);
       expect(inForce).toBeDefined();
@@ -103,14 +103,14 @@ const properties: Record<string, Property> = {
   },
 
   'no PreExit entry starts after the apps got their stop signal': (result, life) => {
-    // A failed probe stops an app whatever the list does.
+    // A failed probe stops an app, no matter which entries have run.
     if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
     const terminations = shownTerminations(result);
     const begunAt = terminations[0]?.at ?? Number.POSITIVE_INFINITY;
     const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
-      // A start that was given up may take effect later: its container is stopped at once.
+      // A start that was given up may take effect later. The container is then stopped immediately.
       const inForce = terminations.findLast(({ at }) => at <= entry.at);
       const forcedAt = result.start + (life.forcedAt ?? Number.POSITIVE_INFINITY);
       const givenUpAt = Math.min(inForce?.preExitDeadline ?? 0, forcedAt, endedAt(result, entry.name));
@@ -208,15 +208,15 @@ describe('properties of the lives of Pods with defer containers', () => {
       const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
       const scripts = { ...life.scripts };
       for (const { name, restartPolicy, timeoutSeconds } of deferContainers) {
-        // The attempt during which the crash occurs must not matter: with Never all are the same, otherwise the last one succeeds.
+        // The result must not depend on the attempt in which the crash occurs: all attempts are equal, or the last one succeeds.
         const [first = { runMillis: 500 }, ...rest] = (scripts[name] ?? []).map((script) => ({
           runMillis: 500,
           ...script,
-          // Its exit code does not show that it was stopped.
+          // The exit code must not show that the container was stopped.
           stopMillis: 100,
           stopExitCode: 0,
         }));
-        // Nor must the time that crashes cost: a run ends well before its timeoutSeconds, or well after, whatever its exit code.
+        // Nor may it depend on the time that crashes cost: a run ends well before or well after the timeoutSeconds.
         if (first.runMillis > decisiveMillis(timeoutSeconds)) first.runMillis += 10_000;
         scripts[name] = restartPolicy === 'Never' ? [first] : [first, ...rest, { runMillis: 10 }];
       }

@@ -3,13 +3,13 @@ import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Action, HookKind, NodeEnd, PodEvent, ProbeKind, Transition } from '../lifecycle/types.ts';
 import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 
-/** Latency of a call of the runtime. */
+/** The duration of a call of the runtime. */
 export const LATENCY_MILLIS = 5;
 
-/** The agent dies at the executed action with this number, counted from 1. */
+/** The agent crashes at the executed action number `action`, counted from 1. */
 export interface Crash {
   action: number;
-  /** The action is still requested, but its result is lost. */
+  /** true: the action is still requested, but its result is lost. false: the action is not requested. */
   asked: boolean;
   /** How long no agent runs; absent: 50 ms. */
   millis?: number;
@@ -20,15 +20,15 @@ export interface Crash {
 /** The runtime does not respond for `millis`. */
 export interface Outage {
   millis: number;
-  /** When it begins; or the number of the executed action, and how long after its request (0: before its first call). */
+  /** The outage begins at `at`, or `afterMillis` after the request of action number `action` (0: before the action's first call). */
   at?: number;
   action?: number;
   afterMillis?: number;
-  /** The calls under way still take effect. */
+  /** true: the calls that are under way still take effect. */
   takesEffect?: boolean;
 }
 
-/** Containers or records are lost without the agent's doing. */
+/** The runtime loses containers or records without a request by the agent. */
 export interface Loss {
   at: number;
   /**
@@ -43,22 +43,22 @@ export interface Loss {
 export interface Deletion {
   at: number;
   graceSeconds: number;
-  /** The condition DeletionReason, set just before. */
+  /** The reason in the condition DeletionReason, which is set just before the deletion. */
   reason?: string;
 }
 
-/** Times are milliseconds from the start of the simulation. */
+/** A Pod and everything that happens to it. Times are milliseconds from the start of the simulation. */
 export interface Life {
   pod: Pod;
   /** Per container name, the run of each attempt; the last one repeats. */
   scripts: Record<string, RunScript[]>;
   deletions?: Deletion[];
-  /** The object is removed from the API at once. */
+  /** When the object is removed from the API by force, so without a grace period. */
   forcedAt?: number;
-  /** A client gives up an entry (PUT pods/NAME/defer). */
+  /** When clients give up entries (PUT pods/NAME/defer). */
   skips?: { at: number; entry: string }[];
   sandboxLostAt?: number;
-  /** The runtime loses the records of the init containers before the last one that has begun. */
+  /** When the runtime loses the records of all init containers before the one that was started last. */
   initRecordsLostAt?: number;
   losses?: Loss[];
   /** The node terminates the Pod. */
@@ -68,31 +68,31 @@ export interface Life {
   maxGracePeriodExtensionSeconds?: number;
   /** How long writing steps to the record takes. */
   recordMillis?: number;
-  /** The machine's clock is set, by this many milliseconds. */
+  /** When the machine's clock is set, and by how many milliseconds; negative: back. */
   clockSteps?: { at: number; millis: number }[];
   /** How long it takes until the object shows a written status; with defer containers 1 ms by default. */
   statusMillis?: number;
   crashes?: Crash[];
-  /** The agent dies at this time. */
+  /** The agent dies at `at`, and the next agent starts `millis` later. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
   /** A crash during the start of a defer container makes the start fail this many milliseconds later, as with containerd. */
   cutOffStartsMillis?: number;
-  /** Latency of the start of a container; absent: that of other calls. */
+  /** The duration of the start of a container; absent: LATENCY_MILLIS. */
   startMillis?: number | undefined;
-  /** Numbers of runtime calls that fail. */
+  /** The numbers of the runtime calls that fail, counted from 1. */
   faults?: number[];
   absentImages?: boolean;
   pullable?: (reference: string) => boolean;
   /** An image with this name appears on the node. */
   imageAppears?: { at: number; name: string };
-  /** Called for each try to mount the volumes, counted from 1. */
+  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, counted from 1. */
   mount?: (tries: number) => Promise<void>;
-  /** The result of a probe this long after the start of its run; absent: success. */
+  /** Returns the result of a probe that ends `aliveMillis` after the start of its container; absent: every probe succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
-  /** The duration of a hook, and why it fails. */
+  /** Returns the duration of a hook, and why it fails; absent: every hook succeeds immediately. */
   hook?: (run: { name: string; attempt: number; hook: HookKind }) => { millis: number; failure?: string };
-  /** Edits of the object. */
+  /** When clients edit the object. `edit` returns the edited object. */
   edits?: { at: number; edit: (pod: Pod) => Pod }[];
   limitMillis?: number;
 }
@@ -102,7 +102,7 @@ export interface LifeResult {
   /** Every call of the runtime. */
   calls: readonly { at: number; call: string }[];
   pod: Pod;
-  /** undefined: still there at the limit */
+  /** When nothing of the Pod was left on the node; undefined: something was left when the simulation ended. */
   goneAt: number | undefined;
   /** When the object was removed from the API. */
   removedAt: number | undefined;

@@ -10,7 +10,7 @@ import type { LifeResult } from './life.ts';
 
 const DELETED_AT = 10_000;
 const check = { exec: { command: ['check'] } };
-/** Runs until it is killed. */
+/** The script of a container that runs until it is killed. */
 const hangs = [{}];
 const ends = (seconds: number) => [{ runMillis: seconds * 1000 }];
 
@@ -18,7 +18,7 @@ const startOf = ({ statuses }: LifeResult): number =>
   parseTime(statuses.find(({ status }) => status.termination !== undefined)?.status.termination?.startedAt) ??
   Number.NaN;
 const seconds = (millis: number): number => Math.round(millis / 100) / 10;
-/** As `defer-1 TERM 15`; an exit that nothing forced is `defer-1 ends 24`. */
+/** The steps, such as `defer-1 TERM 15`, in seconds from T0. KILL is an exit that was forced, `ends` is any other exit. */
 const stepsOf = (result: LifeResult): string[] =>
   result.trace.flatMap(({ at, what, name, cause }) => {
     const step = { signal: 'TERM', start: 'starts', exit: cause === 'kill' ? 'KILL' : 'ends' }[what as string];
@@ -26,7 +26,7 @@ const stepsOf = (result: LifeResult): string[] =>
       ? []
       : [`${name} ${step} ${seconds(at - startOf(result))}`];
   });
-/** The values of S and D, or of one of them, as the status showed them one after the other. */
+/** The successive values of S (preExitDeadline) or D (deadline) that the status showed, in seconds from T0. */
 const shown = (result: LifeResult, field: 'preExitDeadline' | 'deadline'): number[] =>
   result.statuses
     .flatMap(({ status: { termination } }) =>

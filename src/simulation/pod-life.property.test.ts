@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** The time after which nothing may start: a start requested before may still take effect, and a crashed agent needs its time. */
+/** How long after its termination a Pod may still start containers: earlier requests take effect late, a new agent needs time. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {

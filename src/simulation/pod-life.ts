@@ -111,7 +111,7 @@ function lose(runtime: SimulatedRuntime, uid: string, { what, names, millis = 60
   else runtime.damageRecords(uid, names, millis);
 }
 
-/** The real executor, with probes and hooks that follow the life. */
+/** The real executor, with probes, hooks and mounts whose results the life determines. */
 function executorOf(
   life: Life,
   timers: Timers,
@@ -120,7 +120,7 @@ function executorOf(
   result: LifeResult,
 ): WorkerPorts['execute'] {
   let mounts = 0;
-  /** Rejects if the signal aborts, or if the runtime is or becomes unreachable. */
+  /** Resolves after `millis`. Rejects if the signal aborts, or if the runtime is or becomes unreachable. */
   const wait = (what: string, millis: number, signal: AbortSignal): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     timers.at(timers.now() + millis, resolve);

@@ -1,4 +1,4 @@
-/** Checks many properties on the same random lives: each life runs once, and each property that fails is shrunk on its own. */
+/** Checks many properties on the same random lives: each life runs once for all, and only failures are shrunk property by property. */
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -10,7 +10,7 @@ export interface Runs {
   seed: number;
 }
 
-/** A life takes about 30 ms on an idle machine. */
+/** The time limit for `numRuns` lives. A life takes about 30 ms on an idle machine. */
 export const limitMillisOf = (numRuns: number): number => 300_000 + numRuns * 300;
 
 export function holdProperties(
@@ -20,7 +20,7 @@ export function holdProperties(
 ): void {
   const limitMillis = limitMillisOf(numRuns);
   let lived = 0;
-  /** The first life in which a property does not hold. */
+  /** By property: the number of the first life in which the property does not hold. */
   const broken = new Map<string, number>();
   beforeAll(async () => {
     const all = fc.asyncProperty(arbitrary, async (life) => {

@@ -7,7 +7,7 @@ import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
-/** Defined in one of `lives` cases. (The `freq` of fc.option() is the opposite: how rarely the value is missing.) */
+/** A value in one of `lives` cases, otherwise undefined. (`freq` of fc.option() means the opposite: one in `freq` is undefined.) */
 export const oneIn = <T>(lives: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: lives - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
@@ -32,7 +32,7 @@ export const probe = fc.record({
   failureThreshold: fc.integer({ min: 1, max: 3 }),
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
-/** What app containers have in addition to their image. */
+/** The probes and hooks of app containers; undefined in one of two lives. */
 const extras = oneIn(
   2,
   fc.record(
@@ -46,7 +46,7 @@ const extras = oneIn(
   ),
 );
 
-/** A life whose end is determined by its scripts alone, or one that is deleted, cut short or disturbed. */
+/** Lives that end as their scripts determine, or that are also cut short by deletions or deadlines, or disturbed by faults. */
 export const lives = fc
   .record({
     init: fc.integer({ min: 0, max: 3 }),
@@ -68,7 +68,7 @@ export const lives = fc
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
     each: extras,
-    /** One in this many results of a probe is a failure; 0: none. */
+    /** One in this many seconds, every probe fails; 0: no probe fails. */
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),
@@ -81,7 +81,7 @@ export const lives = fc
     const sidecars = names('side', given.sidecars);
     return {
       ...given,
-      // A sidecar has the hooks of the apps.
+      // The sidecar has the same hooks as the apps.
       pod: simulatedPod({ ...given, init, apps, sidecars, eachSidecar: { lifecycle: given.each?.lifecycle } }),
       scripts: Object.fromEntries([
         ...init.map((name, i) => [name, given.initScripts[i] as RunScript[]]),
@@ -100,19 +100,19 @@ export const lives = fc
     };
   });
 
-/** Another image for every app. */
+/** Returns the Pod with another image for every app container. */
 export function withOtherImage(pod: Pod): Pod {
   const containers = (pod.spec?.containers ?? []).map((container) => ({ ...container, image: 'other:1' }));
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** The first run of an app is ended although the Pod lives on, with any exit code; the next one succeeds. */
+/** Lives in which the first run of an app is stopped although the Pod continues, and exits with any code. The next run succeeds. */
 export const stopping = fc
   .record({
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
-    /** So short that the time that crashes cost changes nothing. */
+    /** So short that the result does not depend on the time that crashes cost. */
     stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
     hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
@@ -124,14 +124,14 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // The readiness probe lets agents crash while the container stops.
+    // Agents crash only at actions. The readiness probe causes actions while the container stops.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
       lifecycle: hooks,
       ...(why === 'liveness' || why === 'startup' ? { [`${why}Probe`]: failing } : {}),
     };
-    // With Always it would restart forever.
+    // A run that ends on its own would be restarted forever under restartPolicy Always.
     const second = restartPolicy === 'Always' ? {} : { runMillis: 5000 };
     const first = { stopExitCode, stopMillis };
     return {
@@ -149,7 +149,7 @@ export const stopping = fc
     };
   });
 
-/** The latest time from which an agent may count a forced deletion: a new agent finds no object with the time of the deletion. */
+/** The latest time at which an agent learns of the forced deletion: a new agent has no object with the time of the deletion. */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(start + forcedAt, ...crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []));

@@ -44,14 +44,14 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
-/** The object was removed while no agent ran, or just before one died: nothing may be left that shows why the Pod ended. */
+/** Whether the object was removed while no agent ran or just before one died, so that nothing may show why the Pod ended. */
 const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
-/** As `Started app-1#0 0 at 12`. */
+/** A line such as `Exited app-1#0 137 at 12`. */
 const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
   `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
 
@@ -89,7 +89,7 @@ describe('the record of every life', () => {
         // After a delete with a grace period of 0, the next agent adds nothing to the record.
         const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
         if (result.goneAt === undefined || isForced) return;
-        // The next agent does not know a Pod without any written step.
+        // If no step of a Pod was written, the next agent cannot know the Pod.
         if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
         const began = record.filter((step) => step.type === 'TerminationBegan');
         if (!endsUnseen(result, life)) expect(began).toHaveLength(1);

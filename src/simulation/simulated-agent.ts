@@ -1,7 +1,7 @@
 /**
- * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. It dies when its life says so,
- * and restarts with what an agent finds on its node: the Pod's journal, the termination that the node decided, and the time since
- * the last sign of life.
+ * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. The agent dies as the life
+ * specifies. The next agent starts with the data that an agent finds on its node: the Pod's journal, a termination that the node
+ * decided, and the time of the previous agent's last sign of life.
  */
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
@@ -22,7 +22,7 @@ const ABSENT_MILLIS = 50;
 
 export interface SimulatedAgent {
   boot(): void;
-  /** No restart of the agent is pending, and no adoption is under way. */
+  /** Whether an agent runs, and does not have to decide first whether it adopts the Pod. */
   readonly settled: boolean;
   worker(): PodWorker | undefined;
   /** The agent dies, and the next one starts after `millis`. */
@@ -39,12 +39,12 @@ interface Absence {
 export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   const { timers, runtime, api, result } = options;
   let worker: PodWorker | undefined;
-  /** What the agent stores of the Pod on its node. */
+  /** The Pod's journal, which the agent stores on its node. */
   let kept: Journal = { stops: {} };
   let nodeEnd: NodeEnd | undefined;
   let alive: { since: number } | undefined;
   let adopting = false;
-  /** The last sign of life of the previous agent. */
+  /** The time of the previous agent's last sign of life. */
   let lastSign: number | undefined;
 
   const crash = (millis = ABSENT_MILLIS, reboot = false): void => {
@@ -96,7 +96,7 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   };
 }
 
-/** A Pod whose object was removed has a worker only if the runtime has something of it; otherwise only its record is closed. */
+/** For a Pod whose object was removed: calls `begin` if the runtime has a sandbox or a container of it, else closes its record. */
 async function adoptRemoved(
   { life, timers, runtime, api, result }: AgentOptions,
   isAlive: () => boolean,
@@ -119,7 +119,7 @@ async function adoptRemoved(
   result.goneAt ??= timers.now();
 }
 
-/** What closeRecords() reads: the record written so far, and whether the object exists. */
+/** A client with the objects that closeRecords() reads: the record as written so far, and the Pod unless it was removed. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {

@@ -1,4 +1,4 @@
-/** An API with one object: its deletions, its edits, and the status writes of the agent. */
+/** An API with one object, the Pod, that clients edit and delete, and whose status the agent writes. */
 import type { Pod, PodCondition, PodStatus } from '../api/generated/types.ts';
 import { formatTime, parseTime } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -57,7 +57,7 @@ const union = (one: readonly string[] = [], other: readonly string[] = []): stri
   ...new Set([...one, ...other]),
 ];
 
-/** A status computed before a skip was stored must not lose it. */
+/** Adds the stored skips to a status that the agent may have computed before the skips were stored. */
 function withSkips(status: PodStatus, before: PodStatus | undefined): PodStatus {
   const skip = union(before?.termination?.skip, status.termination?.skip);
   if (status.termination === undefined || skip.length === 0) return status;
@@ -71,7 +71,10 @@ function withDeletionReason(pod: Pod, reason: string, now: number): Pod {
   return { ...pod, status: { ...pod.status, conditions: [...others, condition] } };
 }
 
-/** Like src/apiserver/registry/delete.ts: a later delete only shortens the time, and leaves 1 s if the time has passed. */
+/**
+ * The metadata that a delete sets; undefined if it changes nothing. As in src/apiserver/registry/delete.ts, a further delete can
+ * only shorten the grace period, and leaves at most 1 s if the shortened grace period has already passed.
+ */
 function deletionOf({ metadata }: Pod, graceSeconds: number, now: number): Partial<Pod['metadata']> | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
   const until = (end: number, seconds: number): Partial<Pod['metadata']> => ({

@@ -1,22 +1,22 @@
 /**
- * Virtual time: Timers that stand still until the simulation moves them, so that hours pass in milliseconds and every
- * run of a seed is the same.
+ * Virtual time: the clock advances only when the simulation advances it, so that hours pass in milliseconds and every run
+ * with the same seed is the same.
  */
 import type { Millis, Timers } from '../platform/platform.ts';
 import { createTimerHeap } from '../platform/timer-heap.ts';
 
 export interface VirtualTimers extends Timers {
   /**
-   * Lets time pass from timer to timer until `until` (checked after each step) is true, no timer is left, or `limit` is reached.
-   * Resolves to whether `until` became true. Rejects if the timers never come to rest.
+   * Advances the clock from timer to timer until `until` (called after each step) returns true, no timer is left, or `limit` is
+   * reached. Resolves to whether `until` returned true. Rejects after MOST_STEPS steps.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
 
-/** A life normally has some hundred steps. */
+/** The maximum number of steps in one call of run(). A life normally has some hundred steps. */
 const MOST_STEPS = 50_000;
 
-/** Settles every promise that can be settled. */
+/** Resolves once every promise that does not depend on a timer has settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function createVirtualTimers(start: Millis): VirtualTimers {

@@ -4,7 +4,7 @@ import { type Action, actionKey } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { LifeResult } from '../life.ts';
 
-/** One event; events at the same time are ordered by kind. */
+/** One line of the text. Steps at the same time are ordered by kind. */
 interface Step {
   at: number;
   kind: 'agent' | 'node' | 'probe' | 'status' | 'event' | 'do';
@@ -53,7 +53,7 @@ function traceStep({ at, what, name, attempt, exitCode, cause }: LifeResult['tra
   return text === '' ? [] : [{ at, kind: 'node', text }];
 }
 
-/** Changes of probe results. */
+/** One step for each change of the result of a probe. */
 function probeSteps({ probes }: LifeResult): Step[] {
   const last = new Map<string, string>();
   return probes.flatMap(({ at, container, attempt, probe, result }): Step[] => {
@@ -79,7 +79,7 @@ function actionStep(
   return [{ at, kind: 'do', text: actionKey(action).replaceAll('/', ' ') }];
 }
 
-/** What each status changes. */
+/** One step for each status that differs from the previous one, with the parts that differ. */
 function statusSteps({ statuses }: LifeResult, seconds: (at: number) => string): Step[] {
   let before = new Map<string, string>();
   return statuses.flatMap(({ at, status }): Step[] => {
