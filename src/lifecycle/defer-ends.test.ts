@@ -70,7 +70,7 @@ describe('a running entry', () => {
     expect(asked(decision)).toEqual(['stopContainer/clean-0/@32']);
     expect(decision.journal?.stops['clean-0']?.message).toBe('the grace period had passed');
   });
-  it('a running entry in state unknown is killed at once', () => {
+  it('a running entry in state unknown is killed immediately', () => {
     const unknown = [running('clean', { state: 'unknown' })];
     expect(asked(decided(inTurn({}, { runs: unknown })))).toEqual(['stopContainer/clean-0/@-60']);
   });
@@ -195,7 +195,7 @@ describe('an entry that does not start', () => {
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 3 }) })).wakeAt).toBe(at(13));
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 9 }) })).wakeAt).toBe(at(19));
   });
-  it('a pull that failed before the turn of its entry is retried at once', () => {
+  it('a pull that failed before the turn of its entry is retried immediately', () => {
     expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }), now: 1 })))).toEqual(['pullImage/clean/0/i']);
   });
   it('a failed start ends an entry with restartPolicy Never', () => {

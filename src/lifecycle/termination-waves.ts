@@ -3,10 +3,10 @@
  * are killed, and the cleanup once nothing runs.
  *
  *   PreExit entries   one after the other, until S (preExitDeadline)
- *   app and init containers, all at once; killed at S, but not within 2 s of their stop signal
+ *   app and init containers, all together; killed at S, but not within 2 s of their stop signal
  *   PostExit entries  one after the other, until D (deadline)
  *   sidecars          one after the other, the last started first, until D
- *   ephemeral containers, all at once
+ *   ephemeral containers, all together
  *   the sandbox
  *
  * A wave begins when the earlier waves are done. At D everything that still runs gets its stop signal, and is killed 2 s later. A Pod

@@ -114,7 +114,7 @@ export interface Observed {
   images: Readonly<Record<string, ImageState>>; // By container name.
   pulls?: Readonly<Record<string, PullProgress>>; // Pulls under way, by actionKey.
   appeared?: ReadonlySet<string>; // Images, as named in the spec, that have appeared since their last lookup.
-  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // unmounted: the Pod's other files still exist.
+  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // unmounted: other files of the Pod still exist; gone: no files.
   downward?: string; // The version that the downward API files were last written for.
   underWay: readonly Action[]; // decide() requests none of these again.
   failures: readonly FailedAction[];
@@ -137,7 +137,7 @@ export interface NodeEnd {
   message: string; // For status.message of the Pod.
   at: Millis;
   graceSeconds: number; // The grace period that the node grants; the Pod's own applies if it is shorter. 0: none.
-  evicted?: true; // Evicted under pressure, whatever the first reason was.
+  evicted?: true; // Evicted under pressure, even if `reason` is another, earlier reason.
 }
 
 /** Why a run is ended although its Pod is not terminating, or why a defer container is ended before it has finished. */

@@ -138,7 +138,7 @@ it('a new agent adopts running containers, even if the runtime sends an event be
   expect(runtime.trace.map(({ what }) => what)).toEqual(['sandbox', 'start']);
 });
 
-it('a new agent restarts a container that the previous agent stopped for its liveness probe, whatever its exit code', async () => {
+it('a new agent restarts a container that the previous agent stopped for its liveness probe, regardless of the exit code', async () => {
   const { registry, startAgent, create, runtime } = await newNode({
     script: () => ({}),
     exec: ({ attempt }) => ({ exitCode: attempt === 0 ? 1 : 0 }),

@@ -93,7 +93,7 @@ describe('an entry that fails', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_000);
   });
 
-  it('timeoutSeconds count from the exit of the apps, not from that of a sidecar that restarts in the meantime', async () => {
+  it('timeoutSeconds count from the exit of the apps, not from the exit of a sidecar that restarts', async () => {
     const result = await lifeOf([{ ...post, timeoutSeconds: 3 }], {
       pods: { sidecars: ['side'] },
       scripts: { side: [{ runMillis: 12_000 }, { runMillis: 200 }, {}], 'defer-1': [{}] },

@@ -57,11 +57,11 @@ const properties: Record<string, Property> = {
   },
 
   'entries run at most once to success': ({ trace, start }, life) => {
-    // An entry that is stopped with its lost sandbox, or whose record is lost, runs again, whatever its exit code.
+    // An entry that is stopped with its lost sandbox, or whose record is lost, runs again, even if it exited with 0.
     const lostAt = start + (life.sandboxLostAt ?? Number.POSITIVE_INFINITY);
     const lost = new Set((life.losses ?? []).flatMap(({ names }) => names));
     for (const { name, livenessProbe, timeoutSeconds } of entriesOf(life)) {
-      // An entry that is stopped for its probe or its timeoutSeconds has failed, whatever its exit code.
+      // An entry that is stopped for its probe or its timeoutSeconds has failed, even if it exited with 0.
       if (livenessProbe !== undefined || timeoutSeconds !== undefined || lost.has(name)) continue;
       const succeeded = trace.findIndex(
         (each) => each.name === name && each.what === 'exit' && each.exitCode === 0 && each.at < lostAt,
@@ -133,7 +133,7 @@ const properties: Record<string, Property> = {
     result,
     life,
   ) => {
-    // Containers in a lost sandbox end with it, and a sidecar whose postStart hook failed ends at once.
+    // Containers in a lost sandbox end with it, and a sidecar whose postStart hook failed is stopped immediately.
     const fails = [0, 1].some((attempt) => life.hook?.({ name: 'side-1', attempt, hook: 'postStart' }).failure);
     if (life.sandboxLostAt !== undefined || hasReboot(life) || fails) return;
     const terminations = shownTerminations(result);

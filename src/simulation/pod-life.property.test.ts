@@ -94,7 +94,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
-  it('a deleted Pod is removed soon after its deadline, whatever crashed or failed', () =>
+  it('a deleted Pod is removed soon after its deadline, in spite of crashes and faults', () =>
     holds((result, life) => {
       const { goneAt, start } = result;
       const bounds = (life.deletions ?? []).map(
@@ -137,7 +137,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, faults: [], crashes: [] })),
     ));
 
-  it('once the Pod terminates, every preStop hook begins at once', () =>
+  it('once the Pod terminates, every preStop hook begins immediately', () =>
     holds(
       ({ hooks, start }, life) => {
         const ends = (life.deletions ?? []).map(({ at }) => at);

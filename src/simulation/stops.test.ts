@@ -76,7 +76,7 @@ describe('an agent crash while a container is being stopped does not change what
     expect(hooks).toEqual([0, 1, 0, 1, 0, 1]);
   });
 
-  it('the time until the kill does not start again', async () => {
+  it('an agent crash during a stop does not restart the time until the kill', async () => {
     const life: Life = {
       pod: simulatedPod({
         apps: ['app'],
