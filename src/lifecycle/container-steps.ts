@@ -117,10 +117,7 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 
-/**
- * Requests the lookup or the pull of the attempt's image. Pull policy Always contacts the registry before each start,
- * IfNotPresent only if the image is absent from the node, and Never not at all. `after`: when a failed pull is retried.
- */
+/** Gets the attempt's image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
 export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
   const found = imageFound(container, attempt);
   if (found?.state === 'present') return;
@@ -138,10 +135,7 @@ export function* prePullDeferImages(view: PodView): Rule {
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/**
- * Looks up the image of the init container at `index` in advance or, if `index` is past the last init container, the images
- * of the app containers. An absent image is pulled only in the container's turn.
- */
+/** Looks up, but does not pull, the image of the init container at `index`, or the apps' images if `index` is past the last one. */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

@@ -90,10 +90,7 @@ const isBeginning = (container: ContainerView): boolean =>
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/**
- * When the last container that precedes the PostExit stage ended (init and app containers, PreExit entries), because they must
- * not use up the reserve of that stage; 0 if none ran. A container whose run the runtime has lost counts as ended now.
- */
+/** When the last init or app container or PreExit entry ended; 0: none did. A run that the runtime has lost counts as ending now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = ({ latest, recorded, runs }: ContainerView): Millis[] =>
@@ -167,10 +164,7 @@ export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Nev
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/**
- * How the entry whose turn it is has ended; undefined if it runs, will run, or is starting. A start is awaited until the end of
- * the stage, even past timeoutSeconds.
- */
+/** How the entry whose turn it is ended; undefined: it runs, will run, or is starting, which is awaited even past timeoutSeconds. */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -256,10 +250,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/**
- * Whether the entry counts as failed for failurePolicy: it has ended, not as Completed, and not because it was not due or its
- * `when` ruled it out.
- */
+/** Whether failurePolicy counts the entry as failed: it ended, neither Completed nor skipped as not due or because of its `when`. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

@@ -21,10 +21,7 @@ export const emptyMemory = (): Memory => ({
   ended: {},
 });
 
-/**
- * Returns the memory with which a restarted agent continues, and the results of the hooks that the previous agent ran. Facts
- * that the status shows count as already reported as Events.
- */
+/** Returns a new agent's memory, for which facts in the status count as reported, and the results of the previous agent's hooks. */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -68,10 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/**
- * The ID of an entry's last run if it did not succeed and the status only announced it: the previous agent may have died while
- * it started the run. undefined: the run counts as an attempt.
- */
+/** The ID of an entry's last run if it failed and the status only announced it: the previous agent may have died while starting it. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -105,10 +105,7 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/**
- * Applies a further cause, which may move the deadline earlier. If the PostExit stage has not begun, its reserve shrinks in
- * proportion to the remaining time, but to no less than 2 s.
- */
+/** Applies a later cause, which may move the deadline earlier. A reserve yet to begin shrinks in proportion, to no less than 2 s. */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -153,10 +150,7 @@ export const later = (view: PodView, so: Termination, millis: Millis): Terminati
 /** Whether the Pod ends because its app containers completed on their own or an init container failed for good. */
 export const isCompletion = ({ reason, requested }: Termination): boolean => reason === 'Completed' && !requested;
 
-/**
- * Combines a new termination by the node (`by`) with the earlier one, if there is one (`before`): the first reason and message
- * stay, and the grace period can only become shorter.
- */
+/** Combines a termination by the node with an earlier one (`before`): the first reason stays, and the shorter grace period applies. */
 export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
   const { graceSeconds, reason } = by;
   if (before !== undefined && graceSeconds >= before.graceSeconds) return before;

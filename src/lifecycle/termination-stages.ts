@@ -57,10 +57,7 @@ function isRecorded({ pod }: PodView, so: Termination): boolean {
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/**
- * Gives the turn to the entry from now on, unless it already has its turn. The first PostExit entry begins the PostExit stage,
- * whose reserve counts from the time at which the stage could have begun.
- */
+/** Gives the turn to the entry from now on. The PostExit stage's reserve counts from the time at which the stage could have begun. */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;

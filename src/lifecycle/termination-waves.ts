@@ -92,10 +92,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/**
- * The time from which all waves stop: D, or now if the list is skipped. Infinity while the PostExit stage has yet to begin,
- * because its reserve counts from its beginning.
- */
+/** When all waves stop: D; now if the list is skipped; never before the PostExit stage, whose reserve counts from its beginning. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -220,10 +217,7 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/**
- * Why a running entry is stopped now: its time or the time of its stage has passed, a client gave it up, or the list is skipped.
- * undefined: it is not stopped.
- */
+/** Why a running entry is stopped now: its time or stage is over, it was given up, or the list is skipped. undefined: it is not. */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };

@@ -150,10 +150,7 @@ export interface Stop {
   entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends.
 }
 
-/**
- * The facts about a Pod that the node stores for the next agent, because neither the status nor the runtime shows them. Written
- * before any action of the decision begins.
- */
+/** Facts about a Pod that neither the status nor the runtime shows, stored for the next agent before any action of the decision begins. */
 export interface Journal {
   stops: Record<string, Stop>; // By container ID.
   preStops?: Record<string, HookResult>; // Results of preStop hooks, by runKey.

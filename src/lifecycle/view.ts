@@ -75,10 +75,7 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/**
- * Returns the run with the end that the Pod's status shows if containerd reports the reason `Unknown`, which it does for an exit
- * that it had not stored before it died.
- */
+/** The run, with the end from the Pod's status if containerd died before it stored the exit, and so reports the reason `Unknown`. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];

@@ -148,7 +148,7 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'Taint manager: Evicted.',
     tests: [
-      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'deletes Pods that do not tolerate the taint'],
+      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'Pods that do not tolerate the taint are deleted'],
       [causes, 'an eviction for a taint'],
     ],
   },
