@@ -117,7 +117,7 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 
-/** Gets the attempt's image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
+/** Gets the image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
 export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
   const found = imageFound(container, attempt);
   if (found?.state === 'present') return;

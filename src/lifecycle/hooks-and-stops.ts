@@ -30,7 +30,7 @@ export function* postStartHooks(view: PodView): Rule {
   }
 }
 
-/** Why a run is stopped in a Pod that continues; undefined: it is not. Init containers ignore new images. Source: Init Containers (v1.33). */
+/** Why a run is stopped in a running Pod; undefined: it is not. Init containers ignore new images. Source: Init Containers (v1.33). */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
   const { kind, sidecar, spec } = container;
