@@ -85,7 +85,7 @@ test('a repeated Event that has expired is created again with its count continue
   expect(stored().map((each) => each.count)).toEqual([2]);
 });
 
-test('retries Events in order while the server is unavailable, and drops an Event that the server rejects', async () => {
+test('Events are retried in order while the server is unavailable, and an Event that the server rejects is dropped', async () => {
   const { backend, recorder, stored, timers } = await setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   recorder.event(pod, 'Normal', 'First', 'one');
@@ -103,7 +103,7 @@ test('retries Events in order while the server is unavailable, and drops an Even
   expect(stored().map((each) => each.reason)).toEqual(['First', 'Second', 'Fourth']);
 });
 
-test('drops Events beyond 1000 queued ones without blocking the caller', async () => {
+test('while 1000 Events are queued, further Events are dropped, without blocking the caller', async () => {
   const { backend, recorder, stored, timers } = await setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   for (let i = 0; i < 3000; i++) recorder.event(pod, 'Normal', 'Many', `${i}`);

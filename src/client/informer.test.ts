@@ -56,14 +56,14 @@ async function setUp(options: { fieldSelector?: string } = {}) {
       });
     }
   };
-  /** Resolves once the backend has received the call `count` times; the informer makes its calls in microtasks. */
+  /** Resolves once the backend has received the call `text` at least `count` times. */
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
   return { backend, timers, stop, heard, start, until, called };
 }
 
-test('calls the handlers for existing objects, then for each change, and keeps a copy', async () => {
+test('an informer calls the handlers for existing objects, then for each change, and keeps a copy', async () => {
   const { backend, heard, start, stop, called } = await setUp();
   const before = await backend.set(CONFIG_MAPS, object('x'));
   const informer = start();
@@ -79,7 +79,7 @@ test('calls the handlers for existing objects, then for each change, and keeps a
   stop.abort();
 });
 
-test('ignores objects outside the field selector', async () => {
+test('an informer ignores objects that its field selector excludes', async () => {
   const { backend, heard, start, stop, called } = await setUp({ fieldSelector: 'metadata.name=x' });
   await backend.set(CONFIG_MAPS, object('y'));
   await start().synced;
@@ -89,7 +89,7 @@ test('ignores objects outside the field selector', async () => {
   stop.abort();
 });
 
-test('after a lost watch it watches again from the last revision, without a list', async () => {
+test('after a lost watch, an informer watches again from the last revision, without a list', async () => {
   const { backend, timers, heard, start, stop, until, called } = await setUp();
   await start().synced;
   await called('watch configmaps /', 1);
@@ -105,8 +105,8 @@ test('after a lost watch it watches again from the last revision, without a list
   stop.abort();
 });
 
-// The API server keeps the last 1000 events of a resource.
-test('after 410 Gone it lists again and calls the handlers for the difference', async () => {
+// The API server keeps the last 1000 events of a resource. More changes than that make the informer's revision expire.
+test('after 410 Gone, an informer lists again and calls the handlers for the difference', async () => {
   const { backend, timers, heard, start, stop, until, called } = await setUp();
   for (const name of ['same', 'gone', 'replaced']) await backend.set(CONFIG_MAPS, object(name));
   const before = await backend.set(CONFIG_MAPS, object('changed'));
@@ -166,7 +166,7 @@ test('a handler that throws does not keep later objects from being handled', asy
   stop.abort();
 });
 
-test('when stopped before the first list it resolves `synced` and makes no further calls', async () => {
+test('an informer that is stopped before its first list resolves `synced` and makes no further calls', async () => {
   const { backend, timers, start, stop, called } = await setUp();
   for (let i = 0; i < 2; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
@@ -178,7 +178,7 @@ test('when stopped before the first list it resolves `synced` and makes no furth
   expect(backend.calls).toHaveLength(2);
 });
 
-test('lists in pages of `pageSize` and stores the transformed objects', async () => {
+test('an informer lists in pages of `pageSize` and stores the transformed objects', async () => {
   const { backend, timers, stop, called } = await setUp();
   for (const name of ['a', 'b', 'c', 'd', 'e']) await backend.set(CONFIG_MAPS, object(name, { size: name }));
   const heard: string[] = [];

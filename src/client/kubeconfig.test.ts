@@ -69,7 +69,7 @@ describe('several files', () => {
     return path;
   };
 
-  test('are merged: the first file that defines an entry wins, and missing files are skipped', async () => {
+  test('several files are merged: the first file that defines an entry wins, and missing files are skipped', async () => {
     const first = file('first', {
       'current-context': '',
       contexts: [{ name: 'two', context: { cluster: 'here', user: 'me', namespace: 'mine' } }],
@@ -78,7 +78,7 @@ describe('several files', () => {
     expect(await readKubeconfigs(paths)).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'mine' });
   });
 
-  test('file names are relative to the kubeconfig that contains them', async () => {
+  test('file names in one of several kubeconfigs are relative to the kubeconfig that contains them', async () => {
     const inner = join(directory, 'inner');
     mkdirSync(inner);
     writeFileSync(join(inner, 'me.key'), 'INNER');

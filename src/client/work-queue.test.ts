@@ -6,7 +6,7 @@ function setUp() {
   const timers = testTimers();
   const stop = new AbortController();
   const begun: string[] = [];
-  /** Ends the processing of a key, by key. */
+  /** By key: a function that ends the processing of the key, with an error if one is given. */
   const finish = new Map<string, (error?: Error) => Promise<void>>();
   const queue = createWorkQueue({
     name: 'test',
@@ -27,7 +27,7 @@ function setUp() {
   return { timers, stop, begun, finish, queue };
 }
 
-test('processes different keys concurrently, and one key never twice at the same time', async () => {
+test('a work queue processes different keys concurrently, and one key never twice at the same time', async () => {
   const { begun, finish, queue } = setUp();
   queue.add('x');
   queue.add('y');
@@ -41,7 +41,7 @@ test('processes different keys concurrently, and one key never twice at the same
   expect(begun).toEqual(['x', 'y', 'x']);
 });
 
-test('processes at most 16 keys at a time', async () => {
+test('a work queue processes at most 16 keys at a time', async () => {
   const { begun, finish, queue } = setUp();
   for (let i = 0; i < 20; i++) queue.add(`k${i}`);
   expect(begun).toHaveLength(16);
@@ -49,7 +49,7 @@ test('processes at most 16 keys at a time', async () => {
   expect(begun).toHaveLength(17);
 });
 
-test('retries a failed key with a delay that doubles; success resets the delay', async () => {
+test('a failed key is retried with a delay that doubles; success resets the delay', async () => {
   const { timers, begun, finish, queue } = setUp();
   queue.add('x');
   for (const pause of [10, 20, 40]) {
@@ -67,7 +67,7 @@ test('retries a failed key with a delay that doubles; success resets the delay',
   expect(begun).toHaveLength(6);
 });
 
-test('adding a key in back-off processes it at once and only once', async () => {
+test('a key that is added while it is in back-off is processed immediately, and only once', async () => {
   const { timers, begun, finish, queue } = setUp();
   queue.add('x');
   await finish.get('x')?.(new Error('no'));
@@ -93,7 +93,7 @@ test('idle() resolves when no key is queued or being processed', async () => {
   await done;
 });
 
-test('starts no key after the signal has aborted', async () => {
+test('a work queue starts no key after its signal has aborted', async () => {
   const { timers, stop, begun, finish, queue } = setUp();
   queue.add('x');
   queue.add('y');
@@ -149,7 +149,7 @@ function setUpBusy() {
   return { stop, queue, done: () => done };
 }
 
-test('yields to the event loop while it processes many keys without I/O', async () => {
+test('a work queue yields to the event loop while it processes many keys without I/O', async () => {
   const { queue, done } = setUpBusy();
   const seen: number[] = [];
   const look = (): void => {
@@ -159,7 +159,7 @@ test('yields to the event loop while it processes many keys without I/O', async 
   setImmediate(look);
   await queue.idle();
   expect(done()).toBe(60);
-  // 16 keys start while they are added; the other 44 take 220 ms.
+  // add() processes the first 16 keys immediately. The other 44 keys take 220 ms, in several turns of the event loop.
   expect(seen.length).toBeGreaterThan(5);
 });
 

@@ -47,7 +47,7 @@ async function setUp(...namespaces: string[]) {
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
-  /** The objects outside of the system's namespaces. */
+  /** The objects of the resource that are not in a system namespace. */
   const objects = (ref: ResourceRef): KubeObject[] => {
     const system: readonly string[] = SYSTEM_NAMESPACES;
     return backend.objects(ref).filter(({ metadata }) => !system.includes(metadata.namespace ?? metadata.name));
@@ -57,7 +57,7 @@ async function setUp(...namespaces: string[]) {
   return { backend, timers, stop, options, until, called, objects, names };
 }
 
-test('every active namespace gets its default ServiceAccount, also after a deletion', async () => {
+test('every active namespace gets its default ServiceAccount, again if it is deleted', async () => {
   const { backend, stop, options, until, called, names } = await setUp('a', 'going');
   await backend.remove(NAMESPACES, undefined, 'going');
   for (const name of ['a', 'going']) await backend.remove(SERVICE_ACCOUNTS, name, 'default');
@@ -159,7 +159,7 @@ test('a namespace that was terminating before the start is finished, and a failu
   stop.abort();
 });
 
-test('Events are deleted an hour after their last write, whatever timestamps they contain', async () => {
+test('Events are deleted an hour after their last write, regardless of the timestamps that they contain', async () => {
   const { backend, timers, stop, options, until, called, names } = await setUp('a');
   const write = async (name: string, times: object): Promise<void> => {
     const reporting = { reportingComponent: 'x', reportingInstance: 'y', action: 'z', reason: 'r' };
@@ -217,7 +217,7 @@ test('Pods of a deleted node are deleted after 40 s, unless the node returns', a
   stop.abort();
 });
 
-test('too many terminated Pods: evicted ones are deleted first, then the oldest', async () => {
+test('if there are too many terminated Pods, evicted Pods are deleted first, then the oldest', async () => {
   const { backend, timers, stop, options, until, called, names } = await setUp('a');
   await backend.set(NODES, object('Node', 'n'));
   const create = async (name: string, status: object): Promise<void> => {

@@ -251,7 +251,7 @@ describe('DisruptionTarget', () => {
 });
 
 describe('the list of conditions', () => {
-  it('the list of conditions keeps those of other writers', () => {
+  it('the list of conditions keeps conditions of other writers', () => {
     const own = { type: 'DeletionReason', status: 'True', reason: 'ScaledDown', lastTransitionTime: stamp(0) };
     expect(condition({ runs: [app], status: { conditions: [own] } }, 'DeletionReason')).toEqual(own);
   });

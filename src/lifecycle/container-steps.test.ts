@@ -95,7 +95,7 @@ describe('image policy', () => {
   ])('imagePullPolicy %s requires the image to be on the node: %s', (policy, mustExist) => {
     expect(decided(lookUp(policy, 'unknown')).actions).toMatchObject([{ kind: 'checkImage', mustExist }]);
   });
-  it('Always pulls again for the next attempt', () => {
+  it('imagePullPolicy Always pulls again for the next attempt', () => {
     const given = lookUp('Always', 'present');
     expect(asked(decided({ ...given, runs: [exited('app', 1, -9)] }))).toEqual(['pullImage/app/1/i']);
   });
@@ -114,7 +114,7 @@ describe('image policy', () => {
     expect(asked(decided({ ...given, observed: { ...observed, failures } }))).toEqual(['checkImage/app/0/i']);
     expect(asked(decided({ ...given, observed: { ...observed, underWay: [action] } }))).toEqual([]);
   });
-  it('Always pulls even if the image appears on the node', () => {
+  it('imagePullPolicy Always pulls even if the image appears on the node', () => {
     const given = lookUp('Always', 'unknown');
     const observed = { ...given.observed, appeared: new Set(['i']) };
     expect(asked(decided({ ...given, observed }))).toEqual(['pullImage/app/0/i']);

@@ -70,7 +70,7 @@ describe('a running entry', () => {
     expect(asked(decision)).toEqual(['stopContainer/clean-0/@32']);
     expect(decision.journal?.stops['clean-0']?.message).toBe('the grace period had passed');
   });
-  it('a running entry in state unknown is killed at once', () => {
+  it('a running entry in state unknown is killed immediately', () => {
     const unknown = [running('clean', { state: 'unknown' })];
     expect(asked(decided(inTurn({}, { runs: unknown })))).toEqual(['stopContainer/clean-0/@-60']);
   });
@@ -195,7 +195,7 @@ describe('an entry that does not start', () => {
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 3 }) })).wakeAt).toBe(at(13));
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 9 }) })).wakeAt).toBe(at(19));
   });
-  it('a pull that failed before the turn of its entry is retried at once', () => {
+  it('a pull that failed before the turn of its entry is retried immediately', () => {
     expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }), now: 1 })))).toEqual(['pullImage/clean/0/i']);
   });
   it('a failed start ends an entry with restartPolicy Never', () => {
@@ -204,7 +204,7 @@ describe('an entry that does not start', () => {
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
-    // A new agent that found the container in state created retries its start once.
+    // A failed start does not end the entry if the agent found the container in the state created: the start is retried once.
     const runs = [running('clean', { state: 'created', startedAt: undefined })];
     const memory = { unstarted: new Set(['clean-0']) };
     expect(endOf(inTurn({}, { observed: { failures }, runs, memory }))).toBeUndefined();

@@ -197,7 +197,7 @@ describe('an entry is skipped', () => {
     const two = listed(entry('one', { onReasons: ['Completed'] }), entry('two'));
     expect(decided({ ...deletedPod(), spec: two, runs }).memory.termination?.turn?.entry).toBe('two');
   });
-  it('an end that the status has stays, whatever else is observed', () => {
+  it('an end that the status has stays, regardless of other observations', () => {
     const status = { deferContainerStatuses: [endedEntry('clean')] };
     const decision = decided({ ...deletedPod(), spec, runs, status, skip: ['clean'], now: 20 });
     expect(entryState(decision, 'clean')?.terminated?.reason).toBe('Completed');

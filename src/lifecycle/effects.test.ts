@@ -41,7 +41,7 @@ describe('an action', () => {
     expect(asked(decided(withFailure({ unknown: true })))).toEqual([]);
     expect(asked(decided(withFailure({ unknown: true }, 3)))).toEqual(['createSandbox/0']);
   });
-  it('a failed action whose cause has changed is requested at once', () => {
+  it('a failed action whose cause has changed is requested immediately', () => {
     expect(asked(decided(withFailure({ due: true })))).toEqual(['createSandbox/0']);
   });
   it('a failed action delays no other action', () => {

@@ -8,15 +8,15 @@ const runs = [running('app')];
 
 describe('postStart', () => {
   const failed = { 'app-0/postStart': { failure: 'exit code 1' } };
-  it('the hook runs once, as soon as the container runs', () => {
+  it('the postStart hook runs once, as soon as the container runs', () => {
     expect(asked(decided({ spec: STARTS, runs }))).toEqual(['runHook/app-0/postStart']);
     expect(asked(decided({ spec: STARTS, runs, observed: { hooks: { 'app-0/postStart': {} } } }))).toEqual([]);
   });
-  it('a container whose hook has not ended is waiting and not ready', () => {
+  it('a container whose postStart hook has not ended is waiting and not ready', () => {
     const [status] = decided({ spec: STARTS, runs }).status?.containerStatuses ?? [];
     expect(status).toMatchObject({ ready: false, started: false, state: { waiting: { reason: 'ContainerCreating' } } });
   });
-  it('a container whose hook failed is ended', () => {
+  it('a container whose postStart hook failed is stopped', () => {
     const decision = decided({ spec: STARTS, runs, observed: { hooks: failed } });
     expect(asked(decision)).toEqual(['stopContainer/app-0/@30']);
     expect(decision.status?.containerStatuses?.[0]?.state?.waiting).toEqual({
@@ -39,7 +39,7 @@ describe('postStart', () => {
 });
 
 describe('preStop', () => {
-  it('the stop signal waits for the hook', () => {
+  it('the stop signal waits for the preStop hook', () => {
     const given: Given = { spec: HOOK, runs, deleted: 30 };
     const decision = decided(given);
     expect(asked(decision)).toEqual(['runHook/app-0/preStop']);
@@ -47,22 +47,22 @@ describe('preStop', () => {
     const after = decided({ ...given, ending: ending(30), observed: { hooks: { 'app-0/preStop': {} } }, now: 5 });
     expect(asked(after)).toEqual(['stopContainer/app-0/@30']);
   });
-  it('the stop signal no longer waits for a hook that failed', () => {
+  it('the stop signal no longer waits for a preStop hook that failed', () => {
     const hooks = { 'app-0/preStop': { failure: 'no' } };
     expect(asked(decided({ spec: HOOK, runs, deleted: 30, observed: { hooks } }))).toEqual(['stopContainer/app-0/@30']);
   });
-  it('a hook that still runs at the end of the grace period is canceled', () => {
+  it('a preStop hook that still runs at the end of the grace period is canceled', () => {
     const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
     const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), observed: { underWay } };
     expect(asked(decided({ ...given, now: 29 }))).toEqual([]);
     expect(asked(decided({ ...given, now: 30 }))).toEqual(['cancel/runHook/app-0/preStop', 'stopContainer/app-0/@32']);
   });
-  it('a hook does not run after the stop signal', () => {
+  it('a preStop hook does not run after the stop signal', () => {
     const memory = { signalledAt: { 'app-0': at(1) } };
     const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), memory, now: 3 };
     expect(asked(decided(given))).toEqual(['stopContainer/app-0/@30']);
   });
-  it('no hook runs for a container that has exited', () => {
+  it('no preStop hook runs for a container that has exited', () => {
     const spec = { ...HOOK, containers: [...HOOK.containers, container('web')] };
     expect(asked(decided({ spec, runs: [exited('app', 0, -1), running('web')], deleted: 30 }))).toEqual([
       'stopContainer/web-0/@30',
@@ -82,7 +82,7 @@ describe('from signal to kill', () => {
     expect(asked(decision)).toEqual([`stopContainer/app-0/@${kill}`]);
     expect(decision.memory.signalledAt).toEqual({ 'app-0': at(now) });
   });
-  it('the 2 s count from the first signal', () => {
+  it('the 2 s between signal and kill count from the first signal', () => {
     const memory = { signalledAt: { 'app-0': at(29) } };
     expect(asked(decided({ runs, deleted: 30, ending: ending(30), memory, now: 30.5 }))).toEqual([
       'stopContainer/app-0/@31',

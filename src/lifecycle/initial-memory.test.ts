@@ -192,7 +192,7 @@ describe('a new agent and the attempts of an entry', () => {
   it('a running entry continues', () => {
     expect(asked(inTurn({ status: announced, runs: [running('clean')] }))).toEqual([]);
   });
-  it('an entry that succeeded in the meantime does not run again', () => {
+  it('an entry that succeeded while no agent ran does not run again', () => {
     expect(endOf(inTurn({ status: announced, runs: [exited('clean', 0, 9)] }))).toBe('Completed');
   });
   it('a failed attempt that was only announced is retried once', () => {

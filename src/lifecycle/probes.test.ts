@@ -29,7 +29,7 @@ describe('when a probe is due', () => {
     expect([asked(early), early.wakeAt]).toEqual([[], at(5)]);
     expect(asked(decided({ ...given, now: 5 }))).toEqual(['runProbe/app-0/liveness']);
   });
-  it('a probe runs every periodSeconds on its own grid, and missed probes are not made up for', () => {
+  it('a probe runs every periodSeconds from its first time on, and missed probes are skipped', () => {
     const memory = { probes: { 'app-0/liveness': known({ dueAt: at(0) }) } };
     const decision = decided({ spec: withProbes({ liveness: {} }), runs, memory, now: 34 });
     expect(decision.memory.probes['app-0/liveness']?.dueAt).toBe(at(40));
@@ -126,7 +126,7 @@ describe('probes in a terminating Pod', () => {
     expect(asked(decision)).toEqual(['runProbe/app-0/readiness']);
     expect(decision.journal?.stops ?? {}).toEqual({});
   });
-  it('sidecars and entries are probed for liveness while the list runs', () => {
+  it('sidecars and defer containers are probed for liveness while defer containers run', () => {
     const livenessProbe = PROBE;
     const initContainers = [container('proxy', { restartPolicy: 'Always', livenessProbe })];
     const lists = { initContainers, deferContainers: [entry('clean', { livenessProbe })] };
@@ -139,7 +139,7 @@ describe('probes in a terminating Pod', () => {
     const overdue = decided({ ...given, deleted: 30, ending: ending(30, 30, { turn }), now: 31 });
     expect(asked(overdue)).not.toContain('runProbe/proxy-0/liveness');
   });
-  it('an entry whose liveness probe failed has 2 s between signal and kill', () => {
+  it('a defer container whose liveness probe failed has 2 s between signal and kill', () => {
     const deferContainers = [entry('clean', { livenessProbe: PROBE })];
     const turn = { entry: 'clean', since: at(0) };
     const observed = { probes: { 'clean-0/liveness': result('Failure') } };

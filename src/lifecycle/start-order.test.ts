@@ -25,7 +25,7 @@ describe('init containers and apps', () => {
     ['the first init container starts first', { spec: TWO_INITS }, ['startContainer/first/0']],
     ['the second waits while the first runs', { spec: TWO_INITS, runs: [running('first')] }, []],
     [
-      'the second starts once the first has succeeded',
+      'the second init container starts once the first has succeeded',
       { spec: TWO_INITS, runs: [exited('first', 0, -1)] },
       ['startContainer/second/0'],
     ],
@@ -48,7 +48,7 @@ describe('init containers and apps', () => {
       [],
     ],
     [
-      'an earlier init container whose run is forgotten has had its turn',
+      'an init container whose run the runtime has lost has had its turn if a later one has a run',
       { spec: TWO_INITS, runs: [exited('second', 0, -1)] },
       ['startContainer/app/0'],
     ],
@@ -78,7 +78,7 @@ describe('sidecars', () => {
       ['startContainer/proxy/1'],
     ],
     [
-      'a sidecar restarts while app containers run, whatever the restart policy',
+      'a sidecar restarts while app containers run, regardless of the restart policy',
       { spec: { ...SIDECAR, restartPolicy: 'Never' }, runs: [exited('proxy', 0, -1), running('app')] },
       ['startContainer/proxy/1'],
     ],
@@ -177,7 +177,7 @@ describe('sandbox and volumes', () => {
       'stopContainer/app-0/@30',
     ]);
   });
-  it('a run in state unknown is killed at once', () => {
+  it('a run in state unknown is killed immediately', () => {
     const run = running('app', { state: 'unknown' });
     expect(asked(decided({ runs: [run] }))).toEqual(['stopContainer/app-0/@-60']);
   });

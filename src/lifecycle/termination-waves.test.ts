@@ -240,7 +240,7 @@ describe('at D', () => {
 });
 
 describe('a Pod without defer containers', () => {
-  it('app and ephemeral containers stop at once, then the sidecars, the last started first', () => {
+  it('app and ephemeral containers stop immediately, then the sidecars, the last started first', () => {
     const spec = { initContainers: SIDECARS, ephemeralContainers: [container('debug')] };
     const given: Given = { spec, deleted: 30, ending: ending(30), now: 3 };
     const asks = (...names: string[]) => asked(decided({ ...given, runs: without(...names) }));
@@ -249,7 +249,7 @@ describe('a Pod without defer containers', () => {
     expect(asks('app', 'debug', 'second')).toEqual(['stopContainer/first-0/@30']);
     expect(asks('app', 'debug', 'second', 'first')).toEqual(['stopSandbox/s0', 'unmountVolumes']);
   });
-  it('every preStop hook starts at once, including those of sidecars', () => {
+  it('every preStop hook starts immediately, including those of sidecars', () => {
     const spec = { initContainers: [sidecar('first', hooked)], containers: [container('app', hooked)] };
     expect(asked(decided({ spec, deleted: 30, runs: without('second', 'debug') }))).toEqual([
       'runHook/app-0/preStop',

@@ -31,7 +31,7 @@ afterEach(async () => {
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
   registry: Registry;
-  /** Stopped at the end of the test, or earlier. */
+  /** Starts an agent that runs until stop() is called or the test ends. */
   startAgent(backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
@@ -67,7 +67,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const runtime: typeof simulated & ContainerStreams = {
     ...simulated,
     ...streams,
-    // Like a real runtime: subscribed at once, and everything may have changed.
+    // Like a real runtime, subscribes immediately and first reports that everything may have changed.
     events(listener, signal) {
       listener({ type: 'resync' });
       return simulated.events(listener, signal);
@@ -138,7 +138,7 @@ it('a new agent adopts running containers, even if the runtime sends an event be
   expect(runtime.trace.map(({ what }) => what)).toEqual(['sandbox', 'start']);
 });
 
-it('a new agent restarts a container that the previous agent stopped for its liveness probe, whatever its exit code', async () => {
+it('a new agent restarts a container that the previous agent stopped for its liveness probe, regardless of the exit code', async () => {
   const { registry, startAgent, create, runtime } = await newNode({
     script: () => ({}),
     exec: ({ attempt }) => ({ exitCode: attempt === 0 ? 1 : 0 }),

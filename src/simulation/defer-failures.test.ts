@@ -59,7 +59,7 @@ describe('an entry that fails', () => {
   it('a volume image that cannot be pulled backs off no longer than other failures', async () => {
     const result = await lifeOf([{}], {
       deletions: [{ at: 10_000, graceSeconds: 60 }],
-      // The next agent mounts the volumes again.
+      // After the crash, the next agent mounts the volumes again.
       crashes: [{ action: 5, asked: false }],
       mount: async (tries) => {
         if (tries > 1 && tries < 6) throw new VolumeError('files', 'no such host', 'ErrImagePull', 'far/files:1');
@@ -93,7 +93,7 @@ describe('an entry that fails', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_000);
   });
 
-  it('timeoutSeconds count from the exit of the apps, not from that of a sidecar that restarts in the meantime', async () => {
+  it('timeoutSeconds count from the exit of the apps, not from the exit of a sidecar that restarts', async () => {
     const result = await lifeOf([{ ...post, timeoutSeconds: 3 }], {
       pods: { sidecars: ['side'] },
       scripts: { side: [{ runMillis: 12_000 }, { runMillis: 200 }, {}], 'defer-1': [{}] },
@@ -114,7 +114,7 @@ describe('an entry that fails', () => {
     ],
   ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // The readiness probe of the app lets the agent crash while the entry stops.
+      // Agents crash only at actions. The readiness probe of the app causes actions while the entry stops.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),

@@ -74,7 +74,7 @@ describe('the order of a termination', () => {
     expect(result.hooks.map(({ at }) => Math.round((at - result.start) / 1000))).toEqual([10]);
   });
 
-  it('preStop hooks start at once, and the first PreExit entry does not wait for them; the app waits for both', async () => {
+  it('preStop hooks start immediately; the first PreExit entry does not wait for them, the stop of the app waits for both', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{}], { pods: { each: { lifecycle } }, hook: () => ({ millis: 4000 }) });
     const at = (what: string, name: string) =>
@@ -85,7 +85,7 @@ describe('the order of a termination', () => {
     expect(at('signal', 'app')).toBeGreaterThanOrEqual(14_000);
   });
 
-  it("sidecars' preStop hooks start at once too, and stop nothing; one that is restarted has its own when it is to stop", async () => {
+  it('preStop hooks of sidecars start immediately too, and stop nothing; the hook of a restarted one when it is to stop', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{}, post], {
       pods: { sidecars: ['side-1', 'side-2'], eachSidecar: { lifecycle } },
@@ -182,7 +182,7 @@ describe('the order of a termination', () => {
     ]);
   });
 
-  it('the rest of the grace period is not waited for', async () => {
+  it('a Pod does not wait for the rest of its grace period once its list and its containers have ended', async () => {
     const result = await lifeOf([{}, post], { deletions: [{ at: 10_000, graceSeconds: 300 }] });
     expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
@@ -232,7 +232,7 @@ describe('the order of a termination', () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([post], { pods: { each: { lifecycle } }, hook: () => ({ millis: 60_000 }) });
     const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'app');
-    // Half of the 30 s is reserved.
+    // Half of the 30 s is reserved for the PostExit stage.
     expect(Math.round(((signal?.at ?? 0) - result.start) / 1000)).toBe(25);
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });

@@ -172,9 +172,9 @@ describe('an agent that finds a list under way', () => {
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(deadline));
   });
 
-  it('a new agent moves the deadline earlier if a delete in the meantime leaves less time', () => {
+  it('a new agent moves the deadline earlier if a delete while no agent ran leaves less time', () => {
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
-    // The grace period of the delete counts from when it is seen.
+    // The grace period of the delete counts from the time at which the agent sees the delete.
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 30_000));
   });
 

@@ -35,7 +35,7 @@ describe('status and events', () => {
     ]);
   });
 
-  it('the end of an entry stays as it was decided, however long the write of the status takes', async () => {
+  it('the end of an entry stays as it was decided, no matter how long the write of the status takes', async () => {
     // The sidecar ends, and the clock's next second begins, just before the status shows the decision of the node pressure.
     const { statuses } = await lifeOf([post], {
       pods: { sidecars: ['side'] },
@@ -126,7 +126,7 @@ describe('images', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('a pull that failed before the turn is reported, does not affect the Pod, and is retried at once in the turn', async () => {
+  it('a pull that failed before the turn is reported, does not affect the Pod, and is retried immediately in the turn', async () => {
     let pullable = false;
     const result = await lifeOf([{ image: 'tool:1' }], {
       pullable: (reference) => reference !== 'tool:1' || pullable,
@@ -185,7 +185,7 @@ describe('crashes of the agent', () => {
       deletions: [{ at: 10_000, graceSeconds: 1 }],
     });
     const ends = result.statuses.map(({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state));
-    // It exited between its stop signal and the kill.
+    // The entry exited between its stop signal and the kill.
     expect(new Set(ends.filter((state) => state.startsWith('terminated')))).toEqual(
       new Set(['terminated DeadlineExceeded']),
     );

@@ -66,7 +66,7 @@ describe('below the high threshold', () => {
 });
 
 describe('with a maximum age', () => {
-  it('an image unused for the maximum age is removed, whatever the disk usage; time before the start does not count', async () => {
+  it('an image unused for the maximum age is removed, regardless of the disk usage; time before the start does not count', async () => {
     const { state, garbage, add, removed, pass, names } = node({
       images: { pause: 1, used: 1, left: 1 },
       policy: { maxAgeMillis: 60 * MINUTE },
@@ -169,7 +169,7 @@ describe('above the high threshold', () => {
   });
 });
 
-it('on demand, all unused images are removed, whatever the thresholds', async () => {
+it('on demand, all unused images are removed, regardless of the thresholds', async () => {
   const { garbage, state, pass, names } = node({ images: { a: 1, b: 2, c: 3 } });
   state.containers = ['b'];
   await pass(1);
@@ -177,7 +177,7 @@ it('on demand, all unused images are removed, whatever the thresholds', async ()
   expect(names()).toEqual(['b']);
 });
 
-it('the collection checks no more once its signal has aborted', async () => {
+it('the collection makes no further checks once its signal has aborted', async () => {
   const { pass, end, warnings } = node({ images: {}, other: 990 });
   await pass(1);
   end();

@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** The time after which nothing may start: a start requested before may still take effect, and a crashed agent needs its time. */
+/** How long after its termination a Pod may still start containers: earlier requests take effect late, a new agent needs time. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {
@@ -94,7 +94,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
-  it('a deleted Pod is removed soon after its deadline, whatever crashed or failed', () =>
+  it('a deleted Pod is removed soon after its deadline, in spite of crashes and faults', () =>
     holds((result, life) => {
       const { goneAt, start } = result;
       const bounds = (life.deletions ?? []).map(
@@ -137,7 +137,7 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, faults: [], crashes: [] })),
     ));
 
-  it('once the Pod terminates, every preStop hook begins at once', () =>
+  it('once the Pod terminates, every preStop hook begins immediately', () =>
     holds(
       ({ hooks, start }, life) => {
         const ends = (life.deletions ?? []).map(({ at }) => at);

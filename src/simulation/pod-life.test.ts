@@ -127,7 +127,7 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('a Pod continues at once when the missing image of its volume appears, but not when another image does', async () => {
+  it('a Pod continues immediately when the missing image of its volume appears, but not when another image does', async () => {
     for (const name of ['docker.io/far/files:1', 'docker.io/far/others:1']) {
       const result = await live({
         pod: simulatedPod({
@@ -146,7 +146,7 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
-  it('each try of a pull is reported once, even if two fail at the same moment', async () => {
+  it('each try of a pull is reported once, even if two pulls fail at the same time', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app-1', 'app-2'] }),
       scripts: { 'app-1': forever, 'app-2': forever },
@@ -159,7 +159,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('a failing init container restarts at once, then after 10 s, 20 s, 40 s', async () => {
+  it('a failing init container restarts immediately, then after 10 s, 20 s, 40 s', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'] }),
       scripts: { init: [...Array(4).fill({ runMillis: 100, exitCode: 1 }), { runMillis: 100 }], app: forever },
@@ -337,7 +337,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(starts(result)).toEqual(['app#0']);
   });
 
-  it('a Pod that is deleted while its image is pulled ends at once', async () => {
+  it('a Pod that is deleted while its image is pulled ends immediately', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -369,7 +369,7 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('the beginning of a pull is reported when it begins, even if another one fails at the same moment', async () => {
+  it('the beginning of a pull is reported when the pull begins, even if another pull fails at the same time', async () => {
     const { transitions, start } = await live({
       pod: simulatedPod({ apps: ['one', 'two'] }),
       scripts: { one: forever, two: forever },

@@ -93,7 +93,7 @@ it('containers continue while the runtime is away, without events, and a resync 
   expect(await states()).toEqual(['app exited']);
 });
 
-it('a stop that was under way when the runtime went away never kills', async () => {
+it('a stop that was under way when the runtime went away kills no container', async () => {
   const { runtime, settled, pass, start, states } = await started({});
   const stop = runtime.stopContainer(await start('app'), 10, never);
   await pass(100);
@@ -118,7 +118,7 @@ it('the removal of a sandbox with a damaged record succeeds without effect until
   expect(await states()).toEqual([]);
 });
 
-it('a container that vanishes is killed and leaves no record; a lost record is that of an exited one', async () => {
+it('a container that vanishes is killed and leaves no record; only records of exited containers are lost', async () => {
   const { runtime, pass, start, states } = await started({ app: {}, init: { runMillis: 1 } });
   await start('init');
   await start('app');

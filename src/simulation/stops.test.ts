@@ -1,4 +1,4 @@
-/** Runs that are ended although their Pod lives on, by agents that crash in the meantime: what follows stays the same. */
+/** Runs that are stopped although their Pod continues: a crash of the agent during the stop does not change the outcome. */
 import { describe, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { withOtherImage } from './random-lives.ts';
@@ -11,12 +11,12 @@ const outcome = ({ trace, pod }: LifeResult): string[] => [
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
   String(pod.status?.phase),
 ];
-/** The readiness probe lets the agent crash while the container stops. */
+/** Agents crash only at actions. The readiness probe causes actions while the container stops. */
 const readinessProbe = { ...check, periodSeconds: 1 };
 const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
   attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';
 
-/** The life, and the same with an agent crash right before the stop is requested, and one while the container stops. */
+/** The outcomes of the life, of the life with an agent crash just before the stop is requested, and with one during the stop. */
 async function withCrashes(life: Life): Promise<string[][]> {
   const whole = await live(life);
   const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;
@@ -46,7 +46,7 @@ describe('an agent crash while a container is being stopped does not change what
   it('a changed image under Never runs the container again with the new image', async () => {
     const [whole, ...crashed] = await withCrashes({
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { readinessProbe } }),
-      // It stops before the next agent looks.
+      // The container ends before the next agent observes the runtime.
       scripts: { app: [{ stopMillis: 50 }, { runMillis: 1000 }] },
       edits: [{ at: 5000, edit: withOtherImage }],
       limitMillis: 60_000,
@@ -76,7 +76,7 @@ describe('an agent crash while a container is being stopped does not change what
     expect(hooks).toEqual([0, 1, 0, 1, 0, 1]);
   });
 
-  it('the time until the kill does not start again', async () => {
+  it('an agent crash during a stop does not restart the time until the kill', async () => {
     const life: Life = {
       pod: simulatedPod({
         apps: ['app'],

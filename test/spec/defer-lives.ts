@@ -38,7 +38,7 @@ export const survival: readonly Sentence[] = [
     says: 'After a restart of the agent, at any point, the list goes on where it was: a running entry is re-adopted, a finished one is not run again.',
     tests: [
       [memory, 'a running entry continues'],
-      [memory, 'an entry that succeeded in the meantime does not run again'],
+      [memory, 'an entry that succeeded while no agent ran does not run again'],
       [recovery, 'a new agent adopts the running entry'],
       [recovery, 'a new agent does not run an entry again that has ended, even if only the runtime shows its end'],
       [

@@ -198,7 +198,7 @@ const failureSentences: readonly Sentence[] = [
       [entryEnds, 'its image cannot be pulled'],
       [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
       [entryEnds, 'a failed pull in the turn of its entry is retried after 1 s, doubling'],
-      [entryEnds, 'a pull that failed before the turn of its entry is retried at once'],
+      [entryEnds, 'a pull that failed before the turn of its entry is retried immediately'],
       [entryEnds, 'the next attempt waits for the back-off, and is shown as CrashLoopBackOff'],
       [entryEnds, 'its liveness probe failed'],
       [entryEnds, 'its timeoutSeconds passed between two attempts'],

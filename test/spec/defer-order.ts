@@ -54,7 +54,7 @@ export const termination: readonly Sentence[] = [
     says: 'Native sidecars keep running and keep being restarted until the list has ended.',
     tests: [
       [ending, 'a sidecar restarts until the list has ended'],
-      [probes, 'sidecars and entries are probed for liveness while the list runs'],
+      [probes, 'sidecars and defer containers are probed for liveness while defer containers run'],
       [order, 'app containers are neither probed for liveness nor restarted; sidecars are, until the list has ended'],
       [matrix, 'sidecars run and restart while the list runs'],
     ],
@@ -76,8 +76,8 @@ export const termination: readonly Sentence[] = [
       [ending, 'AfterPreExit: hooks of app containers start when the last PreExit entry has ended'],
       [ending, 'AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due'],
       [ending, 'AfterPreExit: the hook of a sidecar starts when the sidecar stops'],
-      [order, 'preStop hooks start at once, and the first PreExit entry does not wait for them'],
-      [order, "sidecars' preStop hooks start at once too, and stop nothing"],
+      [order, 'preStop hooks start immediately; the first PreExit entry does not wait for them'],
+      [order, 'preStop hooks of sidecars start immediately too, and stop nothing'],
       [
         order,
         'AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops',
@@ -142,7 +142,7 @@ export const termination: readonly Sentence[] = [
   {
     says: 'The Pod goes as soon as its list and containers have ended: nobody waits for the rest of the grace period.',
     tests: [
-      [order, 'the rest of the grace period is not waited for'],
+      [order, 'a Pod does not wait for the rest of its grace period once its list and its containers have ended'],
       [ending, 'the object is deleted once nothing is left on the node'],
       [
         'test/long/lost-container.test.ts',

@@ -17,7 +17,7 @@ export const reasons: readonly Sentence[] = [
     says: "A list runs once in a Pod's life. The first reason stays, for `onReasons` too.",
     tests: [
       [defer, 'a list runs once: a new agent continues from the status'],
-      [defer, 'an end that the status has stays, whatever else is observed'],
+      [defer, 'an end that the status has stays, regardless of other observations'],
       [defer, 'onReasons applies to the first reason'],
       [causes, 'the first of several causes gives the reason'],
       [inLives, 'the first reason stays, even if the node ends the Pod too'],
@@ -148,7 +148,7 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'Taint manager: Evicted.',
     tests: [
-      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'deletes Pods that do not tolerate the taint'],
+      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'Pods that do not tolerate the taint are deleted'],
       [causes, 'an eviction for a taint'],
     ],
   },

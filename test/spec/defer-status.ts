@@ -48,7 +48,7 @@ const states: readonly Sentence[] = [
         inLives,
         'during termination, entries wait with PendingDefer, run, and end; the phase is Terminating while the list is due or runs',
       ],
-      [inLives, 'the end of an entry stays as it was decided, however long the write of the status takes'],
+      [inLives, 'the end of an entry stays as it was decided, no matter how long the write of the status takes'],
     ],
   },
   {
@@ -106,7 +106,7 @@ const states: readonly Sentence[] = [
       ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has terminated only in the phases Succeeded and Failed: %s'],
       [
         'src/controllers/taint-eviction/taint-eviction.test.ts',
-        'deletes a completed Pod whose defer containers are running',
+        'a completed Pod whose defer containers are running is deleted',
       ],
       [
         'src/api/core/v1/pod/validation/validate-defers.test.ts',

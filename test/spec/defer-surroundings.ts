@@ -133,7 +133,7 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'images of entries are pulled only in their turn with prePullDeferImages false'],
       [
         inLives,
-        'a pull that failed before the turn is reported, does not affect the Pod, and is retried at once in the turn',
+        'a pull that failed before the turn is reported, does not affect the Pod, and is retried immediately in the turn',
       ],
       [
         'src/node/images/images-in-use.test.ts',

@@ -163,10 +163,7 @@ export const time: readonly Sentence[] = [
         'timeoutSeconds count from the decided end of the previous entry, so a slow entry takes no time from the next one',
       ],
       [outages, 'an entry whose timeoutSeconds have passed gets its stop signal and is killed 2 s later'],
-      [
-        failures,
-        'timeoutSeconds count from the exit of the apps, not from that of a sidecar that restarts in the meantime',
-      ],
+      [failures, 'timeoutSeconds count from the exit of the apps, not from the exit of a sidecar that restarts'],
       [onTime, 'timeoutSeconds counts from the turn'],
     ],
   },

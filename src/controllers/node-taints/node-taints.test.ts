@@ -48,7 +48,7 @@ test.each<[string, Taint[], State, Taint[] | undefined]>([
     [added('memory-pressure'), added('pid-pressure')],
   ],
   [
-    'taints of others stay when a taint is added',
+    'taints of other writers stay when a taint is added',
     [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }],
     { pressures: ['DiskPressure'] },
     [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }, added('disk-pressure')],
@@ -67,7 +67,7 @@ test.each<[string, Taint[], State, Taint[] | undefined]>([
   expect(wantedTaints(node(present, state), { now: NOW, evicts: false })).toEqual(wanted);
 });
 
-test('a node that stays not ready gets a NoExecute taint, a node under pressure does not', () => {
+test('a node that stays not ready gets a NoExecute taint; a node under pressure does not', () => {
   const state = { ready: 'False', pressures: ['DiskPressure'] };
   const present = [added('not-ready'), added('disk-pressure')];
   expect(wantedTaints(node(present, state), { now: NOW, evicts: true })).toEqual([
@@ -77,7 +77,7 @@ test('a node that stays not ready gets a NoExecute taint, a node under pressure 
   expect(wantedTaints(node([taint('not-ready', 'NoExecute')]), { now: NOW, evicts: false })).toEqual([]);
 });
 
-test('the NoExecute taint follows after 30 s, also if the node was not ready before the start', async () => {
+test('a node that is not ready gets the NoExecute taint after 30 s, even if it was not ready before the start', async () => {
   const backend = await registryBackend();
   const timers = testTimers(NOW + 3_600_000);
   const stop = new AbortController();
@@ -115,7 +115,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
   },
 );
 
-test('the 30 s restart when the machine wakes from a suspension', async () => {
+test('the 30 s until the NoExecute taint start again when the machine wakes from a suspension', async () => {
   const backend = await registryBackend();
   const timers = testTimers(NOW);
   const stop = new AbortController();

@@ -50,7 +50,7 @@ const held = (): string[] =>
     .map(({ metadata }) => metadata.name);
 const client = () => inProcessClient(backend);
 
-it('releases claims once no Pod on a node uses them, without a list of Pods for each claim', async () => {
+it('claims are released once no Pod on a node uses them, without a list of Pods for each claim', async () => {
   const count = 200;
   for (const index of numbers(count)) await createTerminating(index);
   await backend.set(PODS, pod('first', numbers(count / 2), 'n'));
@@ -88,7 +88,7 @@ it('releases claims once no Pod on a node uses them, without a list of Pods for 
   expect(backend.calls.filter((call) => call.startsWith('list pods')).length).toBeLessThan(count / 4);
 });
 
-it('keeps a claim of a Pod that the informer has not seen, or not seen bound', async () => {
+it('a claim is kept if a Pod uses it that the informer has not seen, or not seen bound', async () => {
   const known = new Map<string, Pod>();
   const protection = createClaimProtection(
     client().resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS),

@@ -58,7 +58,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
       });
     },
-    /** Stores a part of the record of a Pod, living or gone, whose last step is `at` milliseconds from the start. */
+    /** Stores a part of the record of a Pod, which may not exist. Its last step is `at` milliseconds after the start. */
     async record(podName: string, part: number, at: number, characters = 10): Promise<void> {
       const step = { key: 'k', type: 'T', at: formatMicroTime(begin + at), message: 'x'.repeat(characters) };
       const podUID = uids.get(podName) ?? podName;
@@ -85,7 +85,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
   };
 }
 
-test('all parts of a record are deleted when its last step is too old, except those of a living Pod', async () => {
+test('all parts of a record are deleted once its last step is too old, unless its Pod still exists', async () => {
   const { start, record, pod, left, timers, settled } = await setUp();
   await pod('living');
   await pod('mirror', { [MIRROR_ANNOTATION]: 'static' });
@@ -104,7 +104,7 @@ test('all parts of a record are deleted when its last step is too old, except th
   expect(left()).toEqual(['living.0', 'static.0']);
 });
 
-test('a record can only expire once its Pod is gone', async () => {
+test('a record can expire only once its Pod has been deleted', async () => {
   const { start, record, pod, left, timers, settled, backend } = await setUp({ ageMillis: HOUR });
   await pod('u');
   await record('u', 0, 0);
@@ -122,7 +122,7 @@ test('a record can only expire once its Pod is gone', async () => {
   expect(left()).toEqual([]);
 });
 
-test('records that are too large: the oldest of gone Pods are deleted first, then old parts of living Pods, never the newest', async () => {
+test('too large records: the oldest parts of deleted Pods are deleted first, then old parts of existing Pods, never the newest', async () => {
   const { start, record, pod, left, timers, settled } = await setUp({ bytes: 100_000 });
   await pod('living');
   for (let part = 0; part < 4; part++) await record('living', part, -50 * HOUR + part, 15_000);
@@ -132,7 +132,7 @@ test('records that are too large: the oldest of gone Pods are deleted first, the
   await record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
-  // Less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
+  // The remaining parts are less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
   expect(left()).toEqual(['b.0', 'd.0', 'living.0', 'living.1', 'living.2', 'living.3']);
   await record('living', 4, 1, 60_000);
   timers.advance(0);
@@ -140,7 +140,7 @@ test('records that are too large: the oldest of gone Pods are deleted first, the
   expect(left()).toEqual(['living.3', 'living.4']);
 });
 
-test('the newest part of a living Pod is kept even if it alone is too large', async () => {
+test('the newest part of the record of an existing Pod is kept even if it alone is too large', async () => {
   const { start, record, pod, left, timers, settled } = await setUp({ bytes: 1000 });
   await pod('living');
   await record('living', 0, 0, 5000);

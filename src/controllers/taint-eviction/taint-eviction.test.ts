@@ -48,7 +48,7 @@ const deleted = (): string[] =>
     .map(({ metadata }) => metadata.name);
 const events = (): string[] => (backend.objects(EVENTS) as CoreV1Event[]).map(({ message = '' }) => message);
 
-test('deletes Pods that do not tolerate the taint, at once or after tolerationSeconds, with a condition and an Event', async () => {
+test('Pods that do not tolerate the taint are deleted immediately or after tolerationSeconds, with a condition and an Event', async () => {
   for (const each of [
     pod('plain'),
     pod('patient', tolerating(60)),
@@ -87,7 +87,7 @@ test('deletes Pods that do not tolerate the taint, at once or after tolerationSe
   );
 });
 
-test('deletes a completed Pod whose defer containers are running', async () => {
+test('a completed Pod whose defer containers are running is deleted', async () => {
   const termination = { reason: 'Completed', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
   await backend.set(PODS, pod('exits', [], { status: { phase: 'Terminating', termination } }));
   await backend.set(NODES, node('NoExecute'));
@@ -96,7 +96,7 @@ test('deletes a completed Pod whose defer containers are running', async () => {
   expect(deleted()).toEqual(['exits']);
 });
 
-test('removing the taint in time cancels the deletion; the next taint restarts the time', async () => {
+test('removing the taint in time cancels the deletion; tolerationSeconds count again from the next taint', async () => {
   await backend.set(PODS, pod('patient', tolerating(60)));
   await backend.set(NODES, node('NoExecute'));
   await start();
@@ -115,7 +115,7 @@ test('removing the taint in time cancels the deletion; the next taint restarts t
 });
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
-test('a not-ready taint from before the start evicts no Pod, a later one does', async () => {
+test('a not-ready taint from before the start evicts no Pod; a later taint does', async () => {
   const notReady = (timeAdded: string): Node => ({
     ...node(),
     spec: { taints: [{ key: NOT_READY, effect: 'NoExecute', timeAdded }] },
@@ -147,7 +147,7 @@ test('a failed deletion is retried; mirror Pods are not deleted', async () => {
   expect(deleted()).toEqual(['plain']);
 });
 
-test('a time that ended during a suspension of the machine is extended by a minute after the wake-up', async () => {
+test('tolerationSeconds that passed during a suspension of the machine are extended by a minute after the wake-up', async () => {
   await backend.set(PODS, pod('patient', tolerating(300)));
   await backend.set(NODES, node('NoExecute'));
   await start();

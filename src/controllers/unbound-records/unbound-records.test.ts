@@ -8,7 +8,7 @@ import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
-test('writes a record for a Pod that is deleted before it has a node, and for no other', async () => {
+test('a record is written for a Pod that is deleted before it has a node, and for no other Pod', async () => {
   const timers = testTimers();
   const backend = await registryBackend({ timers });
   const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import { check, forever, type LifeToRead, once, stubborn } from './life-to-read.
 
 type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
-/** A Pod that is deleted at 5 with 20 s, unless the life says otherwise. */
+/** A Pod that is deleted after 5 s with a grace period of 20 s, unless the fields of the life override this. */
 const lifeOf = (defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Life => ({
   pod: simulatedPod({ apps: ['app'], graceSeconds: 20, defers, ...pods }),
   scripts: { app: forever, 'defer-1': once(1000), 'defer-2': once(1000), 'defer-3': once(1000), ...scripts },
@@ -45,7 +45,7 @@ export const deferring: readonly LifeToRead[] = [
     }),
   },
   {
-    about: 'Deleted while the start of the init container is in flight, for 250 ms: the PostExit entry runs.',
+    about: 'Deleted during the start of the init container, which takes 250 ms: the PostExit entry runs.',
     life: lifeOf([{}, post], {
       pods: { init: ['init'] },
       scripts: { init: forever },
@@ -54,11 +54,11 @@ export const deferring: readonly LifeToRead[] = [
     }),
   },
   {
-    about: 'The sandbox is lost while a PreExit entry runs: PostExit entries run in a new one.',
+    about: 'The sandbox is lost while a PreExit entry runs: PostExit entries run in a new sandbox.',
     life: lifeOf([{}, post], { scripts: { 'defer-1': once(10_000) }, sandboxLostAt: 6000 }),
   },
   {
-    about: 'An extension by count, 2 times 5 s: the PostExit entry hangs.',
+    about: 'The PostExit entry hangs: its stage is extended by count, 2 times by 5 s.',
     life: lifeOf([post], {
       pods: {
         spec: { deferContainerGracePeriodExtensionInterval: 5, deferContainerGracePeriodExtensionCount: 2 },
@@ -74,7 +74,7 @@ export const deferring: readonly LifeToRead[] = [
     }),
   },
   {
-    about: 'A running entry and one that is not due yet are given up at 6.',
+    about: 'A client gives up a running entry and an entry that waits for its turn, at 6 s.',
     life: lifeOf([{}, {}, post], {
       scripts: { 'defer-1': stubborn },
       skips: [
@@ -84,13 +84,13 @@ export const deferring: readonly LifeToRead[] = [
     }),
   },
   {
-    about: 'Scaled down: one entry is due on Evicted only, another where the apps succeeded.',
+    about: 'Scaled down: one entry is due on Evicted only, and another only if the apps succeeded.',
     life: lifeOf([{ onReasons: ['Evicted'] }, { ...post, when: 'Succeeded' }, post], {
       deletions: [{ at: 5000, graceSeconds: 20, reason: 'ScaledDown' }],
     }),
   },
   {
-    about: 'The agent dies for 30 s while a PreExit entry runs.',
+    about: 'The agent dies while a PreExit entry runs, and no agent runs for 30 s.',
     life: lifeOf([{}, post], { scripts: { 'defer-1': once(2000) }, absences: [{ at: 6000, millis: 30_000 }] }),
   },
   {

@@ -5,7 +5,7 @@ import { check, forever, type LifeToRead, once, stubborn } from './life-to-read.
 
 export const starting: readonly LifeToRead[] = [
   {
-    about: 'Two init containers run in order, then two apps together. The Pod is deleted at 10.',
+    about: 'Two init containers run in order, then two apps together. The Pod is deleted at 10 s.',
     life: {
       pod: simulatedPod({ init: ['init-1', 'init-2'], apps: ['app-1', 'app-2'] }),
       scripts: { 'init-1': once(1000), 'init-2': once(500), 'app-1': forever, 'app-2': [{ stopMillis: 3000 }] },
@@ -21,7 +21,7 @@ export const starting: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'An init container fails with restartPolicy Never: the Pod has failed.',
+    about: 'An init container fails with restartPolicy Never: the Pod is Failed.',
     life: {
       pod: simulatedPod({ init: ['init'], apps: ['app'], restartPolicy: 'Never' }),
       scripts: { init: once(100, 3), app: forever },
@@ -56,7 +56,7 @@ export const starting: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'A startup probe fails until 4, and delays the liveness probe.',
+    about: 'A startup probe fails until 4 s, and delays the liveness probe.',
     life: {
       pod: simulatedPod({
         apps: ['app'],
@@ -80,7 +80,7 @@ export const starting: readonly LifeToRead[] = [
 
 export const running: readonly LifeToRead[] = [
   {
-    about: 'An app crashes again and again: it is restarted with back-off.',
+    about: 'An app crashes in every run: it is restarted with back-off.',
     life: { pod: simulatedPod({ apps: ['app'] }), scripts: { app: once(1000, 1) }, limitMillis: 40_000 },
   },
   {
@@ -96,7 +96,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'A readiness probe fails from 5 to 9.',
+    about: 'A readiness probe fails from 5 s to 9 s.',
     life: {
       pod: simulatedPod({
         apps: ['app'],
@@ -108,7 +108,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'restartPolicy OnFailure: the app fails once, then succeeds; the Pod has succeeded.',
+    about: 'restartPolicy OnFailure: the app fails once, then succeeds; the Pod is Succeeded.',
     life: {
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'OnFailure' }),
       scripts: { app: [{ runMillis: 1000, exitCode: 2 }, { runMillis: 1000 }] },
@@ -116,7 +116,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The image of the app is changed at 5: it is stopped and started with the new one.',
+    about: 'The image of the app is changed at 5 s: the app is stopped, and started with the new image.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -125,7 +125,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The sandbox is lost at 5: everything starts again in the next one.',
+    about: 'The sandbox is lost at 5 s: all containers start again in a new sandbox.',
     life: {
       pod: simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] }),
       scripts: { side: forever, init: once(100), app: forever },
@@ -134,7 +134,7 @@ export const running: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The agent dies for 20 s at the first start of the app, which takes effect.',
+    about: 'The agent dies when it starts the app, and no agent runs for 20 s; the start takes effect.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -148,7 +148,7 @@ const preStop = { lifecycle: { preStop: check } };
 
 export const ending: readonly LifeToRead[] = [
   {
-    about: 'Deleted with 10 s: the app ignores its stop signal and is killed.',
+    about: 'Deleted with a grace period of 10 s: the app ignores its stop signal and is killed.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: stubborn },
@@ -156,7 +156,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'Deleted with 10 s: a preStop hook takes 4 s of it.',
+    about: 'Deleted with a grace period of 10 s, of which a preStop hook takes 4 s.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
       scripts: { app: stubborn },
@@ -165,7 +165,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'Deleted with 5 s: a preStop hook takes longer; the app has 2 s between signal and kill.',
+    about: 'Deleted with a grace period of 5 s: a preStop hook takes longer; the app has 2 s between signal and kill.',
     life: {
       pod: simulatedPod({ apps: ['app'], each: preStop }),
       scripts: { app: stubborn },
@@ -174,7 +174,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'Deleted with 300 s, and 2 s later with 5 s.',
+    about: 'Deleted with a grace period of 300 s, and 2 s later with a grace period of 5 s.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: stubborn },
@@ -185,7 +185,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The object is removed from the API by force at 5.',
+    about: 'The object is removed from the API by force at 5 s.',
     life: { pod: simulatedPod({ apps: ['app'] }), scripts: { app: stubborn }, forcedAt: 5000 },
   },
   {
@@ -206,7 +206,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'A hard eviction threshold is met at 5.',
+    about: 'A hard eviction threshold is met at 5 s.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: stubborn },
@@ -215,7 +215,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'A static Pod whose manifest is removed at 5.',
+    about: 'The manifest of a static Pod is removed at 5 s.',
     life: {
       pod: {
         ...simulatedPod({ apps: ['app'] }),
@@ -229,7 +229,8 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The agent dies for 10 s, 2 s after the delete: what was left of the 20 s remains.',
+    about:
+      'No agent runs from 12 s to 22 s, after a delete at 10 s: the kill moves by 12 s, the time since the last sign of life.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: stubborn },
@@ -238,7 +239,7 @@ export const ending: readonly LifeToRead[] = [
     },
   },
   {
-    about: 'The runtime does not answer from 6 to 16, after a delete at 5 with 20 s.',
+    about: 'The runtime does not answer from 6 s to 16 s, after a delete at 5 s with a grace period of 20 s.',
     life: {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: stubborn },
