@@ -1,4 +1,4 @@
-/** What a node agent needs: the API, the runtime, and the settings of its node. */
+/** The options of a node agent: the client of the API, the runtime, and the settings of the node. */
 import type { Client } from '../client/client.ts';
 import type { NodeFacts } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -23,7 +23,7 @@ export interface NodeAgentOptions extends Platform {
   clusterDomain: string;
   /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
-  /** false: a Pod keeps its phase while its defer containers run. Absent: its phase is Terminating. */
+  /** false: a Pod keeps its phase while its defer containers run. Otherwise, the phase is Terminating during that time. */
   terminatingPhase?: boolean;
   /** When the previous agent was last known to run (readLastSignOfLife); absent: unknown, or there was no previous agent. */
   lastSignOfLife?: Millis | undefined;
@@ -37,14 +37,14 @@ export interface NodeAgentOptions extends Platform {
   podCgroups?: PodCgroupSettings;
   /** The result of parseAllowedSysctls(); absent: only the safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /** The resolver configuration that Pods inherit from the node; absent or '': that of the machine. */
+  /** The resolv.conf(5) file that Pods inherit from the node. Absent or '': readNodeResolver() reads the machine's own files. */
   resolvConf?: string;
   /** Absent: no Pod is evicted. */
   eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
   signal: AbortSignal;
 }
 
-/** The facts of the node that decide() needs. */
+/** Returns the facts of the node that decide() needs. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
   return {
     ips: nodeIps,

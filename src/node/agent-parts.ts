@@ -1,7 +1,8 @@
 /**
  * Composes the parts of the node agent: storage, the execution of actions, admission, and terminations by the node.
  *
- * Boundary: the only file of the node that knows all parts; a part gets the interfaces of others here. agent.ts starts the parts.
+ * Boundary: only this file knows all parts of the node agent; it passes each part the interfaces of the parts that it needs.
+ * agent.ts starts the parts.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -151,7 +152,7 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   return { kept, images, volumes };
 }
 
-/** Creates the executor of the workers' actions. `addresses`: remembers the addresses of the Pods' ready sandboxes. */
+/** Creates the executor of the workers' actions. The returned hooks `addresses` remember the addresses of the Pods' ready sandboxes. */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
   const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
@@ -211,7 +212,7 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/** The order matters: the runs of an ended Pod are forgotten before admission computes the free resources. */
+/** Returns the hooks in the order that they require: `runs` forgets an ended Pod before admission computes the free resources. */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,
@@ -232,7 +233,7 @@ const lifeHooks = (
   { ended: images.podGone },
 ];
 
-/** Hooks for control groups, log folders, and the copies of the objects that defer containers refer to. */
+/** Returns the hooks for control groups, log folders, and the copies of the objects that defer containers refer to. */
 function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Storage): PodHooks[] {
   return [
     { started: (pod) => podCgroups?.add(pod), release: async (pod) => podCgroups?.remove(pod) },
@@ -245,7 +246,7 @@ function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Stora
   ];
 }
 
-/** Returns a function that creates the observation of one Pod. */
+/** Returns a function that, for a Pod, creates the function with which the Pod's worker observes the runtime. */
 function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   const { runtime, log } = options;
   return (pod: Pod) => {
@@ -256,7 +257,10 @@ function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
   };
 }
 
-/** Passes a new or changed Pod to its worker, or to admission if it has no worker. `removed`: the object no longer exists. */
+/**
+ * Returns a function that passes a new or changed Pod to its worker, or to admission if the Pod has no worker. `removed`: the
+ * Pod's object no longer exists.
+ */
 const createApply =
   ({ workers }: Base, { volumes }: Storage, { admission, recorder }: Ends) =>
   (pod: Pod, removed: boolean): void => {
@@ -267,7 +271,7 @@ const createApply =
       if (hasEnded(pod)) admission.roomMade();
     } else if (!removed) admission.admit(pod);
     else {
-      // Nothing of the Pod was left on the node while finalizers kept its object.
+      // The Pod has no worker because nothing of it was left on the node; finalizers kept its object until now.
       admission.forget(pod);
       recorder.gone(pod);
     }

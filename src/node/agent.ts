@@ -1,11 +1,12 @@
 /**
- * The node agent: a worker for each Pod that is bound to this node, and for each Pod that the runtime still has although its
- * object no longer exists.
+ * The node agent. It runs a worker for each Pod that is bound to this node, and for each Pod that still exists in the runtime
+ * although its object no longer exists in the API.
  *
  * Boundary: agent-parts.ts composes the parts; this file starts them in order.
  * Invariants:
- *  1. After a start, containers in the runtime are adopted, never restarted; those without a Pod object are cleaned up.
- *  2. Nothing is cleaned up before all Pods of the node are known.
+ *  1. When the agent starts, it adopts the containers in the runtime and does not restart them. Containers without a Pod object are
+ *     stopped and removed.
+ *  2. Nothing is removed before all Pods of the node are known.
  */
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
@@ -30,17 +31,17 @@ import type { NodePod } from './usage/node-pods.ts';
 export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   /** The connection through which the API server reaches logs and streams of the containers. */
   connection: NodeConnection;
-  /** The Pods of the agent, with the last observation of each in the runtime. */
+  /** Returns the Pods that have workers, each with the last observation of its sandboxes and containers. */
   pods(): NodePod[];
   /** Registers a listener that is called when the images of the runtime may have changed. */
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
   endStaticPods(): Promise<void>;
-  /** Resolves when the Events and the steps of Pods' lives recorded until now are written. */
+  /** Resolves when all Events and all steps of Pods' lives that were reported before the call are written. */
   flushed(): Promise<void>;
 }
 
-/** Resolves when the Pods that existed before are adopted and the leftovers of other Pods are removed. */
+/** Starts the agent. Resolves when it has adopted the existing Pods and removed the leftovers of Pods that no longer exist. */
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const parts = await createAgentParts(options);
   const { workers, admission, staticPods, services, images, runs, recorder, outages } = parts;

@@ -1,4 +1,4 @@
-/** The features of the machine and of its runtime that containers depend on, read once when the agent starts. */
+/** Reads the features of the machine and of its runtime that containers depend on, once when the agent starts. */
 import { cgroupVersion, limitsSwap } from '../platform/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
@@ -8,16 +8,16 @@ import { openPodCgroups, type PodCgroups } from './resources/pod-cgroups.ts';
 /** Facts about the machine's control groups, independent of whether lifepod or the runtime creates the Pods' groups. */
 export interface CgroupFacts {
   version: 1 | 2;
-  /** In the kernel's notation: 2MB, 1GB. */
+  /** The sizes of huge pages that the machine supports, in the kernel's notation: 2MB, 1GB. */
   hugepageSizes: readonly string[];
-  /** Whether the kernel accounts for the swap of a group. */
+  /** Whether the kernel can limit the swap of a control group. */
   limitsSwap: boolean;
 }
 
 export interface NodeFacts {
   /** undefined: the runtime chooses the control groups of containers. */
   podCgroups: PodCgroups | undefined;
-  /** Passed to the part that builds the Pods' environment. */
+  /** Options for createEnvironmentSource(). */
   environment: {
     cgroups: CgroupFacts;
     cgroupParent?: PodCgroups['parentOf'];

@@ -1,7 +1,8 @@
 /**
- * Removes the folders and logs of Pods that no longer exist, at the start and whenever such a folder appears.
+ * Removes the folders and logs of Pods that no longer exist: when the agent starts, and whenever a folder of an unknown Pod appears.
  *
- * Boundary: only the two folders below. Entries that are not named like the folder of a Pod belong to the user and are kept.
+ * Boundary: changes only podsRoot and logsRoot. Entries whose names do not have the form of a Pod's folder belong to the user and are
+ * kept.
  * Invariants:
  *  1. Files of known Pods are never touched.
  *  2. A removal that fails is retried, since mounts may be busy for a while.
@@ -18,7 +19,7 @@ const UID = /^[A-Za-z0-9][A-Za-z0-9-]*$/;
 export interface OrphanOptions {
   /** Contains one folder per Pod, named by its UID. */
   podsRoot: string;
-  /** Contains one folder per Pod: NAMESPACE_NAME_UID. */
+  /** Contains one folder per Pod, named NAMESPACE_NAME_UID. */
   logsRoot: string;
   isKnown(uid: string): boolean;
   /** Unmounts and removes the Pod's folder. */
@@ -28,7 +29,10 @@ export interface OrphanOptions {
   signal: AbortSignal;
 }
 
-/** Resolves after the first pass over the existing folders. The caller must know all Pods of the node before calling this. */
+/**
+ * Starts the removal. Resolves after the first pass over the existing folders. `isKnown` must know all Pods of the node by then:
+ * call this only after they were listed.
+ */
 export async function startOrphanRemoval(options: OrphanOptions): Promise<void> {
   const { podsRoot, logsRoot, isKnown, timers, log, signal } = options;
   let timer: Timer | undefined;
@@ -98,7 +102,10 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
   await look();
 }
 
-/** Splitting at underscores is unambiguous: namespaces and names of Pods contain none. */
+/**
+ * Returns the UID in the name of a log folder; undefined if the name has another form. Namespaces and names of Pods contain no
+ * underscores.
+ */
 function uidOfLogFolder(name: string): string | undefined {
   const [namespace, pod, uid, ...rest] = name.split('_');
   return namespace && pod && uid && rest.length === 0 && UID.test(uid) ? uid : undefined;

@@ -16,7 +16,7 @@ import type { Outcome } from './worker/ports.ts';
 export interface ContainerPorts {
   timers: Timers;
   runtime: Pick<ContainerRuntime, 'imageStatus' | 'createContainer' | 'startContainer'>;
-  /** Returns the facts for the Pod's configuration. With a container, also resolves the objects that it references. */
+  /** Returns the facts for the Pod's configuration. With a container, also reads the objects that the container references. */
   environment: EnvironmentSource;
   /** Creates the files and mounts that the container's configuration refers to. */
   prepareContainer(
@@ -52,7 +52,7 @@ export interface ContainerActions {
 
 export function createContainerActions(ports: ContainerPorts, limits: PodLimits): ContainerActions {
   const { runtime, timers } = ports;
-  /** The images that Pods on this node use, by ID. The image of an ID never changes. */
+  /** The images that checks and pulls have found, by ID. The image with a given ID never changes. */
   const images = new Map<string, ImageInfo>();
   return {
     async checkImage(action, signal) {
@@ -120,7 +120,7 @@ const absent = ({ container, attempt, image }: ImageUse): Outcome => ({
   image: { container, state: { attempt, image, state: 'absent' } },
 });
 
-/** `pulled`: undefined if the image was present before. */
+/** Returns the outcome for an image that is present. `pulled`: undefined if no pull was needed. */
 const present = (
   { container, attempt, image }: ImageUse,
   { id }: ImageInfo,

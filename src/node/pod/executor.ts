@@ -1,8 +1,9 @@
 /**
  * Carries out the actions that decide() requests, each with a call to the runtime, the volumes or the API.
  *
- * Boundary: this file contains no lifecycle rules. Every action is idempotent. Its effect appears in the next observation,
- * except for what Outcome reports. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
+ * Boundary: this file contains no lifecycle rules. Every action is idempotent. The effect of an action appears in the next
+ * observation, except for the results in Outcome. If the outcome of a call is unknown, the action rejects with the call's
+ * OutcomeUnknownError.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import type { Action, HookResult, ProbeResult } from '../../lifecycle/types.ts';
@@ -30,7 +31,7 @@ export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   volumes: VolumePort;
   /** Deletes the files of a run whose container has been removed from the runtime. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
-  /** Like runHook(), rejects when `signal` aborts, and with an OutcomeUnknownError when there is no result. */
+  /** Rejects when `signal` aborts, and with an OutcomeUnknownError if there is no result. The same holds for runHook(). */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
 }

@@ -1,6 +1,7 @@
 /**
- * Stores what a new agent needs to know about a Pod and cannot read from its status or the runtime: why runs are being stopped
- * although the Pod lives on, the results of preStop hooks, and the Pod's termination. The file is in the Pod's folder and is
+ * Stores the facts about a Pod that a new agent needs and that neither the Pod's status nor the runtime contains: why runs are being
+ * stopped although the Pod continues to run, the results of preStop hooks, and the Pod's termination. The file is in the Pod's
+ * folder and is
  * deleted with it.
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +14,9 @@ import { readTextIfPresent } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface KeptJournal {
-  /** Returns the journal of a Pod that has started. For one that has not, deletes the journal of an earlier life of its UID. */
+  /** If the Pod has started, returns its journal. Otherwise, deletes the journal of an earlier life of its UID and returns an empty one. */
   read(pod: Pod): Journal;
+  /** Writes the journal synchronously. A failure is logged. */
   keep(pod: Pod, journal: Journal): void;
 }
 
@@ -47,9 +49,9 @@ export function createKeptJournal(
         writeFileSync(`${file}.new`, JSON.stringify(journal), { mode: 0o600 });
         renameSync(`${file}.new`, file);
       } catch (error) {
-        // A Pod without a folder has nothing that outlives the agent.
+        // A Pod without a folder has no state that a new agent would need.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-        // The runs are stopped nevertheless.
+        // Only log the error, since the runs are stopped in any case.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
         // Delete the old journal: the Pod's status is newer than a journal that could not be replaced.
         rmSync(file, { force: true });
@@ -58,7 +60,10 @@ export function createKeptJournal(
   };
 }
 
-/** Moves times in the future back, since the clock may have been set back: no stop or termination gets more time than it had. */
+/**
+ * Moves times that are in the future back to now, since the clock may have been set back. No stop or termination gets more time
+ * than before.
+ */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({
     ...stop,

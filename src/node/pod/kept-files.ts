@@ -9,7 +9,10 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import type { PodMemory } from '../volumes/pod-memory.ts';
 import type { FileSource } from '../volumes/references.ts';
 
-/** The name of a folder in the Pod's folders on disk and in memory. It is removed with the Pod's volumes. */
+/**
+ * The name of the folder with the copies, both in the Pod's folder on disk and in its folder in memory. Both are removed with the
+ * Pod's volumes.
+ */
 export const KEPT_FOLDER = 'kept';
 
 export interface Reference {
@@ -24,9 +27,9 @@ export interface Content {
 }
 
 export interface KeptFiles {
-  /** Creates or replaces a copy. The caller writes one object of a Pod at a time: all use the same temporary file. */
+  /** Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since the writes share a temporary file. */
   write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
-  /** Undefined if there is no readable copy: it was never made, or the tmpfs was lost in a reboot. */
+  /** Returns undefined if there is no readable copy: none was made, or it was in the tmpfs before a reboot. */
   read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;
 }
 
@@ -44,7 +47,7 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
   return {
     async write(uid, reference, object) {
       const folder = folderOf(uid, reference.resource);
-      // The removal of orphaned Pods (orphans.ts) finds them by this folder.
+      // Create the Pod's folder on disk for Secrets too, since orphans.ts finds the files of a Pod by this folder.
       await mkdir(podDirectory(uid), { recursive: true, mode: 0o750 });
       if (reference.resource === 'secrets') await memory.ready();
       await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -65,7 +68,7 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
   };
 }
 
-/** The fields that variables and image pulls need. */
+/** Returns only the fields of the object that variables and image pulls need. */
 const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
   apiVersion,
   kind,

@@ -2,12 +2,13 @@
  * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the
  * Pod's pull secrets. When a whole application is deleted, these objects are deleted before the defer containers run.
  *
- * Boundary: makes and finds copies, whose files are in kept-files.ts; the caller decides when to use a copy. (Volumes keep their
+ * Boundary: this file decides which objects are copied and when; kept-files.ts reads and writes the files; the caller decides when to
+ * use a copy. (Volumes keep their
  * own files, including tokens.)
  * Invariants:
  *  1. Copies are made before the first container of the Pod starts, and are updated as long as their objects exist.
  *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; Secrets are in memory only.
- *  3. Nothing is written for a Pod that was forgotten.
+ *  3. Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
  *  4. Errors and logs contain no content of an object.
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -23,12 +24,13 @@ import type { VolumePort } from './executor.ts';
 import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } from './kept-files.ts';
 
 export interface KeptReferences {
-  /** Makes the copies, once per Pod. Retries objects that cannot be read in the background. */
+  /** Makes the copies, once per Pod. If an object cannot be read, logs the error and retries in the background. */
   keep(pod: Pod): Promise<void>;
   /** Reports that the object with this key (fileSourceKey) has changed. */
   changed(key: string): void;
+  /** Returns the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
-  /** Wraps the volumes so that the Pod is forgotten before they are unmounted or removed. */
+  /** Returns volumes that wait for the copies of a Pod under way, and end copying, before they unmount or remove the Pod's volumes. */
   guard(volumes: VolumePort): VolumePort;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Converts what the runtime reports about a Pod into the core's input, and the runtime's records of a Pod that the API no
- * longer has into a Pod object that can be terminated.
+ * Converts the runtime's observation of a Pod into the core's input. For a Pod that no longer exists in the API, converts the
+ * runtime's records into a Pod object that can be terminated.
  */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
@@ -19,7 +19,7 @@ export interface PodLookOptions {
   podDirectory: string;
   logDirectory: string;
   runtime: Pick<ContainerRuntime, 'observe'>;
-  /** PodCgroups.oomKills(). Absent if Pods have no control groups. */
+  /** PodCgroups.oomKills(). Absent if lifepod does not manage the Pods' control groups. */
   oomKills?: OomReaderOptions['kills'] | undefined;
   log: Log;
 }
@@ -35,7 +35,10 @@ export function createPodLook(options: PodLookOptions) {
   };
 }
 
-/** Reads the termination messages of one Pod's exited runs, else the runtime's messages. Each run is read once. */
+/**
+ * Returns a function that reads the termination messages of one Pod's exited runs, once per run, and returns them by container
+ * ID. If a run has no termination message, the runtime's message is used.
+ */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
   const known = new Map<string, string>();
   return async (

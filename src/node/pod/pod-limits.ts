@@ -1,16 +1,16 @@
-/** Writes the limits of the Pods' control groups, once per sandbox and engine. */
+/** Writes the limits of the Pods' control groups, once per sandbox. A new engine writes them again. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { ActionError, messageOf } from './action-error.ts';
 
 export interface PodLimits {
-  /** Writes the limits. Rejects with an ActionError CreateContainerError. */
+  /** Writes the limits. Rejects with an ActionError with the reason CreateContainerError. */
   write(pod: Pod): Promise<void>;
   /** Like write(), unless the limits were written since the last call of forget(). A failed write does not count. */
   ensure(pod: Pod): Promise<void>;
   /** Whether the limits were written, or are being written, since the last call of forget(). */
   isWritten(podUid: string): boolean;
-  /** The Pod's sandbox was stopped, or nothing of the Pod is left. */
+  /** Forgets that the limits were written. Called when the Pod's sandbox was stopped, or when nothing of the Pod is left. */
   forget(podUid: string): void;
 }
 

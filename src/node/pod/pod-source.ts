@@ -1,6 +1,6 @@
 /**
- * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the Pod's status to its source, and has the
- * source release the object of a deleted Pod. Apart from this, the agent distinguishes sources only by `isStatic`.
+ * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the Pod's status to its source, and asks the
+ * source to release the object of a deleted Pod. Apart from this, the agent distinguishes sources only by `isStatic`.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -16,7 +16,7 @@ export interface PodSource {
   finalize(pod: Pod): Promise<Outcome>;
 }
 
-/** NotFound and Conflict are success: the Pod no longer exists, or another Pod has its name. */
+/** Returns the source of the Pods in the API. NotFound and Conflict are success: the Pod no longer exists, or another Pod has its name. */
 export function createApiSource(pods: ResourceClient<Pod>): PodSource {
   return {
     isStatic: false,

@@ -27,9 +27,9 @@ export interface PodHooks {
   cleared?(pod: Pod): void;
   /** The worker has ended: nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;
-  /** After `ended` of all parts: removes the Pod's files or groups that the part created. A failure is logged. */
+  /** Called after `ended` of all parts. Removes the files or control groups that the part created for the Pod. A failure is logged. */
   release?(pod: Pod): Promise<void>;
-  /** After `release` of all parts: a Pod with the same UID may start. */
+  /** Called after `release` of all parts has ended. A Pod with the same UID may start from now on. */
   released?(podUid: string): void;
 }
 
@@ -51,7 +51,7 @@ export interface PodWorkersOptions {
   hooks: readonly PodHooks[];
 }
 
-/** Adds each worker to `workers` and removes it when it ends. Returns the function that starts one. */
+/** Returns a function that starts the worker of a Pod, adds it to `workers`, and removes it from `workers` when it ends. */
 export function createPodWorkers(
   workers: Map<string, PodWorker>,
   options: PodWorkersOptions,
@@ -60,7 +60,7 @@ export function createPodWorkers(
 
   const execute: WorkerPorts['execute'] = async (action, pod, abort, progress) => {
     const outcome = await options.execute(action, pod, abort, progress);
-    // For a deleted Pod, the `ended` hooks have the same effect.
+    // Skip deleted Pods: their `ended` hooks, which follow soon, have the same effect.
     if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined)
       for (const part of hooks) part.cleared?.(pod);
     return outcome;
@@ -90,7 +90,7 @@ export function createPodWorkers(
         return view;
       },
       execute,
-      // Async, so that an error that sourceOf() throws rejects.
+      // Async, so that an error thrown by sourceOf() becomes a rejection.
       writeStatus: async (of: Pod, status: PodStatus) => options.sourceOf(of).writeStatus(of, status),
       record: (of, transitions) => recorder.record(of, transitions),
       keep: options.journals.keep,

@@ -1,5 +1,6 @@
 /**
- * Looks up the runs of containers, their logs and when they end, for logs and streams, based on the workers' observations.
+ * Finds container runs and their logs for log and stream requests, and notifies of the ends of runs, based on the workers'
+ * observations.
  */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
@@ -18,7 +19,7 @@ export interface RunLookup {
   running(podUid: string, container: string): string | undefined;
   /** The ID of the Pod's ready sandbox, if any. */
   sandbox(podUid: string): string | undefined;
-  /** The last observation of the Pod, without runs and sandboxes if there was none. */
+  /** Returns the last observation of the Pod; one without runs and sandboxes if there was none. */
   view(podUid: string): RuntimeView;
   /** Calls the listener with the logs of each Pod's runs, now and after each observation; with [] once the Pod no longer exists. */
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
@@ -68,12 +69,12 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
 interface Endings {
   /** Resolves when the run is observed as exited, or no longer exists. */
   of(run: ContainerState): Promise<void>;
-  /** Resolves the ends of the runs that existed before and no longer run. */
+  /** Resolves the promises of the runs in `before` that have exited in `now` or are missing there. */
   observed(before: readonly ContainerState[], now: readonly ContainerState[]): void;
 }
 
 function createEndings(): Endings {
-  /** The ends that a follower waits for, by container ID. */
+  /** The promises that of() has returned for runs that have not ended, by container ID. */
   const awaited = new Map<string, PromiseWithResolvers<void>>();
   return {
     of(run) {
@@ -104,7 +105,10 @@ const writtenLogsOf = (pod: Pod, runs: readonly ContainerState[], logsRoot: stri
 const statusOf = (pod: Pod, container: string): ContainerStatus | undefined =>
   recordedStatuses(pod).find(({ name }) => name === container);
 
-/** The last run of a container that was removed to free disk space: its log is kept as long as the Pod exists. */
+/**
+ * Returns the last run of a container whose runs were all removed to free disk space, if it has one. The log is kept as long as
+ * the Pod exists.
+ */
 function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAttempt | undefined {
   const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};
   if (!state?.terminated?.containerID) return undefined;

@@ -2,7 +2,7 @@
  * Notifies the workers of changes in the runtime, and finds Pods in the runtime that have no worker.
  * Invariants:
  *  1. The subscription to events starts before the first full observation, so that no change is missed.
- *  2. found() is called only after the API's Pods were listed, since Pods of the runtime without an object are terminated.
+ *  2. `found` is called only after the Pods of the API were listed, since Pods in the runtime without an object are terminated.
  */
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../../runtime/runtime.ts';

@@ -21,9 +21,9 @@ export interface SandboxPorts {
 
 export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
-  /** Also releases the control group, unless the Pod is deleted: then remove() does. */
+  /** Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
-  /** Also releases a deleted Pod's control group, at the same time, unless the Pod has another sandbox. */
+  /** If the Pod is deleted and has no other sandbox, releases its control group while the runtime removes the sandbox. */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 

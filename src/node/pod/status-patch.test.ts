@@ -6,9 +6,9 @@ import { statusPatch } from './status-patch.ts';
 
 const at = '2026-01-01T00:00:00Z';
 const pod = (status: PodStatus): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, status });
-/** Returns what is stored after the node, which last saw `known`, wrote `status` over `stored`. */
+/** Returns the stored status after a node that last saw the status `known` has written `status` over the stored status `stored`. */
 const written = (status: PodStatus, known: PodStatus, stored = known): unknown => {
-  // Serialize, as for a request: drops undefined fields.
+  // Serialize as for a request, which drops undefined fields.
   const body = JSON.parse(JSON.stringify({ status: statusPatch(pod(known), status) }));
   const type = 'application/strategic-merge-patch+json';
   return (applyPatch(type, pod(stored) as never, body, strategyFor('Pod')) as unknown as Pod).status;

@@ -3,7 +3,8 @@ import type { Pod, PodCondition, PodStatus } from '../../api/generated/types.ts'
 import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
 /**
- * Removes fields that the node no longer sets and leaves the conditions of other components as stored. `pod` may be older than
+ * Returns a patch that writes `status`, removes the fields that the node no longer sets, and keeps the stored conditions of other
+ * components. `pod` may be older than
  * the stored object.
  */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
@@ -20,7 +21,7 @@ export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown
 const replaced = (list: object[] | undefined): object[] | undefined =>
   list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
 
-/** Conditions are merged by their type, so an omitted reason or message would be kept. */
+/** The API merges conditions by their type, so an omitted reason or message would keep its stored value. */
 const wholeCondition = ({ reason, message, ...rest }: PodCondition): Record<string, unknown> => ({
   ...rest,
   reason: reason ?? null,

@@ -1,5 +1,6 @@
 /**
- * Stops containers at a deadline in milliseconds. CRI counts grace periods in whole seconds, so a second, concurrent stop with
+ * Stops containers at a deadline with a precision of milliseconds. CRI counts grace periods in whole seconds, so a second,
+ * concurrent stop with
  * grace period 0 kills the container at the deadline.
  *
  * Invariant: a container has at least 2 s between the stop signal and the kill, however late the signal is sent. Exception: a
@@ -16,7 +17,7 @@ export function createStopInTime(
   runtime: Pick<ContainerRuntime, 'stopContainer' | 'observe'>,
   timers: Timers,
 ): StopInTime {
-  /** When each container that is being stopped got its first stop signal, by container ID. */
+  /** The time of the first stop signal of each container that is being stopped, by container ID. */
   const signalledAt = new Map<string, Millis>();
 
   /** Whether to kill without a signal: the core requests it, or the container no longer exists. */

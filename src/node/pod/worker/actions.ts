@@ -1,4 +1,4 @@
-/** Performs the actions of a Pod's worker, and adds their results to its state. */
+/** Performs the actions of a Pod's worker, and adds their results to the worker's state. */
 import type { Action } from '../../../lifecycle/types.ts';
 import { OutcomeUnknownError } from '../../../runtime/runtime.ts';
 import type { StatusWriter } from '../status-writer.ts';
@@ -19,15 +19,15 @@ export interface ActionParts {
 }
 
 export interface WorkerActions {
-  /** `recorded`: resolves when the record contains the evidence that the action destroys. */
+  /** Starts the action. An action that destroys evidence first waits for `recorded`, which resolves when the record contains it. */
   perform(action: Action, recorded: Promise<void> | undefined): void;
-  /** The object has changed, which shows whether it was deleted. */
+  /** The Pod's object has changed. Ends an accepted deletion, since the changed object shows its result. */
   objectChanged(): void;
 }
 
 export function createWorkerActions(state: WorkerState, parts: ActionParts): WorkerActions {
   const { ports, flights, statuses, loop } = parts;
-  /** The API accepted the deletion. The next change of the object shows its result. */
+  /** Whether the API has accepted the deletion of the object. The next change of the object then shows the result. */
   let deletionAnswered = false;
 
   const execute = (flight: Flight): Promise<Outcome> => {
@@ -41,10 +41,10 @@ export function createWorkerActions(state: WorkerState, parts: ActionParts): Wor
   const succeeded = (flight: Flight, outcome: Outcome): void => {
     const { action, key } = flight;
     absorb(state, action, outcome);
-    // The next change of the object shows whether it was deleted or its finalizers keep it; the action is in flight until then.
+    // The next change of the object shows whether the API deleted it or finalizers keep it. Until then, the action stays in flight.
     deletionAnswered = action.kind === 'finalizeDeletion' && !state.removed;
     if (deletionAnswered) state.failures.succeeded(key);
-    // A start whose image no longer exists has no effect, which its outcome reports.
+    // If the outcome of a start contains the state of the image, the image no longer exists and nothing was started.
     else end(flight, action.kind === 'startContainer' && outcome.image !== undefined ? 'failed' : 'succeeded');
   };
 
@@ -87,7 +87,7 @@ export function createWorkerActions(state: WorkerState, parts: ActionParts): Wor
   };
 }
 
-/** Resolves when the action may be performed. Undefined if it may be performed immediately. */
+/** Returns a promise that resolves when the action may be performed; undefined if it may be performed immediately. */
 function precondition(
   { kind }: Action,
   recorded: Promise<void> | undefined,

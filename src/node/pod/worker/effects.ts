@@ -3,7 +3,7 @@ import type { Action, ContainerState } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import type { RuntimeView } from './ports.ts';
 
-/** Actions whose effect appears in an observation of the runtime. The others report everything in their outcome. */
+/** Actions whose effect appears in an observation of the runtime. Other actions report all their results in the outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'createSandbox',
   'startContainer',
@@ -13,7 +13,7 @@ export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind
   'removeSandbox',
 ]);
 
-/** Actions whose calls wait for something slow, so that the runtime counts as answering until the call ended. */
+/** Actions whose calls may take long. If such a call ends without an answer, the runtime counts as answering until the call's end. */
 const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'stopContainer',
   'stopSandbox',
@@ -21,10 +21,13 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'mountVolumes',
 ]);
 
-/** Actions that run inside a container and have no result if the container exits in the meantime. */
+/** Actions that run inside a container. A missing result may only mean that the container exited while the action ran. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
-/** Returns since when the runtime has not answered, given a call without an outcome. Undefined if it may have answered all the time. */
+/**
+ * Returns the time since which the runtime has not answered, given the start and end of a call whose outcome is unknown.
+ * Undefined if the runtime may have answered all the time.
+ */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;
   return TAKES_TIME.has(kind) ? ended : began;
@@ -37,8 +40,8 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'finalizeDeletion',
 ]);
 /**
- * Steps that destructive actions need not wait for: they are recorded while their objects are removed, and a new agent can derive
- * them from the fact that nothing is left.
+ * Steps that the actions in FORGETS need not wait for. They are recorded while the Pod's objects are removed, and a new agent can
+ * derive them from the fact that nothing of the Pod is left.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
@@ -54,7 +57,10 @@ interface RunIndex {
 const indexes = new WeakMap<RuntimeView, RunIndex>();
 const attemptKey = ({ name, attempt }: Pick<ContainerState, 'name' | 'attempt'>): string => `${name}/${attempt}`;
 
-/** Cached per view, since thousands of actions may end between two observations of thousands of containers. */
+/**
+ * Returns the index of the view. It is cached per view, since thousands of actions may end between two observations of thousands
+ * of containers.
+ */
 function indexOf(view: RuntimeView): RunIndex {
   const { containers } = view;
   const index = indexes.get(view) ?? {
@@ -67,7 +73,7 @@ function indexOf(view: RuntimeView): RunIndex {
   return index;
 }
 
-/** Whether the view shows the action's effect. Events of the runtime may arrive before the action's response. */
+/** Whether the view already shows the action's effect, since an event of the runtime may arrive before the response to the action. */
 export function shows(view: RuntimeView, action: Action): boolean {
   switch (action.kind) {
     case 'startContainer':

@@ -8,11 +8,11 @@ export interface WorkerFailures {
   /** `key`: from actionKey(). */
   succeeded(key: string): void;
   failed(action: Action, error: unknown, at: Millis): FailedAction;
-  /** The runtime did not answer: the action has neither succeeded nor failed. */
+  /** The runtime did not answer, so it is unknown whether the action succeeded. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
-   * The cause of the action's failure has changed: its last failure no longer causes back-off. Nor does the failure of an attempt
-   * under way, which may have started before the change.
+   * The cause of the action's failure has changed, so the last failure no longer causes back-off. If an attempt is under way, its
+   * failure causes no back-off either, since the attempt may have started before the change.
    */
   retry(key: string, isUnderWay: boolean): void;
 }

@@ -7,19 +7,19 @@ import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
-  /** Stores the image state that an action found. Returns the key of the pull that is no longer needed, if any. */
+  /** Stores the image state that an action found. If the image is present, returns the key of its pull, which is no longer needed. */
   found(image: { container: string; state: ImageState }): string | undefined;
   /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;
   ended(action: Action, key: string): void;
   /**
-   * The runtime now has an image of that name (storedName); undefined: it may have any image. Returns whether the Pod was waiting
-   * for an image that appeared.
+   * An image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared. `failures`: the
+   * Pod's failed actions. Returns whether the Pod waits for an image that has appeared.
    */
   appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[]): boolean;
 }
 
-/** Whether a volume of the Pod mounts the image of that name (storedName); undefined: any image. */
+/** Whether a volume of the Pod mounts the image with this name (from storedName()); undefined: any image. */
 export const mountsImage = ({ spec }: Pod, name: string | undefined): boolean =>
   (spec?.volumes ?? []).some(
     ({ image }) => image !== undefined && (name === undefined || storedName(image.reference ?? '') === name),
@@ -44,7 +44,7 @@ export function createWorkerImages(): WorkerImages {
       if (action.kind === 'checkImage') appeared.delete(action.image);
     },
     appeared(pod, name, failures) {
-      // The images whose pull failed, or whose check failed because the pull policy is Never.
+      // The images of failed actions: for example a pull, or a check with the pull policy Never.
       const failed = new Set(failures.flatMap(({ action }) => ('image' in action ? [action.image] : [])));
       for (const { image = '' } of containersOf(pod)) {
         const isMeant = name === undefined || storedName(image) === name;

@@ -8,13 +8,13 @@ import type { Millis } from '../../../machinery/time.ts';
 import type { Log, Timer, Timers } from '../../../platform/platform.ts';
 import { inTurns } from './turns.ts';
 
-/** The delay after a failure, such as a runtime that does not answer. Its event stream may trigger a resync earlier. */
+/** The delay after a failure, such as a runtime that does not answer. The runtime's event stream may trigger an observation earlier. */
 const RETRY_MILLIS = 1000;
 
 export interface LoopOptions {
   timers: Timers;
   log: Log;
-  /** Ends the loop. */
+  /** Aborting it ends the loop. */
   signal: AbortSignal;
   pod(): Pod;
   /** Whether the first decision needs an observation. */
@@ -42,7 +42,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
   let hasDecided = false;
   let timer: Timer | undefined;
 
-  /** A wake-up during an observation does not wait for its result: the decision uses the previous observation. */
+  /** Starts the loop, or decides if the loop is waiting for an observation. That decision uses the previous observation. */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;
     if (!isRunning) void run();
@@ -57,7 +57,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
     try {
       do {
         if (isObservationDue()) {
-          // Changes that arrive during the observation are left for the next one.
+          // Reset before the observation, so that a change during it causes another observation.
           mustObserve = false;
           await options.observe();
         }

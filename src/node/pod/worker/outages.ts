@@ -1,5 +1,6 @@
 /**
- * Tracks outages for a Pod's worker: times in which the runtime did not answer, and the time without an agent before it started.
+ * Tracks outages for a Pod's worker: times in which the runtime did not answer, and the time in which no agent ran before
+ * the worker started.
  * Invariant: from an unanswered call until an observation that started after it succeeds, the state is unknown and nothing is
  * decided.
  */
@@ -7,12 +8,13 @@ import type { Outage } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 
 export interface WorkerOutages {
-  /** Outages that are over and that no decision has taken into account. */
+  /** Returns the outages that are over and that no decision has taken into account yet. */
   observed(): readonly Outage[];
-  /** A decision has taken the outages into account: if there is a termination, the core's memory includes them. */
+  /** A decision has taken the observed outages into account. During a termination, the core's memory includes them from now on. */
   counted(): void;
-  /** A call was not answered; `since`: from when on the runtime did not answer. */
+  /** A call was not answered. `since`: the time from which the runtime did not answer. */
   unanswered(since: Millis): void;
+  /** Whether the state is unknown because the runtime did not answer. */
   isUnknown(): boolean;
   /** An observation starts now. Returns a function to call once the observation has succeeded. */
   observing(): (now: Millis) => void;

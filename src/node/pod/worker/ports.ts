@@ -64,7 +64,7 @@ export interface PodWorker {
   changed(): void;
   /** The cause of the action's failure has changed: retries the action now. `key`: from actionKey(). */
   retry(key: string): void;
-  /** The runtime now has an image of that name (storedName); undefined: it may have any image. */
+  /** An image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared. */
   imageAppeared(name: string | undefined): void;
   /** The newest known version of the object. */
   pod(): Pod;

@@ -1,4 +1,4 @@
-/** Stores the results of the probes and hooks of a Pod's runs, for its worker. */
+/** Stores the results of probes and hooks for a Pod's worker. */
 import { type Action, type HookResult, type ProbeResult, runKey } from '../../../lifecycle/types.ts';
 import type { Outcome } from './ports.ts';
 
@@ -8,7 +8,7 @@ export interface WorkerResults {
   /** Sets the results of hooks that ran under the previous agent. */
   recovered(hooks: Record<string, HookResult>): void;
   absorb(action: Action, outcome: Outcome): void;
-  /** Drops the results of all runs except these container IDs. */
+  /** Drops the results of all runs except those with these container IDs. */
   keep(ids: ReadonlySet<string>): void;
 }
 
@@ -34,6 +34,6 @@ export function createWorkerResults(): WorkerResults {
   };
 }
 
-/** The entries of these runs; the keys of the record are from runKey(). */
+/** Returns the entries of the runs with these container IDs. The keys of `record` are from runKey(). */
 const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));

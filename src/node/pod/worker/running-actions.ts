@@ -1,8 +1,10 @@
 /**
  * Tracks the actions of a Pod's worker from their start until their effect is known.
  *
- * Invariant: the key of an action on the runtime stays in flight until an observation shows its effect or one that started after its
- * end succeeds, so a decision never sees an action that is neither under way nor done. An action that succeeded without effect failed.
+ * Invariants:
+ *  1. An action that changes the runtime stays in flight until an observation shows its effect, or until an observation that started
+ *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done.
+ *  2. An action that succeeded but had no effect counts as failed.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -20,9 +22,9 @@ export interface Flight {
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** The call has ended. Unknown: the runtime did not answer. */
+  /** The action's call has ended. unknown: the runtime did not answer. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
-  /** Ends the flight of an action that needs no observation. */
+  /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;
   /** Aborts the action, if it is under way. */
   cancel(key: string): void;
@@ -32,8 +34,8 @@ export interface WorkerFlights {
   /** Whether an action has ended and waits for an observation of its effect. */
   isObservationDue(): boolean;
   /**
-   * An observation starts now; the caller reports its result. Actions that end meanwhile are left for the next observation, unless
-   * this one already shows their effect.
+   * An observation starts now. Returns functions with which the caller reports its result. Actions that end during the observation wait
+   * for the next one, unless this one already shows their effect.
    */
   observing(): { succeeded(): void; failed(): void };
   noteFailure(action: Action, error: unknown): void;
@@ -48,7 +50,7 @@ export function createWorkerFlights(
   /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
 
-  /** Processes the result of an action whose effect the last observation should show. */
+  /** Ends the flight of an action and stores whether it succeeded. The last observation must show the effect of a successful one. */
   const settle = ({ action, key, succeeded }: Ended): void => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(state.runtime, action) : undefined;

@@ -1,4 +1,4 @@
-/** The state of a Pod's worker, from which the input of each decision is made. No effects. */
+/** The state of a Pod's worker, from which the input of each decision is built. This file performs no I/O. */
 import type { Pod } from '../../../api/generated/types.ts';
 import type { Action, Input, Journal, NodeEnd, NodeFacts, Observed, Outage } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -8,7 +8,7 @@ import { createWorkerOutages, type WorkerOutages } from './outages.ts';
 import type { Outcome, RuntimeView } from './ports.ts';
 import { createWorkerResults, type WorkerResults } from './results.ts';
 
-/** What a worker is started with. */
+/** The input with which a worker starts. */
 export interface WorkerStart {
   pod: Pod;
   /** The object no longer exists in the API. */
@@ -16,7 +16,7 @@ export interface WorkerStart {
   nodeEnd?: NodeEnd | undefined;
   /** The journal that the previous worker of the Pod wrote. */
   journal?: Journal;
-  /** The time without an agent that ends now. */
+  /** The time until now in which no agent ran. */
   outage?: Outage | undefined;
 }
 

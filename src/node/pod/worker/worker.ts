@@ -1,8 +1,8 @@
 /**
  * The worker of one Pod: it observes, decides and acts in a loop, one observation and one decision at a time.
  *
- * Boundary: decide() contains all rules; this file only passes observations in and carries actions out. loop.ts contains the
- * loop, actions.ts and running-actions.ts the actions under way, and state.ts what decisions depend on.
+ * Boundary: decide() contains all rules; this file only passes observations to it and carries out the actions that it returns.
+ * loop.ts contains the loop, actions.ts and running-actions.ts contain the actions under way, and state.ts contains the state.
  * Invariants:
  *  1. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
  *     A run is removed only after its end is recorded.
@@ -95,7 +95,10 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
   };
 }
 
-/** Returns a function that makes the next decision. For the first one, rebuilds the memory from the state and the journal. */
+/**
+ * Returns a function that makes the next decision. Before the first decision, it rebuilds the core's memory from the state and
+ * the journal.
+ */
 function createDecisions(
   { journal = { stops: {} } }: WorkerStart,
   { results, outages }: WorkerState,
@@ -116,9 +119,9 @@ function createDecisions(
 }
 
 /**
- * Whether the first decision needs an observation. A Pod whose status no agent has written needs none: it has nothing in the
- * runtime, or an agent died before it wrote the status, in which case every call is idempotent by name. A Pod that is terminated
- * must be observed completely.
+ * Whether the first decision needs an observation. A Pod without a start time in its status needs none: either the runtime has nothing
+ * of it, or an agent died before it wrote the status, and repeating its calls is safe since they are idempotent by name. A Pod that is
+ * to be terminated is always observed first, so that everything of it is found.
  */
 const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
   removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
@@ -144,7 +147,7 @@ async function observe(
   answered(ports.timers.now());
 }
 
-/** Stores, reports and performs what the core decided. Actions that destroy evidence wait until the record contains it. */
+/** Carries out all parts of a decision. Actions that destroy evidence wait until the record contains the evidence. */
 function carryOut(
   { journal, events, transitions, actions, status }: Decision,
   pod: Pod,
