@@ -1,6 +1,6 @@
 /**
  * Writes a set of files into a volume so that a reader sees either all old files or all new files.
- * The files are in a folder named by the time. `..data` is a link to this folder and is replaced atomically. Each
+ * The files are in a folder whose name contains the time. The link `..data` points to this folder and is replaced atomically. Each
  * name that the user sees is a link into `..data`.
  * Source: pkg/volume/util/atomic_writer of v1.33 (layout).
  */
@@ -25,11 +25,11 @@ import { giveToGroup } from './empty-dir.ts';
 export interface PayloadFile {
   data: Uint8Array;
   mode: number;
-  /** Owner. Absent: root. */
+  /** The UID of the owner. Absent: root. */
   uid?: number;
 }
 
-/** Keyed by the path relative to the volume. */
+/** The files of a volume, by their paths relative to the volume. */
 export type Payload = ReadonlyMap<string, PayloadFile>;
 
 const DATA = '..data';
@@ -37,14 +37,17 @@ const NEW_DATA = '..data_tmp';
 const MAX_PATH_LENGTH = 4096;
 const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 
-/** Returns whether anything changed. `fsGroup` gets read access to everything. */
+/**
+ * Writes the files into the volume `folder`; returns whether anything changed. The group `fsGroup` gets read access to all files.
+ * `now`: in milliseconds since the epoch.
+ */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);
   await giveToGroup(folder, fsGroup);
   const current = await readlink(join(folder, DATA)).catch(() => undefined);
   const unchanged = current !== undefined && (await containsExactly(join(folder, current), payload, fsGroup));
   const name = unchanged ? current : await writeContent(folder, payload, now, fsGroup);
-  // Needed even if the content is unchanged: an engine may have died after it swapped the content and before it did this.
+  // Link the names even if the content is unchanged: an engine may have died after it replaced `..data` and before it linked them.
   await linkNames(folder, namesOf(payload));
   for (const entry of await readdir(folder)) {
     if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
@@ -57,7 +60,7 @@ export interface KeptFile extends Omit<PayloadFile, 'data'> {
   read(): Promise<Uint8Array>;
 }
 
-/** Returns the current files, to be kept because their replacement is not available. Undefined if there are none. */
+/** Completes the links and returns the current files. For a volume whose new files are not available. Undefined if nothing was written. */
 export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
   if (names === undefined) return undefined;
@@ -100,7 +103,7 @@ function checkPath(path: string): void {
   if (path.startsWith('..')) throw new Error(`invalid path: must not start with '..': ${path}`);
 }
 
-/** For example 2026_01_31_09_30_00. */
+/** Returns the UTC time in the form 2026_01_31_09_30_00. */
 const timeText = (now: number): string => new Date(now).toISOString().slice(0, 19).replace(/[-T:]/g, '_');
 
 const READ_BY_GROUP = 0o440;
@@ -149,7 +152,7 @@ async function containsExactly(folder: string, payload: Payload, fsGroup: number
   }
 }
 
-/** Creates the links that the user sees, and removes links to files that no longer exist. */
+/** Creates the missing links from the user-visible names into `..data`, and removes all other user-visible names. */
 async function linkNames(folder: string, names: ReadonlySet<string>): Promise<void> {
   const present = new Set(await readdir(folder));
   for (const name of names) if (!present.has(name)) await symlink(join(DATA, name), join(folder, name));

@@ -40,7 +40,7 @@ const claimRef = (uid?: string) => ({ claimRef: { kind: 'PersistentVolumeClaim',
 
 interface Case {
   claim?: object;
-  /** The spec of the volume, from the UID of the claim. */
+  /** Returns the spec of the PersistentVolume for a claim with this UID. */
   volume?: (uid: string) => object;
   source?: Volume;
   message: RegExp;

@@ -23,11 +23,11 @@ export interface ClaimSource {
   nodeName: string;
   /** Reports a problem that does not prevent the mount. */
   warn(error: VolumeError): void;
-  /** Runs the operations on a PersistentVolume one after another. */
+  /** Runs the operations on the PersistentVolume with this name one at a time. */
   alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
 }
 
-/** Mounts or links the claim's volume at `folder`, unless that was done before. */
+/** Mounts or links the claim's volume at `folder`, unless it is mounted or linked there already. */
 export async function setUpClaim(
   source: ClaimSource,
   volume: Volume,
@@ -37,7 +37,7 @@ export async function setUpClaim(
   const readOnly = volume.persistentVolumeClaim?.readOnly === true;
   // A volume that is already mounted stays mounted, even if the claim has changed since.
   if (await isMountPoint(folder)) {
-    // An engine may have died between the bind mount and making it read-only.
+    // An engine may have died after the bind mount and before it made the mount read-only.
     if (readOnly) await remountReadOnly(folder, signal);
     return;
   }
@@ -83,7 +83,7 @@ async function show(
   if (path === undefined) throw new Error(`no volume plugin matched: ${name} is neither a local nor a hostPath volume`);
   if (hostPath !== undefined) {
     await setUpHostPath(hostPath);
-    // For any hostPath type, since the runtime would create a missing path too.
+    // Create a missing path for any hostPath type, as the runtime would for a hostPath volume.
     if (!(await exists(path))) await mkdir(path, { recursive: true, mode: 0o755 });
   }
   const found = await stat(path).catch(() => {
@@ -100,7 +100,7 @@ async function show(
 
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
   else await (await open(folder, 'a', 0o640)).close();
-  // Only the first Pod changes the ownership, so that the files of a running Pod keep theirs.
+  // Only the first Pod that mounts the volume changes the ownership, so that it does not change while another Pod uses the files.
   if (!shared && !readOnly) await setOwnership(path, security, signal);
   else if (shared && found.gid !== fsGroup) {
     const message = `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${found.gid}. The volume may not be shareable.`;
@@ -117,8 +117,8 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Whether the file or folder is a volume of another Pod. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>. This compares
- * inodes, since mounts outlive the agent.
+ * Whether another Pod has mounted or linked the file or folder `found`. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>, the
+ * place for this Pod. Compares inodes on disk, since mounts outlive the agent.
  */
 async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> {
   const plugin = dirname(folder);
@@ -144,7 +144,7 @@ async function boundVolume(client: Client, pod: Pod, volume: Volume, name: strin
   if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
     throw new Error(`PVC ${claim.metadata.namespace}/${name} was not created for the Pod (pod is not owner)`);
   }
-  // Otherwise the claim would be deleted while the Pod uses it.
+  // The claim may be deleted at any moment, so a Pod must not start to use it.
   if (claim.metadata.deletionTimestamp !== undefined) throw new Error('PVC is being deleted');
   const volumeName = claim.spec?.volumeName ?? '';
   if (claim.status?.phase !== 'Bound' || volumeName === '') throw new Error('PVC is not bound');

@@ -30,8 +30,8 @@ export async function setUpEmptyDir(
 }
 
 /**
- * Gives the folder to the group. The mode is set first, so that after a crash a folder with the group also has the mode. The mode is
- * not set again later, since the Pod may have changed it.
+ * Gives the folder to the group `fsGroup`, unless it has this group already. The mode is set first, so that a folder with the group
+ * always has had the mode, even after a crash. Later calls do not set the mode again, since the Pod may have changed it.
  */
 export async function giveToGroup(folder: string, fsGroup: number | undefined): Promise<void> {
   if (fsGroup === undefined || (await stat(folder)).gid === fsGroup) return;
@@ -40,8 +40,8 @@ export async function giveToGroup(folder: string, fsGroup: number | undefined): 
 }
 
 /**
- * Creates a folder with mode 0777 regardless of the umask, unless it exists. It is renamed to its final name last, so that a crash
- * never leaves a folder with another mode.
+ * Creates a folder with mode 0777 regardless of the umask, unless it exists. The folder gets its final name last, so that a crash
+ * never leaves a folder of that name with another mode.
  */
 export async function makeFolder(folder: string): Promise<void> {
   if (await exists(folder)) return;
@@ -60,7 +60,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   );
 
-/** Mounts a tmpfs at the folder, unless one is mounted. 0 bytes: half of the memory, the kernel's default. */
+/** Mounts a tmpfs of this size at the folder, unless one is mounted. 0 bytes: the kernel's default, half of the machine's memory. */
 async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (await isMountPoint(folder)) return;
@@ -69,7 +69,10 @@ async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSig
 
 const bytesOf = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? zeroQuantity));
 
-/** Returns the smallest of the volume's size limit, the Pod's memory limit and the node's allocatable memory; 0 if none is known. */
+/**
+ * Returns the size of a memory volume: the smallest of its size limit, the Pod's memory limit and the node's allocatable memory,
+ * in bytes; 0 if none is known.
+ */
 export function memoryBytes(
   { sizeLimit }: EmptyDirVolumeSource,
   pod: Pod,
@@ -86,7 +89,7 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
 }
 
 /**
- * Returns the page size of the medium: 2 MiB for HugePages-2Mi; for HugePages the one size that the Pod's containers request. Throws
+ * Returns the page size of the medium in bytes: 2 MiB for HugePages-2Mi; for HugePages, the only size that the containers request. Throws
  * if the containers do not request this size or, for HugePages, request several.
  */
 export function hugePageBytes(medium: string, pod: Pod): number {

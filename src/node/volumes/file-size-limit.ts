@@ -1,11 +1,14 @@
-/** Limits the size of the files of a Pod's volumes, since their items can refer to one value many times. */
+/**
+ * Limits the total size of the files in a Pod's volumes. Without a limit, a small Pod could fill the disk, since the items of its
+ * volumes can refer to one value many times.
+ */
 import type { Volume } from '../../api/generated/types.ts';
 import { isInMemory } from './references.ts';
 
-/** The files of a volume exceed the limit. A retry without a change of the volume's sources helps only if fits() returns true. */
+/** The files of a volume exceed the limit. As long as the volume's sources are unchanged, a retry succeeds only if fits() returns true. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /** Whether the files fit now, because other volumes have become smaller. */
+  /** Returns whether the files fit now because other volumes have become smaller. */
   readonly fits: () => boolean;
   constructor(message: string, fits: () => boolean) {
     super(message);
@@ -13,7 +16,7 @@ export class NoRoomError extends Error {
   }
 }
 
-/** Counts the sizes of the files of all volumes of a Pod. Files of a volume that could not be updated still count. */
+/** Counts the sizes of the files in all volumes of a Pod, including the old files of volumes that could not be updated. */
 export interface ShownRoom {
   /** Whether the volume may replace its files with files of these sizes. */
   fits(volume: Volume, sizes: readonly number[]): boolean;
@@ -27,7 +30,7 @@ const MEBIBYTE = 2 ** 20;
 /** The limit for the objects that all volumes of a Pod contain, and for their files on disk, in bytes. */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
-/** The overhead of a file in addition to its content, on disk and in memory. */
+/** The overhead of each file in addition to its content, on disk and in memory, in bytes. */
 const FILE_BYTES = 4096;
 
 const bytesOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size + FILE_BYTES, 0);

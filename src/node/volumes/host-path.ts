@@ -1,5 +1,5 @@
 /**
- * Sets up hostPath volumes: checks the path on the node against its type, and creates it if the type says so.
+ * Sets up hostPath volumes: checks that the path on the node has the volume's type, and creates a missing path if the type requires it.
  * Source: pkg/volume/hostpath of v1.33 (types, modes, error texts).
  */
 import { chmod, mkdir, open, stat } from 'node:fs/promises';

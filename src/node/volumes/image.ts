@@ -16,8 +16,12 @@ export interface VolumeImages {
   status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
   /** Pulls with the Pod's pull secrets. Rejects with the registry's error. */
   pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
-  /** Undefined if the runtime cannot provide the files of an image. */
+  /**
+   * Returns the mounts that provide the image's files and keeps the files until release(). Undefined if the runtime does not
+   * support this.
+   */
   mounts: ((imageId: string, key: string, signal: AbortSignal) => Promise<RuntimeMount[]>) | undefined;
+  /** Releases the files that mounts() keeps under this key. */
   release: ((key: string, signal: AbortSignal) => Promise<void>) | undefined;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
@@ -26,7 +30,7 @@ export const IMAGE_FOLDER = 'kubernetes.io~image';
 
 const keyOf = (podUid: string, volumeName: string): string => `lifepod-volume/${podUid}/${volumeName}`;
 
-/** Mounts the image at the folder, unless one is mounted: a Pod keeps the image that it started with. */
+/** Mounts the volume's image at the folder. If an image is mounted there already, the Pod keeps it, even if the tag has moved since. */
 export async function setUpImage(
   images: VolumeImages,
   pod: Pod,
@@ -38,7 +42,7 @@ export async function setUpImage(
     throw new Error('image volumes need containerd: the container runtime cannot provide the files of an image');
   }
   await mkdir(folder, { recursive: true, mode: 0o750 });
-  // An engine may have died between a bind mount and making it read-only.
+  // An engine may have died after a bind mount and before it made the mount read-only.
   if (await isMountPoint(folder)) return remountReadOnly(folder, signal);
   const { reference = '', pullPolicy = 'IfNotPresent' } = volume.image ?? {};
   const { id } = await presentImage(images, pod, volume.name, reference, pullPolicy, signal);
@@ -100,8 +104,8 @@ const MAX_OPTION_BYTES = 4095;
 const LAYERS = 'lowerdir=';
 
 /**
- * Makes the folders of an image's layers relative to a common folder `cwd`, the working directory for mount(8): absolute paths of
- * some 40 layers exceed the kernel's limit. Throws if the relative paths exceed it too.
+ * Makes the folders of an image's layers relative to a common folder `cwd`, the working directory for mount(8), because the absolute
+ * paths of about 40 layers exceed the kernel's limit. Throws if the relative paths exceed the limit as well.
  */
 export function shortLayers(options: readonly string[]): { cwd: string; options: string[] } {
   const layers =
@@ -117,7 +121,7 @@ export function shortLayers(options: readonly string[]): { cwd: string; options:
   return { cwd, options: options.map((option) => (option.startsWith(LAYERS) ? short : option)) };
 }
 
-/** Releases the snapshots behind the Pod's image volumes. Call after they were unmounted. */
+/** Releases the runtime's snapshots of the Pod's image volumes. Call after the volumes were unmounted. */
 export async function releaseImages(
   images: VolumeImages | undefined,
   podDirectory: string,

@@ -1,4 +1,4 @@
-/** Manages the folders of PersistentVolumes of the class local-path: <data-dir>/volumes/<name of the volume>. */
+/** Manages the folders of the PersistentVolumes of the StorageClass local-path: <data-dir>/volumes/<name of the PersistentVolume>. */
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
@@ -9,7 +9,9 @@ export interface LocalFolders {
   nodeName: string;
   path(name: string): string;
   create(name: string): Promise<void>;
+  /** Removes the folder with its content. Rejects if something is mounted in it, or if it is mounted elsewhere. */
   remove(name: string): Promise<void>;
+  /** Removes the folder if it exists and is empty. */
   removeUnused(name: string): Promise<void>;
 }
 
@@ -25,14 +27,14 @@ export function createLocalFolders(dataDir: string, nodeName: string): LocalFold
     async create(name) {
       const folder = path(name);
       await mkdir(root, { recursive: true, mode: 0o700 });
-      // Writable for everyone, since Pods run as any user.
+      // makeFolder() makes the folder writable for everyone, since the containers may run as any user.
       await makeFolder(folder);
     },
     async remove(name) {
       const folder = path(name);
       const [mount] = await mountsUnder(folder);
       if (mount !== undefined) throw new Error(`cannot remove ${folder}: ${mount} is mounted`);
-      // A container may exist for a moment longer than its Pod's object.
+      // A container may still exist for a short time after its Pod's object was deleted.
       const [user] = await mountsFrom(folder);
       if (user !== undefined) throw new Error(`cannot remove ${folder}: it is mounted at ${user}`);
       await removeTree(folder);

@@ -1,8 +1,9 @@
 /**
- * Tracks the Pods whose volumes are mounted, and rewrites a volume when its content has changed, its token expires, or an update must
- * be retried. There is no polling.
+ * Tracks the Pods whose volumes are mounted. Rewrites a volume when its sources change, before its token expires, or when an update
+ * must be retried. There is no polling.
  *
- * Boundary: pod-set-up.ts writes the volumes. The caller runs mount() and rewrite() in `operations`, one at a time per Pod.
+ * Boundary: pod-set-up.ts writes the volumes. The caller must run mount() and rewrite() through `operations`, which runs
+ * one operation per Pod at a time.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
@@ -22,24 +23,24 @@ import {
 import { shownObjects, showsChange, showsObjects, showsPod } from './references.ts';
 
 export interface MountedPods {
-  /** Sets up all volumes of the Pod and follows changes. The Pod stays registered if this fails. */
+  /** Sets up all volumes of the Pod and registers the Pod for updates. If the setup fails, the Pod stays registered. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The Pod object has changed: updates volumes that contain its fields. */
+  /** The Pod object has changed: updates the volumes that contain changed fields of the Pod. */
   update(pod: Pod): void;
   /** Rewrites volumes that contain fields of the Pod. Rejects if the Pod is not registered. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The object with this key (fileSourceKey) has changed: updates the volumes that contain it. */
+  /** The object with this key (fileSourceKey) has changed: updates the volumes that contain the object. */
   objectChanged(key: string): void;
-  /** No longer updates the Pod's volumes. An update under way continues. */
+  /** Unregisters the Pod, so that its volumes are no longer updated. An update under way continues. */
   forget(uid: string): void;
-  /** The Pods with claims whose mount() has failed. */
+  /** Returns the UIDs of the Pods that have claims and whose mount() has failed. */
   waitingForClaims(): string[];
 }
 
 export interface MountedPodsPorts extends SetUpPorts {
-  /** The operations on each Pod's volumes, by UID. */
+  /** Runs the operations on a Pod's volumes one at a time. The key is the Pod's UID. */
   operations: SerialByKey;
-  /** Ends all updates. */
+  /** Aborting it ends all updates. */
   signal: AbortSignal;
   /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
   onRetry?(podUid: string): void;
@@ -47,10 +48,10 @@ export interface MountedPodsPorts extends SetUpPorts {
 
 /** A Pod whose volumes are mounted or are to be mounted. */
 interface MountedPod extends PodVolumes {
-  /** Keys of the objects that its volumes contain. */
+  /** The keys (fileSourceKey) of the objects that the Pod's volumes contain. */
   shows: ReadonlySet<string>;
   failed: boolean;
-  /** When to replace its first token or to retry an update that failed. */
+  /** When to replace the first token or to retry a failed update, in milliseconds since the epoch. Infinity: never. */
   refreshAt: number;
 }
 
@@ -61,11 +62,11 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
   const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
 
-  /** The queue limits how many Pods are updated at the same time, and combines changes that arrive together. */
+  /** Updates the Pod's volumes. The queue limits how many Pods are updated at the same time, and combines changes that arrive together. */
   async function refresh(uid: string): Promise<void> {
     const underWay = operations.pending(uid);
     if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
-    // The operation under way may be a long pull, so process other Pods first.
+    // The operation under way may include a long pull, so process other Pods in the meantime.
     void underWay.then(() => refreshes.add(uid));
   }
 
@@ -84,7 +85,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   return {
     async mount(pod, abort) {
       const { uid = '' } = pod.metadata;
-      // Register the Pod before its objects are read, so that later changes of them are not missed.
+      // Register the Pod before its objects are read, so that no change of the objects after that is missed.
       const entry = entryOf(pod, mounted.get(uid)?.keeps);
       mounted.set(uid, entry);
       try {
@@ -107,7 +108,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
       if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
       entry.pod = pod;
       const { refreshAt: before } = entry;
-      // The other volumes may contain tokens as well.
+      // The volumes that are not rewritten may contain tokens as well.
       timer.set(entry, Math.min(before, await setUpVolumes(entry, showsPod, ports, abort)));
     },
     objectChanged(key) {
@@ -136,7 +137,10 @@ interface RefreshTimer {
   update(): void;
 }
 
-/** One timer for all Pods, which calls `refresh` for each Pod at its time, and again after a delay unless another time is set. */
+/**
+ * Creates one timer for all Pods. It calls `refresh` for each Pod at its refreshAt, and again after RETRY_MILLIS unless set() is
+ * called before.
+ */
 function createRefreshTimer(
   mounted: ReadonlyMap<string, MountedPod>,
   timers: Timers,

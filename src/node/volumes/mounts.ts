@@ -1,6 +1,7 @@
 /**
  * Mounts and unmounts file systems, and finds mounts under a folder. Unmounting a mount that no longer exists is success.
- * If the folder itself is a link, it is not followed. Links in the path to it are resolved, since the kernel reports real paths.
+ * If the folder itself is a link, the link is not followed. Links in the path to the folder are resolved, since the kernel reports real
+ * paths.
  */
 import { constants } from 'node:fs';
 import { open, readFile, realpath } from 'node:fs/promises';
@@ -14,16 +15,19 @@ export async function mountsUnder(...folders: string[]): Promise<string[]> {
   return points.filter((point) => places.some((place) => point === place || point.startsWith(`${place}/`)));
 }
 
-/** Queries the kernel about this one path, so the cost does not depend on the number of mounts. False if the path does not exist. */
+/** Whether something is mounted at the path; false if the path does not exist. The cost does not depend on the number of mounts. */
 export async function isMountPoint(place: string): Promise<boolean> {
   const [own, above] = await Promise.all([mountIdOf(place, constants.O_NOFOLLOW), mountIdOf(dirname(place), 0)]);
   return own !== undefined && own !== above;
 }
 
-/** See open(2): a descriptor that only identifies the location. Node.js does not define it. */
+/** Opens a descriptor that only identifies the location; see open(2). Node.js does not define this flag. */
 const O_PATH = 0o10000000;
 
-/** The ID of the mount that contains the path or is mounted at it. Source: proc_pid_fdinfo(5), mnt_id. */
+/**
+ * Returns the ID of the mount that contains the path or is mounted at it; undefined if the path does not exist. Source: mnt_id in
+ * proc_pid_fdinfo(5).
+ */
 async function mountIdOf(place: string, flags: number): Promise<string | undefined> {
   try {
     const handle = await open(place, O_PATH | flags);
@@ -38,7 +42,10 @@ async function mountIdOf(place: string, flags: number): Promise<string | undefin
   }
 }
 
-/** Returns all mount points whose source is the folder or inside it, such as bind mounts elsewhere. mountinfo has no source path. */
+/**
+ * Returns all mount points whose source is the folder or inside it, such as bind mounts elsewhere. Computes the sources of mounts
+ * from their devices and roots, since mountinfo has no source paths.
+ */
 export async function mountsFrom(folder: string): Promise<string[]> {
   const [id, place] = await Promise.all([mountIdOf(folder, constants.O_NOFOLLOW), realPlace(folder)]);
   const all = await mounts();
@@ -63,7 +70,7 @@ interface Mount {
   id: string;
   /** major:minor of the file system. */
   device: string;
-  /** The folder in the file system that is mounted. */
+  /** The path within the file system of the folder or file that is mounted. */
   root: string;
   point: string;
 }
@@ -90,7 +97,7 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
   }
 }
 
-/** Whether the kernel can keep a tmpfs out of swap (6.4 and later). The first mount determines it. */
+/** Whether the kernel can keep a tmpfs out of swap (6.4 and later). Assumed until a mount with the option noswap fails. */
 let knowsNoswap = true;
 
 /** Mounts a tmpfs. Its content is never swapped to disk if the kernel supports that. */
@@ -106,22 +113,28 @@ export async function mountTmpfs(folder: string, options: string[], signal: Abor
   await runCommandOk('mount', mountWith(options), { signal });
 }
 
-/** Distinguishes an unknown option from a temporary failure. Texts of util-linux before and after 2.39, and of busybox. */
+/**
+ * Whether mount(8) failed because of an unknown option and not temporarily. Knows the texts of util-linux before and after 2.39,
+ * and of busybox.
+ */
 export const isUnknownOptionError = (stderr: string): boolean =>
   /bad option|unknown parameter|invalid argument/i.test(stderr);
 
-/** Mounts a hugetlbfs with pages of this size. */
+/** Mounts a hugetlbfs with pages of this size, in bytes. */
 export async function mountHugetlbfs(folder: string, pageBytes: number, signal: AbortSignal): Promise<void> {
   const options = `pagesize=${pageBytes},mode=0777`;
   await runCommandOk('mount', ['-t', 'hugetlbfs', '-o', options, 'nodev', folder], { signal });
 }
 
-/** `source` may be a magic link (/proc/<pid>/fd/<n>), so mount(8) must not resolve it before it calls the kernel. */
+/**
+ * Bind-mounts `source` at `target`. `source` may be a magic link (/proc/<pid>/fd/<n>), which only the kernel can resolve:
+ * mount(8) must not resolve it first.
+ */
 export async function bindMount(source: string, target: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['--no-canonicalize', '--bind', source, target], { signal });
 }
 
-/** Makes a bind mount read-only, which requires a second call after the bind. Idempotent. */
+/** Makes an existing bind mount read-only; the kernel does not support this in the call that creates the mount. Idempotent. */
 export async function remountReadOnly(folder: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['-o', 'remount,bind,ro', folder], { signal });
 }

@@ -1,6 +1,6 @@
 /**
- * Gives a volume to the Pod's fsGroup: the group owns everything in it and can read and write it. New entries of its folders
- * inherit the group.
+ * Gives a volume to the Pod's fsGroup: all files and folders in the volume get the group, which can read and write them. New entries
+ * of the folders inherit the group.
  * Source: "Configure volume permission and ownership change policy for Pods" and pkg/volume/volume_linux.go of v1.33.
  */
 import { constants } from 'node:fs';
@@ -14,7 +14,10 @@ const SET_GID = 0o2000;
 /** Linux's O_PATH, which Node.js does not define. */
 const O_PATH = 0o10000000;
 
-/** With OnRootMismatch, skips the content if the folder itself has the expected group and mode. */
+/**
+ * Gives the folder and its content to the group. With the policy OnRootMismatch, changes nothing if the folder itself already has
+ * the expected group and mode. Without an fsGroup, does nothing.
+ */
 export async function setOwnership(
   folder: string,
   { fsGroup, fsGroupChangePolicy }: Pick<PodSecurityContext, 'fsGroup' | 'fsGroupChangePolicy'>,
@@ -37,8 +40,8 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
 }
 
 /**
- * Uses handles, since other Pods may replace a folder of the volume with a link at any moment. Changes the content of a folder
- * before the folder itself, so that the root has the group only when everything in it does.
+ * Gives the entry and its content to the group. Uses handles, since other Pods may replace a folder of the volume with a link at any
+ * moment. Changes the content of a folder before the folder itself, so that a root with the group has no content without the group.
  */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

@@ -1,6 +1,6 @@
 /**
- * One tmpfs for the files of all Pods that must not reach the disk: Secrets and tokens. It is mounted once and not per volume,
- * because starting mount(8) blocks the event loop longer than everything else that a volume needs.
+ * Manages one tmpfs for those files of all Pods that must not reach the disk: Secrets and tokens. The tmpfs is mounted once, not per
+ * volume, because starting mount(8) blocks the event loop longer than all other steps for a volume together.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { isMountPoint, mountTmpfs } from './mounts.ts';
 export const podMemoryFolder = (dataDir: string): string => join(dataDir, 'pods-memory');
 
 export interface PodMemory {
-  /** The Pod's folder in the tmpfs. Callers create it after ready() and remove it with the Pod. */
+  /** Returns the path of the Pod's folder in the tmpfs. Callers create the folder after ready() and remove it with the Pod. */
   directory(podUid: string): string;
   /** Mounts the tmpfs, unless it is mounted. */
   ready(): Promise<void>;

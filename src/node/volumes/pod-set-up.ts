@@ -14,7 +14,7 @@ import { showsObjects } from './references.ts';
 import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up.ts';
 import { createFailures, VolumeError } from './volume-error.ts';
 
-/** How many volumes of a Pod are set up at the same time: each may start a program and use a megabyte of memory. */
+/** The maximum number of a Pod's volumes that are set up at the same time. Each may start a program and use about 1 MB of memory. */
 const MAX_AT_ONCE = 8;
 /** The delay before an update that failed is retried. */
 export const RETRY_MILLIS = 30_000;
@@ -30,7 +30,10 @@ export interface SetUpOptions {
   allocatable?: Readonly<Record<string, string>>;
   /** Absent: image volumes are not supported. */
   images?: VolumeImages;
-  /** A mounted volume could not be updated, or mount() failed for this reason in addition to the one it rejects with. */
+  /**
+   * Called if a mounted volume could not be updated, and for each failed volume of a mount() except the one whose error mount()
+   * rejects with.
+   */
   onFailure?(pod: Pod, error: VolumeError): void;
 }
 
@@ -41,7 +44,7 @@ export interface SetUpPorts extends SetUpOptions {
 
 export interface PodVolumes {
   pod: Pod;
-  /** State that is kept between two set-ups of the volumes. */
+  /** State that is kept between two runs of setUpVolumes() for the Pod. */
   keeps: Pick<PayloadSource, 'tokens' | 'room'>;
 }
 
@@ -51,7 +54,7 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 
 /**
  * Sets up the Pod's volumes for which `kind` returns true. Returns when to do so again, in milliseconds since the epoch, to replace
- * a token or to retry an update that failed; Infinity if never. Rejects with the VolumeError of one that failed; reports the others.
+ * a token or to retry a failed update; Infinity if never. If volumes fail, rejects with the error of one and reports the others.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,
@@ -89,13 +92,16 @@ export async function setUpVolumes(
   return earliest(results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
 }
 
-/** Functions are called now that all volumes were set up: one that exceeded the limit may fit after others were updated. */
+/**
+ * Returns the earliest time. A function among `times` belongs to a volume that exceeded the size limit and is called now, after
+ * all volumes were set up, because the volume may fit since others were updated.
+ */
 function earliest(times: readonly (number | undefined | (() => number | undefined))[]): number {
   const known = times.map((time) => (typeof time === 'function' ? time() : time));
   return Math.min(...known.filter((time) => time !== undefined));
 }
 
-/** Reports that a volume keeps its old files. Returns when to retry the update. */
+/** Reports that a volume could not be updated and keeps its old files. Returns when to retry, in milliseconds since the epoch. */
 export function reportStale(pod: Pod, error: Error, { timers, log, onFailure }: SetUpOptions): number {
   log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });
   if (error instanceof VolumeError) onFailure?.(pod, error);

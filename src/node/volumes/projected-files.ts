@@ -34,7 +34,7 @@ export interface PayloadSource {
   read: ReadData;
   /** The size limit for the files of all volumes of the Pod. */
   room: ShownRoom;
-  /** The Pod's issued tokens, by audience and lifetime. collectProjected() reuses them until refreshAt and adds new ones. */
+  /** The Pod's issued tokens, by audience and lifetime. collectProjected() reuses each token until its refreshAt and adds new tokens. */
   tokens: Map<string, IssuedToken>;
   now(): number;
 }
@@ -54,7 +54,7 @@ export interface CollectedPayload {
 const DEFAULT_MODE = 0o644;
 const PRIVATE_MODE = 0o600;
 const DEFAULT_TOKEN_SECONDS = 3600;
-/** A token is replaced after this fraction of its lifetime, before the 80% that upstream guarantees, and after a day at the latest. */
+/** A token is replaced after this fraction of its lifetime, or after a day if that is earlier. Upstream replaces it after 80%. */
 const TOKEN_LIFE_USED = 0.75;
 const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
 
@@ -65,7 +65,7 @@ interface KeyedSource {
   defaultMode?: number;
 }
 
-/** Serves configMap volumes and the equivalent projections. */
+/** Collects the files of a configMap volume, or of a configMap source of a projected volume. */
 export async function collectConfigMap(
   { read }: PayloadSource,
   wanted: KeyedSource,
@@ -79,7 +79,10 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
   return selectKeys(data, wanted, 'references non-existent secret key');
 }
 
-/** Reads and decodes each object once, however many volumes and sources of the Pod refer to it. */
+/**
+ * Returns a function that reads and decodes each object once, however many volumes and sources of the Pod refer to the object.
+ * The function rejects with a NoRoomError if the objects are larger than MAX_READ_BYTES in total.
+ */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
   let left = MAX_READ_BYTES;
@@ -113,7 +116,7 @@ export function dataReader(client: Client, pod: Pod): ReadData {
   };
 }
 
-/** Returns undefined if the object is optional and does not exist. */
+/** Returns `data`. Throws if the object does not exist, unless it is optional. */
 function requireData(
   data: Map<string, Uint8Array> | undefined,
   kind: ObjectKind,
@@ -149,7 +152,7 @@ export function collectDownward(
   defaultMode = DEFAULT_MODE,
 ): Map<string, PayloadFile> {
   const files = new Map<string, PayloadFile>();
-  // Many items may show the same annotations.
+  // Format each field once, since many items may refer to the same annotations.
   const known = new Map<string, Uint8Array>();
   const shown = ({ fieldPath }: ObjectFieldSelector): Uint8Array => {
     const bytes = known.get(fieldPath) ?? Buffer.from(fieldValue({ fieldPath }, source.pod, source.facts), 'utf8');
@@ -253,7 +256,7 @@ async function requestToken(
   };
 }
 
-/** The user as which all containers run according to the spec, if it is the same for all. The token file belongs to this user. */
+/** Returns the UID as which all containers run according to the spec; undefined if they differ. Token files belong to this user. */
 function commonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const users = new Set(containersOf(pod).map(({ securityContext }) => securityContext?.runAsUser ?? shared));

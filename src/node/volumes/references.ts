@@ -2,7 +2,7 @@
 import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
 import { type DownwardFacts, fieldValue } from '../container/downward.ts';
 
-/** The resources whose objects volumes contain as files. */
+/** The resources whose objects become files in volumes. */
 export type FileSource = 'configmaps' | 'secrets';
 
 export const fileSourceKey = (resource: FileSource, namespace: string | undefined, name: string | undefined): string =>
@@ -32,7 +32,7 @@ export function shownObjects({ metadata, spec }: Pod): Set<string> {
   return keys;
 }
 
-/** The files with fields of the Pod itself. */
+/** Returns the items of the volume that refer to fields of the Pod or to resources of its containers (downward API). */
 export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVolumeFile[] => [
   ...(downwardAPI?.items ?? []),
   ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
@@ -40,7 +40,7 @@ export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVo
 
 export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
 
-/** Whether a field of the Pod that a volume contains has changed. */
+/** Whether a field of the Pod that one of its volumes contains differs between the two versions of the Pod. */
 export function showsChange(before: Pod, after: Pod, facts: DownwardFacts): boolean {
   const items = (after.spec?.volumes ?? []).flatMap(downwardItems);
   // Compare each field once, since thousands of items may refer to the same annotations.

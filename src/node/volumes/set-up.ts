@@ -18,10 +18,10 @@ import { isInMemory } from './references.ts';
 import { VolumeError } from './volume-error.ts';
 
 const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
-/** The folder of the emptyDir volumes, relative to the Pod's folder. Containers write there. */
+/** The folder of the emptyDir volumes, relative to the Pod's folder. Containers can write to it. */
 export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
 
-/** The folder names of upstream's volume plugins. */
+/** The folder name of upstream's plugin for each kind of volume. */
 const folderNames: Readonly<Record<string, string>> = {
   emptyDir: EMPTY_DIR_FOLDER,
   configMap: 'kubernetes.io~configmap',
@@ -34,7 +34,10 @@ const folderNames: Readonly<Record<string, string>> = {
   image: IMAGE_FOLDER,
 };
 
-/** The one field other than `name`. A volume without a source is an emptyDir, the default of the API. */
+/**
+ * Returns the name of the volume's source, which is its only field besides `name`. A volume without a source is an emptyDir, the
+ * default of the API.
+ */
 const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
@@ -59,7 +62,7 @@ export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
   memory: PodMemory;
 }
 
-/** Sets up one volume. Returns when to replace its token, in milliseconds since the epoch, if it has one. */
+/** Sets up one volume. Returns when to replace its first token, in milliseconds since the epoch; undefined if it has no token. */
 export async function setUpVolume(
   source: PayloadSource,
   { volume, folder, images, memory, ...claims }: VolumePlace,
@@ -104,8 +107,8 @@ export async function setUpVolume(
 const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
 
 /**
- * Keeps the files of a volume whose new files are not available, except for fields of the Pod itself: these are updated if they fit
- * the size limit. Returns whether the volume has any files.
+ * Keeps the files of a volume whose new files are not available. Only files with fields of the Pod itself are updated, if they fit the
+ * size limit. Returns whether the volume has any files.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
   const kept = await keepPayload(folder);

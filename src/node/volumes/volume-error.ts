@@ -1,12 +1,15 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
-/** A volume cannot currently be set up; a retry may succeed. The user sees the reason and the message. */
+/** A volume cannot currently be set up; a retry may succeed. The reason and the message are visible in an Event and in statuses. */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   /** FailedMount, or the waiting reason of the containers if an image is not available. */
   readonly reason: string;
   declare readonly image?: string;
-  /** `cause`: the whole message unless the reason is FailedMount. `image`: the image that could not be pulled. */
+  /**
+   * `cause`: with the reason FailedMount, becomes a part of the message, else the whole message. `image`: the image that could
+   * not be pulled. `step`: upstream's name of the failed step.
+   */
   constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
     super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
     this.reason = reason;
@@ -14,10 +17,10 @@ export class VolumeError extends Error {
   }
 }
 
-/** A failure is reported after this delay if other volumes are not done by then. */
+/** A failure is reported after this delay if other volumes are still being set up. */
 const REPORT_AFTER_MILLIS = 1000;
 
-/** Collects the failures of a Pod's volumes. Calls `report` early if other volumes take long, for example to pull an image. */
+/** Collects the failures of a Pod's volumes. Calls `report` before end() if other volumes take long, for example to pull an image. */
 export function createFailures(
   report: (error: VolumeError) => void,
   timers: Timers,
@@ -36,7 +39,10 @@ export function createFailures(
       timer ??= timers.at(timers.now() + REPORT_AFTER_MILLIS, reportAll);
       return error;
     },
-    /** Call when all volumes are done. Returns the rejection that the caller reports, preferably an unreported one; reports the others. */
+    /**
+     * Call when all volumes are done. Returns the rejection that the caller must report, preferably an unreported one; reports
+     * the others.
+     */
     end(rejections) {
       const own = rejections.find((error) => unreported.has(error)) ?? rejections[0];
       unreported.delete(own);

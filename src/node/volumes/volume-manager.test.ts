@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   manager.close();
-  // Waits for writes under way.
+  // remove() also waits for writes under way.
   const { signal } = new AbortController();
   await Promise.all((await readdir(join(root, 'pods'))).map((uid) => manager.remove(uid, signal)));
   await rm(root, { recursive: true, force: true });
@@ -57,11 +57,11 @@ const podOf = (uid: string): Pod => ({
 
 it.each(['is aborted', 'continues'])('writes nothing for a Pod that is removed while its mount %s', async (what) => {
   await write('before');
-  // The objects that exist at the start have been listed by then.
+  // When the watch starts, the objects that existed before have been listed.
   await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
   const mounting = new AbortController();
   const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
-  // The mount has started and creates the folder.
+  // By now, mount() has started to create the folder.
   await Promise.resolve();
   const removed = manager.remove('gone', new AbortController().signal);
   if (what === 'is aborted') mounting.abort();
@@ -187,7 +187,7 @@ it('a volume that a change makes too large keeps its files and is not read again
   const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
   const before = reads();
   timers.advance(30_000);
-  // Waits for operations that the timer started.
+  // mount() also waits for operations that the timer started.
   await manager.mount(pod, signal);
   expect(reads() - before).toBe(1);
 
@@ -226,7 +226,7 @@ it('retries a volume that was too large once another volume has become smaller',
   await manager.mount(pod, new AbortController().signal);
   await set('a', LARGE);
   await refused(1);
-  // Volume a is updated before volume b has become smaller.
+  // Volume a is updated first, before volume b becomes smaller.
   await set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);

@@ -1,16 +1,16 @@
 /**
- * Manages the volumes of the node's Pods: they are set up before the containers are created and removed after them.
- * Boundary: a folder per Pod on disk, <rootDirectory>/<pod UID>, and one in memory. Reads objects through the client, mounts with
- * mount(8). mounted-pods.ts updates mounted volumes.
+ * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers.
+ * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory. Reads objects through the
+ * client and mounts with mount(8). mounted-pods.ts updates mounted volumes.
  * Invariants:
- *  1. mount() and unmount() are idempotent, also after a crash in the middle.
- *  2. Nothing outside these folders is ever removed, and neither is a folder that contains a mount.
+ *  1. mount() and unmount() are idempotent, also if the engine died during an earlier call.
+ *  2. Nothing outside the Pods' folders is ever removed, and a folder that contains a mount is not removed.
  *  3. All files of a configMap, secret, downwardAPI or projected volume change atomically.
  *  4. A token in a volume is replaced before 80% of its lifetime have passed.
  *  5. When a source of a mounted volume (a ConfigMap, a Secret, a field of the Pod) changes, the volume is rewritten; there is no
- *     polling. If that fails, the volume keeps its files, and the update is retried: after a delay, or, if the files are too large,
- *     with the next change or once other volumes of the Pod have become smaller. The same holds after a restart of the agent: a Pod
- *     keeps its files even if their sources no longer exist.
+ *     polling. If the update fails, the volume keeps its files, and the update is retried after a delay. If the files are too large, it
+ *     is retried at the next change or once other volumes of the Pod have become smaller. After a restart of the agent, a Pod also keeps
+ *     its files even if their sources no longer exist.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,9 +26,9 @@ import { folderOf, type PodDirectories } from './set-up.ts';
 import { VolumeError } from './volume-error.ts';
 
 export interface VolumeManager {
-  /** Sets up all volumes of the Pod. Call again after a restart of the agent. Rejects with a VolumeError. */
+  /** Sets up all volumes of the Pod. The caller calls this again after a restart of the agent. Rejects with a VolumeError. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The Pod object has changed: updates mounted volumes that contain its fields. */
+  /** The Pod object has changed: updates the mounted volumes that contain changed fields of the Pod. */
   update(pod: Pod): void;
   /** Rewrites mounted volumes that contain fields of the Pod; resolves when done. Rejects if the volumes are not mounted. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
@@ -36,7 +36,7 @@ export interface VolumeManager {
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
-  /** The path of the volume on the node. */
+  /** Returns the path of the volume on the node. Throws a VolumeError if the Pod has no volume of this name. */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
   /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
@@ -46,7 +46,7 @@ export interface VolumeManager {
 export interface VolumeManagerOptions extends SetUpOptions {
   /** <data-dir>/pods. */
   rootDirectory: string;
-  /** The ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
+  /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
   /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
   onRetry?(podUid: string): void;
@@ -54,7 +54,7 @@ export interface VolumeManagerOptions extends SetUpOptions {
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, memory, client, timers, log, images } = options;
-  /** The operations on each Pod's folder, by UID, and on each PersistentVolume. */
+  /** Runs one operation at a time per key: a Pod's UID, or `volume/` and the name of a PersistentVolume. */
   const operations = createSerialByKey();
   const closing = new AbortController();
 
@@ -83,7 +83,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     await pods.mount(pod, signal);
   }
 
-  /** Returns a function that unmounts the Pod's volumes and removes these parts of its folder. */
+  /** Returns a function that unmounts a Pod's volumes and removes `parts` of the Pod's folder; see removeParts(). */
   const removal =
     (parts: readonly string[]) =>
     (podUid: string, signal: AbortSignal): Promise<void> => {
@@ -92,7 +92,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         // A mount that was under way may have registered the Pod again.
         pods.forget(podUid);
         await removeParts({ ...directoriesOf(podUid), podUid, images }, parts, signal);
-        // Other Pods may have waited for the Pod's claims.
+        // Other Pods may have waited for claims that this Pod used.
         for (const other of pods.waitingForClaims()) options.onRetry?.(other);
       });
     };
