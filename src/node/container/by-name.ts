@@ -1,4 +1,7 @@
-/** Looks up a Pod's containers and volumes by name. The maps are cached per Pod, since a Pod may have thousands of each. */
+/**
+ * Looks up a Pod's containers and volumes by name. The maps are cached per Pod, since a Pod may have thousands of containers and
+ * volumes.
+ */
 import { type AnyContainer, containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 

@@ -57,7 +57,7 @@ test('a container waits until the Services are known; a sandbox and a static Pod
   void waiting.then(() => {
     done = true;
   });
-  // Takes at least as many turns as the waiting call would need.
+  // This call takes at least as many turns of the event loop as the waiting call would need.
   expect((await environmentOf(true)(pod, container, signal)).services).toEqual([]);
   expect(done).toBe(false);
   known = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'late' } }];

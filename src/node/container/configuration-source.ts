@@ -36,11 +36,11 @@ export interface PodEnvironmentOptions {
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** The file for readNodeResolver(); undefined: the machine's. */
+  /** The file for readNodeResolver(); undefined: the machine's files. */
   resolvConf?: string | undefined;
   logsRoot: string;
   seccompRoot: string;
-  /** The control group for the Pod's containers. */
+  /** Returns the parent control group for the Pod's containers. Absent: the runtime chooses. */
   cgroupParent?(pod: Pod): string;
   cgroups?: CgroupFacts;
   runtimeFeatures?: RuntimeFeatures | undefined;
@@ -48,19 +48,19 @@ export interface PodEnvironmentOptions {
   /** Copies of the objects that defer containers refer to, used if the API cannot return them. */
   kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
-  /** The addresses of the Pod's ready sandbox; empty before there is one. */
+  /** Returns the addresses of the Pod's ready sandbox; empty before the Pod has a sandbox. */
   podIps(pod: Pod): readonly string[];
   podDirectory(podUid: string): string;
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
 }
 
-/** Support for recursive read-only mounts depends on the runtime handler. */
+/** Whether the mount's configuration depends on the runtime handler, which may not support recursive read-only mounts. */
 const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
 
 /**
- * With a container, reads the objects that it refers to and, unless it is a defer container, has the references of the Pod's defer
- * containers copied. Without a container, or if the container's mounts depend on it, reads the Pod's RuntimeClass. Rejects if the
- * RuntimeClass does not exist.
+ * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Reads the objects that the
+ * container refers to. Before a container other than a defer container, copies the objects that the Pod's defer containers refer to.
+ * Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on it; rejects if it does not exist.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -116,14 +116,14 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   };
 }
 
-/** Whether the configuration depends on the RuntimeClass: that of a sandbox does, and that of a container with such a mount. */
+/** Whether the configuration depends on the RuntimeClass: true for a sandbox, and for a container with recursive read-only mounts. */
 const needsRuntimeHandler = (container: Container | EphemeralContainer | undefined): boolean =>
   container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
 
-/** Where to read referenced objects. `kept`: copies to use if the API cannot return an object. */
+/** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object. */
 type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
 
-/** Reads the objects of these names in the Pod's namespace. Returns those that exist, by name. */
+/** Reads the objects with these names in the Pod's namespace. Returns the existing ones by name. */
 async function readReferences<T extends KubeObject>(
   { client, kept }: ReferenceSource,
   pod: Pod,
@@ -147,9 +147,9 @@ async function readReferences<T extends KubeObject>(
 }
 
 /**
- * Returns a function that lists the Services for the Pod's variables. It waits for the first list, since a container never gets a
- * variable that it lacked at its start; static Pods need no API. It returns the same array until a Service changes, so that
- * results can be cached per array.
+ * Returns a function that lists the Services for the variables of a Pod's container. It waits until the Services were listed from the
+ * API, because variables cannot be added to a running container; it does not wait for static Pods, which start without the API. The
+ * function returns the same array until a Service changes, so that results can be cached per array.
  */
 function createServiceLookup({
   services: informer,

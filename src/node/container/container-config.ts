@@ -1,7 +1,7 @@
 /**
  * Builds the runtime's configuration of a Pod's sandbox and of a container from the spec and the facts of the node.
- * Boundary: pure. Objects are read, files written and volumes mounted beforehand (configuration-source.ts, container-files.ts).
- * Invariants: the same input gives the same configuration; paths are in the Pod's folder or are those of the Pod's volumes.
+ * Boundary: pure. configuration-source.ts reads the objects before, and container-files.ts creates the files and mounts.
+ * Invariants: the same input gives the same configuration. Mounted paths are in the Pod's folder or belong to the Pod's volumes.
  */
 import { join } from 'node:path';
 import { containersOf, isSidecar } from '../../api/core/v1/pod/containers.ts';
@@ -26,7 +26,7 @@ import { containerEnvironment, type EnvironmentFacts } from './environment-varia
 import { expandAll, expandStrict } from './expand.ts';
 import { sandboxMetadata } from './sandbox-metadata.ts';
 
-/** What the configuration of a Pod's sandbox and containers depends on, apart from the Pod. */
+/** The facts, apart from the Pod, that the configuration of the Pod's sandbox and containers depends on. */
 export interface PodEnvironment extends EnvironmentFacts {
   dns: DnsFacts;
   /** The Pod's own folder: <data-dir>/pods/<uid>. */
@@ -40,11 +40,11 @@ export interface PodEnvironment extends EnvironmentFacts {
   volumePath(volumeName: string): string;
   /** The parent control group for the Pod's containers. Absent: the runtime chooses. */
   cgroupParent?: string;
-  /** Absent if unknown. */
+  /** The features of the machine's control groups. Absent if unknown. */
   cgroups?: CgroupFacts;
-  /** The handler of the Pod's RuntimeClass. For a container, only set if its mounts depend on it. */
+  /** The handler of the Pod's RuntimeClass. For a container, only set if the container's mounts depend on the handler. */
   runtimeHandler?: string;
-  /** Absent if the runtime does not report them. */
+  /** Absent if the runtime does not report its features. */
   runtimeFeatures?: RuntimeFeatures;
   /** Whether the machine has SELinux enabled. */
   seLinux?: boolean;
@@ -61,7 +61,7 @@ export const podIdentity = (pod: Pod): PodIdentity => ({
   name: pod.metadata.name,
 });
 
-/** `domain` is '' for a Pod without a subdomain. */
+/** Returns the Pod's hostname, at most 63 characters, and the domain of its FQDN, which is '' for a Pod without a subdomain. */
 export function podHostname(pod: Pod, clusterDomain: string): { hostname: string; domain: string } {
   const wanted = pod.spec?.hostname !== undefined && pod.spec.hostname !== '' ? pod.spec.hostname : pod.metadata.name;
   const hostname =
@@ -73,7 +73,10 @@ export function podHostname(pod: Pod, clusterDomain: string): { hostname: string
   };
 }
 
-/** Throws a ContainerConfigError if setHostnameAsFQDN results in a name that is too long for Linux. */
+/**
+ * Returns the hostname inside the sandbox: the FQDN with setHostnameAsFQDN. Throws a ContainerConfigError if the FQDN is too long
+ * for Linux.
+ */
 function sandboxHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = podHostname(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
@@ -89,11 +92,11 @@ function sandboxHostname(pod: Pod, clusterDomain: string): string {
 export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
   join(logsRoot, `${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`);
 
-/** Relative to the Pod's log folder. */
+/** Returns the path of the attempt's log, relative to the Pod's log folder. */
 export const containerLogPath = (containerName: string, attempt: number): string =>
   join(containerName, `${attempt}.log`);
 
-/** The file that is mounted at the container's terminationMessagePath. */
+/** Returns the path of the file that is mounted at the container's terminationMessagePath. */
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
@@ -102,7 +105,10 @@ export const terminationMessagesFolder = (podDirectory: string): string => join(
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 
-/** Where prepareContainer() mounts the target of a subPath, so that links that the Pod creates later cannot redirect the mount. */
+/**
+ * Returns the place where prepareContainer() mounts the target of a subPath, so that links that the Pod creates later cannot
+ * redirect the container's mount. `index`: of the volumeMount.
+ */
 export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
   join(podDirectory, 'volume-subpaths', volume, container, String(index));
 
@@ -146,7 +152,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     ...(pod.spec?.deferContainers ?? []),
   ];
   const ports = containers.flatMap((container) => container.ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) > 0);
-  // Containers that run one after the other may have the same host port; the first one's mapping is used.
+  // Containers that do not run at the same time may have the same host port. The mapping of the first such container is used.
   const key = ({ protocol, hostPort, hostIP }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
   return [...new Map(ports.reverse().map((port) => [key(port), port])).values()]
     .reverse()
@@ -158,7 +164,10 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires; a retry may succeed. */
+/**
+ * Builds the configuration of a container. Throws a ContainerConfigError if the container cannot currently be configured as its
+ * spec requires; a retry may succeed.
+ */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -221,7 +230,7 @@ function containerMounts(
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
       readOnly: mount.readOnly === true || isReadOnly,
       ...(isRecursiveReadOnly(mount, env) ? { recursiveReadOnly: true } : {}),
-      // Relabel only files of the Pod. The node's files keep their SELinux labels, including those in hostPath volumes.
+      // Relabel only the Pod's own files. Files of the node, such as those in hostPath volumes, keep their SELinux labels.
       ...(env.seLinux && (isOfApi || volume.emptyDir !== undefined) ? { relabel: true } : {}),
       propagation: (mount.mountPropagation ?? 'None') as NonNullable<Mount['propagation']>,
     };
@@ -241,7 +250,10 @@ function containerMounts(
   return mounts;
 }
 
-/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the runtime does not support it. */
+/**
+ * Whether the mount is recursively read-only. Throws a ContainerConfigError if the mount requires this and the runtime does not
+ * support it.
+ */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
@@ -256,11 +268,12 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
 
 /** Linux does not open longer paths (PATH_MAX). */
 const MAX_PATH_LENGTH = 4096;
-/** The limit of a subPathExpr. It is larger than that of the path, since references may be longer than their values. */
+/** The maximum length of a subPathExpr. It is larger than MAX_PATH_LENGTH, since a reference may be longer than its value. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
- * Returns the path inside the volume, '' for the volume itself. Throws a ContainerConfigError if the path is absolute, contains '..'
+ * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
+ * contains '..'
  * or is too long.
  */
 export function mountSubPath(
@@ -268,7 +281,7 @@ export function mountSubPath(
   container: string,
   lookup: (name: string) => string | undefined,
 ): string {
-  // The text is upstream's, which does not state the cause.
+  // This is upstream's text, although it does not mention that the path is too long.
   const tooLong = (): Error =>
     new ContainerConfigError(
       `failed to prepare subPath for volumeMount ${JSON.stringify(name)} of container ${JSON.stringify(container)}`,

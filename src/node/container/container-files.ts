@@ -1,8 +1,8 @@
 /**
- * Creates the files that a container's configuration refers to just before the container is created: /etc/hosts, the file of the
- * termination message, the folders of the logs, and the mounts of subPaths. Each function is idempotent.
- * The small files are created synchronously: asynchronous steps would delay the start by milliseconds, while the steps themselves
- * take microseconds.
+ * Creates the files that a container's configuration refers to: /etc/hosts, the file for the termination message, the folders for the
+ * logs, and the mounts of subPaths. This is done just before the container is created. Each function is idempotent.
+ * The small files are created synchronously: each step takes microseconds, while asynchronous calls would delay the start by
+ * milliseconds.
  */
 import {
   chmodSync,
@@ -35,7 +35,7 @@ import { ContainerConfigError } from './container-config-error.ts';
 import { podAddresses } from './downward.ts';
 import { containerEnvironment } from './environment-variables.ts';
 
-/** Linux's O_PATH, which Node.js does not define: opens a handle to the location without access to the content. */
+/** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
 const O_PATH = 0o10000000;
 
 /** Creates the folder of the Pod's logs. Call before runSandbox. */
@@ -78,20 +78,20 @@ export async function prepareContainer(
 function makeMessageFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o750 });
   closeSync(openSync(file, 'a', 0o666));
-  // Independent of the umask: any user of the container must be able to write the file.
+  // Set the mode regardless of the umask, since any user in the container must be able to write the file.
   chmodSync(file, 0o666);
 }
 
 /**
- * Deletes the termination message of a removed run, and the logs up to and including its attempt, unless it is the last attempt.
- * Call after removeContainer.
+ * Returns a function that deletes the files of a removed run; call it after removeContainer. It deletes the run's termination message
+ * and, if logs of later attempts exist, the logs of this attempt and of earlier ones.
  */
 export const createRunRemoval =
   (podDirectory: (podUid: string) => string, logsRoot: string) =>
   async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
     await rm(terminationMessageFile(podDirectory(pod.metadata.uid ?? ''), name, attempt), { force: true });
     const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
-    // Includes the rotated files of each log.
+    // The pattern also matches the rotated files of each log.
     const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));
     if (!logs.some((log) => log.of > attempt)) return;
     for (const log of logs) if (log.of <= attempt) await rm(join(folder, log.file), { force: true });
@@ -99,12 +99,12 @@ export const createRunRemoval =
 
 const LOG = /^(\d+)\.log(?:\.|$)/;
 
-/** Writes the file in place, since running containers have it mounted. */
+/** Writes the Pod's /etc/hosts. Changes the existing file in place, since running containers have it mounted. */
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
   const text = etcHosts(pod, env, hostFile);
-  // Do not rewrite an unchanged file, so that concurrent readers always see it complete.
+  // Do not rewrite a file that is already correct, since a container could read it while it is incomplete.
   if (containsExactly(file, text)) return;
   // Truncate first, since a container may have grown the file to many gigabytes.
   if (existsSync(file)) await truncate(file);
@@ -128,7 +128,10 @@ function containsExactly(file: string, text: string): boolean {
   }
 }
 
-/** Returns the content that upstream's kubelet writes. `hostFile`: the content of the node's file, used for a Pod with hostNetwork. */
+/**
+ * Returns the content of a Pod's /etc/hosts, as upstream's kubelet writes it. `hostFile`: the content of the node's /etc/hosts,
+ * used for a Pod with hostNetwork.
+ */
 export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' | 'podIps'>, hostFile: string): string {
   const { hostname, domain } = podHostname(pod, env.dns.clusterDomain);
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
@@ -153,7 +156,7 @@ export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' |
 }
 
 /**
- * Mounts the file or folder at `subPath` inside the volume at `target`, and creates missing folders.
+ * Mounts at `target` the file or folder that has the path `subPath` inside the volume, and creates missing folders of this path.
  * A container may replace a folder of its volume with a symbolic link at any moment. Therefore the path is traversed with handles,
  * without following links, and the last handle is mounted.
  */
@@ -169,7 +172,7 @@ async function mountInside(volume: string, subPath: string, target: string, sign
     for (const part of missing) {
       const isNew = await makeFolder(join('/proc/self/fd', String(handle.fd), part));
       handle = await openEntry(handle, part);
-      // Use the handle, since the name may be a link by now.
+      // Use the handle, since a container may have replaced the name with a link in the meantime.
       if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
     }
     await unmountUnder(target, signal);
@@ -184,7 +187,7 @@ async function mountInside(volume: string, subPath: string, target: string, sign
 
 class FolderError extends Error {}
 
-/** Resolves to false if another container of the Pod created the folder first. */
+/** Creates the folder. Resolves to false if the folder exists, because another container of the Pod created it first. */
 const makeFolder = (path: string): Promise<boolean> =>
   mkdir(path).then(
     () => true,
@@ -194,7 +197,7 @@ const makeFolder = (path: string): Promise<boolean> =>
     },
   );
 
-/** Opens an entry of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
+/** Opens the entry `part` of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
 async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> {
   try {
     const next = await open(join('/proc/self/fd', String(folder.fd), part), O_PATH | constants.O_NOFOLLOW);
@@ -206,7 +209,7 @@ async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> 
   }
 }
 
-/** Returns the real path of the longest prefix of `subPath` that exists, and the missing parts. */
+/** Returns the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
 async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
   const parts = subPath.split('/');
   for (let count = parts.length; ; count--) {

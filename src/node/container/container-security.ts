@@ -1,5 +1,6 @@
 /**
- * Computes the security context of a container: its own settings take precedence over the Pod's. Also checks runAsNonRoot. Pure.
+ * Computes the security context of a container: the container's own settings take precedence over the Pod's settings. Also
+ * checks runAsNonRoot. Pure.
  * Source: "Configure a Security Context" of the v1.33 documentation; pkg/kubelet/kuberuntime security_context (error texts).
  */
 import { join } from 'node:path';
@@ -42,7 +43,7 @@ export function containerSecurity(
   };
 }
 
-/** The Pod's policy for supplemental groups; containers have no such field. */
+/** Returns the Pod's policy for supplemental groups, which applies to all of its containers. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};
@@ -57,11 +58,14 @@ function profile(
   return type === 'Localhost' ? { type, localhostRef: localhostRef(source.localhostProfile ?? '') } : { type };
 }
 
-/** The user part of the image's `user[:group]`. Without one, the image runs as root. */
+/** Returns the user in the image's `user[:group]`. If it is empty, the image runs as root. */
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 
-/** Sets the image's user explicitly: CRI accepts a group only with a user, and some runtimes add a user's groups only if it is set. */
+/**
+ * Returns the image's user as an explicit setting: CRI accepts a group only together with a user, and some runtimes add the
+ * groups of a user only if the user is set.
+ */
 function imageUser(image: ImageInfo): Pick<Security, 'runAsUser' | 'runAsUserName'> {
   const user = imageUserName(image);
   if (user === '') return { runAsUser: 0 };

@@ -1,7 +1,8 @@
 /**
- * Removes dead containers whose end the Pod's status shows, when the disk is full. They are removed before images, since containers
- * keep their images in use.
- * Boundary: while there is disk space, the core decides which containers to remove (lifecycle/progress.ts). The statuses and the last log of each
+ * Removes dead containers when the disk is full, if the Pod's status shows how they ended. They are removed before images, since an
+ * image cannot be removed while a container uses it.
+ * Boundary: as long as the disk is not full, the core decides which containers to remove (lifecycle/progress.ts). The statuses
+ * and the last log of each
  * container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
@@ -21,7 +22,7 @@ type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
  * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the runs whose end the status
- * shows; for other Pods, the runs before a running one. Pure.
+ * shows. For other Pods, these are the exited runs of containers that run again, unless the Pod is being deleted. Pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
@@ -45,10 +46,13 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
   log: Log;
 }
 
-/** Resolves when all removable containers were removed or could not be removed, and their disk space has been freed. */
+/**
+ * Removes the dead containers of these Pods. Failures are logged. Resolves when all removals have ended and the runtime has freed
+ * the disk space.
+ */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;
-  // Observe here, since after a start the workers may not have observed yet.
+  // Observe the runtime here, since the workers may not have observed it yet if the agent has just started.
   const seen = await runtime.observeAll(signal);
   for (const pod of pods) {
     const { name, namespace, uid = '' } = pod.metadata;
@@ -58,11 +62,11 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
-  // Also frees the disk space of containers that were removed earlier, from evicted Pods.
+  // This also frees the disk space of containers of evicted Pods that were removed earlier.
   await runtime.collectGarbage?.(signal);
 }
 
-/** Stops at the first failure, so that no run is removed before an older run of the same container. */
+/** Removes the runs one by one. Stops at the first failure, so that no run is removed before an older run of the same container. */
 async function removeInOrder(
   pod: Pod,
   runs: readonly Run[],

@@ -11,11 +11,11 @@ export interface DnsConfig {
 }
 
 export interface DnsFacts {
-  /** Addresses of the cluster's DNS. If empty, there is no cluster DNS and ClusterFirst means Default. */
+  /** The addresses of the cluster's DNS servers. If empty, the policy ClusterFirst has the effect of Default. */
   clusterDns: readonly string[];
   /** For example cluster.local. */
   clusterDomain: string;
-  /** The node's configuration. */
+  /** The node's resolver configuration. */
   host: DnsConfig;
 }
 
@@ -25,7 +25,7 @@ const MAX_SEARCH_CHARACTERS = 2048;
 /** Some resolver libraries abort on longer search paths. */
 const MAX_SEARCH_PATH_CHARACTERS = 253;
 
-/** `cut`: upstream's messages about nameservers and search paths that were omitted. */
+/** Returns the Pod's resolver configuration. `cut`: upstream's messages about nameservers and search paths that were omitted. */
 export function podDnsConfig(pod: Pod, facts: DnsFacts): { config: DnsConfig; cut: string[] } {
   const config = policyConfig(pod, facts);
   const custom = pod.spec?.dnsConfig;

@@ -1,5 +1,5 @@
 /**
- * The downward API: a Pod's fields and a container's resources as text, for environment variables and for volumes. Pure.
+ * The downward API: formats a Pod's fields and a container's resources as text for environment variables and volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
 import type {
@@ -13,14 +13,14 @@ import type {
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { containersByName } from './by-name.ts';
 
-/** The facts that are not part of the Pod object. */
+/** The facts for the downward API that are not part of the Pod object. */
 export interface DownwardFacts {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
   /** Addresses of the sandbox. A Pod with hostNetwork has hostIps instead. */
   podIps: readonly string[];
-  /** Allocatable of the node, reported as the limits of containers without limits. */
+  /** The node's allocatable resources, reported as the limits of containers without limits. */
   allocatable: Readonly<Record<string, string>>;
 }
 
@@ -43,11 +43,11 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.termination.exitCodes': (pod) => ofTermination(pod, () => JSON.stringify(exitCodes(pod))),
 };
 
-/** Returns '' if the Pod is not terminating. */
+/** Returns the text of `show` for the Pod's termination, or '' if the Pod is not terminating. */
 const ofTermination = ({ status }: Pod, show: (termination: PodTermination) => string): string =>
   status?.termination === undefined ? '' : show(status.termination);
 
-/** The exit codes of the app containers that have ended, by name. */
+/** Returns the exit codes of the app containers that have ended, by container name. */
 const exitCodes = ({ status }: Pod): Record<string, number> =>
   Object.fromEntries(
     (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
@@ -55,15 +55,15 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** The addresses at which the Pod can be reached. */
+/** Returns the addresses at which the Pod can be reached. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
-/** Looks up a key chosen by a user, ignoring properties that every object inherits, such as `constructor`. */
+/** Looks up a key that a user has chosen. Ignores properties that every JavaScript object inherits, such as `constructor`. */
 export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 
-/** Throws if the downward API does not support the path. */
+/** Returns the field as text. Throws if the downward API does not support the field path. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
   // spec.host is the old name of the field, which the API still accepts.
   const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
@@ -76,8 +76,8 @@ export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: Downw
 }
 
 /**
- * Throws if the container or the resource does not exist. `self`: the container that defines the environment variable; undefined
- * for volumes.
+ * Returns the request or limit as text, in units of the divisor. Throws if the container does not exist or the resource is not
+ * supported. `self`: the container that defines the environment variable; undefined for volumes.
  */
 export function resourceFieldValue(
   selector: ResourceFieldSelector,
@@ -96,7 +96,7 @@ export function resourceFieldValue(
   }
   const { limits, requests } = container.resources ?? {};
   const asked = parseQuantity((list === 'limits' ? limits : requests)?.[resource] ?? limits?.[resource] ?? '0');
-  // A limit of zero means no limit, except for huge pages: a container without a limit gets none.
+  // A limit of zero means no limit, except for huge pages: a container without a limit for huge pages cannot use any.
   const isUnlimited = list === 'limits' && asked?.nano === 0n && !resource.startsWith('hugepages-');
   const amount = isUnlimited ? parseQuantity(facts.allocatable[resource] ?? '0') : asked;
   const divisor = parseQuantity(selector.divisor ?? '0');
@@ -109,7 +109,7 @@ export function resourceFieldValue(
 const isReadable = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource === 'ephemeral-storage' || resource.startsWith('hugepages-');
 
-/** Divides and rounds up. A divisor of zero means one unit. */
+/** Divides the amount by the divisor and rounds up. A divisor of zero stands for `unit`. */
 function dividedUp(amount: Quantity, divisor: Quantity, read: (quantity: Quantity) => bigint, unit: bigint): string {
   const by = divisor.nano === 0n ? unit : read(divisor);
   return String((read(amount) + by - 1n) / by);
@@ -134,7 +134,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** Quotes like Go's %q: letters, marks, numbers, punctuation, symbols and the ASCII space are not escaped. */
+/** Quotes the text like Go's %q, which does not escape letters, marks, numbers, punctuation, symbols and the ASCII space. */
 const goQuote = (text: string): string =>
   `"${text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => escapes[c] ?? escapedCode(c.codePointAt(0) ?? 0))}"`;
 

@@ -1,7 +1,7 @@
 /**
  * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
- * Order: envFrom, then env (each may refer to earlier variables and to Services), then the variables of Services whose names
- * are not set yet.
+ * Order: envFrom, then env, then the variables of Services whose names are not set yet. A variable in env may refer to earlier
+ * variables and to variables of Services.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).
  */
 import type {
@@ -20,14 +20,17 @@ import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './
 import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
-  /** All Services; those of the Pod's namespace and `kubernetes` of the namespace default are used. */
+  /** All Services. Variables are set for the Services in the Pod's namespace and for default/kubernetes. */
   services: readonly Service[];
   /** Returns an object of the Pod's namespace; undefined if it does not exist. */
   configMap(name: string): ConfigMap | undefined;
   secret(name: string): Secret | undefined;
 }
 
-/** Throws a ContainerConfigError if a reference cannot be resolved or the variables are too large. */
+/**
+ * Returns the container's variables in order. Throws a ContainerConfigError if a reference cannot be resolved or the variables
+ * are too large.
+ */
 export function containerEnvironment(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -49,8 +52,8 @@ export function containerEnvironment(
 }
 
 /**
- * Throws a ContainerConfigError if all variables together are larger than MAX_PROCESS_BYTES. Values that were replaced count too,
- * which bounds the work.
+ * Variables whose total size is limited: set() throws a ContainerConfigError if it exceeds MAX_PROCESS_BYTES. Values that were replaced
+ * count as well, so that the work is bounded.
  */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
@@ -61,7 +64,7 @@ class BoundedVariables extends Map<string, string> {
   }
 }
 
-/** Printable ASCII without `=`, the relaxed rule of v1.33. Upstream skips invalid names. */
+/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Invalid names are skipped, as upstream does. */
 const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
 
 function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {
@@ -81,7 +84,10 @@ function addAll(result: Map<string, string>, source: EnvFromSource, facts: Envir
   }
 }
 
-/** Returns undefined for an optional reference to an object or key that does not exist: the variable is not set. */
+/**
+ * Returns the value of the variable; undefined if its reference is optional and the object or key does not exist. In that case,
+ * the variable is not set.
+ */
 function valueFrom(
   variable: EnvVar,
   pod: Pod,
@@ -132,12 +138,15 @@ function found<T>(
 
 type Variables = ReadonlyMap<string, string>;
 
-/** The variables for a list of Services, by namespace and enableServiceLinks; an error if they are too large for any container. */
+/** For each list of Services: the variables by namespace and enableServiceLinks, or the error if they are too large for any container. */
 const cache = new WeakMap<readonly Service[], Map<string, Variables | ContainerConfigError>>();
-/** The maximum number of cached entries per list: each may have 6 MiB. */
+/** The maximum number of cached entries per list. It is small, since each entry may have 6 MiB. */
 const MAX_CACHED = 8;
 
-/** Cached per list, since a namespace may have many thousands of ports and a Pod thousands of containers. */
+/**
+ * Returns the variables of the Services that the Pod's containers see. They are cached per list, since a namespace may have many
+ * thousands of ports and a Pod thousands of containers.
+ */
 function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   const { namespace = '' } = pod.metadata;
   const links = pod.spec?.enableServiceLinks !== false;
@@ -150,7 +159,7 @@ function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   return outcome;
 }
 
-/** The Services with a cluster IP whose variables a Pod of the namespace gets. */
+/** Returns the Services with a cluster IP whose variables a Pod in the namespace gets. `links`: the Pod's enableServiceLinks. */
 function visibleServices(namespace: string, links: boolean, services: readonly Service[]): Service[] {
   const visible = services.filter((service) => {
     const ip = service.spec?.clusterIP ?? '';
@@ -158,13 +167,13 @@ function visibleServices(namespace: string, links: boolean, services: readonly S
     if (links && service.metadata.namespace === namespace) return true;
     return service.metadata.name === 'kubernetes' && service.metadata.namespace === 'default';
   });
-  // The Service default/kubernetes comes first, so that one of the same name in the Pod's namespace replaces it.
+  // Sort default/kubernetes first, so that the variables of a Service `kubernetes` in the Pod's namespace replace its variables.
   return visible.sort(
     (a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace),
   );
 }
 
-/** Returns NAME_SERVICE_HOST and the related variables of each Service. */
+/** Returns NAME_SERVICE_HOST and the related variables of each Service, or the error if the variables are too large. */
 function variablesOf(services: readonly Service[]): Variables | ContainerConfigError {
   const result = new BoundedVariables();
   try {

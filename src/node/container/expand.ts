@@ -6,7 +6,7 @@ import { ContainerConfigError } from './container-config-error.ts';
  */
 export const MAX_PROCESS_BYTES = 6 * 1024 * 1024;
 
-/** The error for arguments and an environment with which a program could not start. */
+/** Returns the error for arguments and an environment that are too large to start a program. */
 export const processTooLarge = (): ContainerConfigError =>
   new ContainerConfigError(
     'the arguments and environment with their references expanded are larger than 6 MiB, the limit of Linux',
@@ -19,7 +19,7 @@ export const processTooLarge = (): ContainerConfigError =>
  * Source: "Define Dependent Environment Variables" of the v1.33 documentation; third_party/forked/golang/expansion (behavior).
  */
 export function expand(text: string, lookup: (name: string) => string | undefined): string {
-  // Stop at the last closing parenthesis: searching for one from each unclosed `$(` would take quadratic time.
+  // Expand only up to the last closing parenthesis: a search for `)` from each unclosed `$(` would take quadratic time.
   const closed = text.slice(0, text.lastIndexOf(')') + 1);
   let bytes = 0;
   const expanded = closed.replace(/\$(?:\$|\(([^)]*)\))/g, (match, name: string | undefined) => {
@@ -42,7 +42,7 @@ export function expandAll(words: readonly string[], lookup: (name: string) => st
   });
 }
 
-/** Like expand(), but throws upstream's error, which lists all names, if names are unknown or their values are empty. */
+/** Like expand(), but throws upstream's error if names are unknown or have empty values. The error lists all of these names. */
 export function expandStrict(text: string, lookup: (name: string) => string | undefined): string {
   const missing = new Set<string>();
   const expanded = expand(text, (name) => {

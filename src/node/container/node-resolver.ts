@@ -1,15 +1,16 @@
-/** Reads the node's resolver configuration, on which that of Pods is based. */
+/** Reads the node's resolver configuration, from which the Pods' resolver configuration is derived. */
 import { readFileSync } from 'node:fs';
 import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
 export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
-/** The servers to which systemd-resolved forwards. */
+/** Contains the servers to which systemd-resolved forwards queries. */
 const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 
 /**
- * Reads `file` if given, else the machine's configuration. If that only has a stub on loopback, which Pods cannot reach, returns
- * the servers behind the stub. A file that cannot be read counts as empty. Read synchronously for each container: the file has a
- * few lines, and four round trips through the thread pool would take longer than all other preparations of a container.
+ * Reads `file` if given, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot
+ * reach, returns the configuration with the servers behind the stubs. A file that cannot be read counts as empty. The files are read
+ * synchronously for each container: they have a few lines, and four round trips through the thread pool would take longer than all
+ * other preparations of a container.
  */
 export function readNodeResolver(
   file: string | undefined,

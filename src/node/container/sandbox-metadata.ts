@@ -2,22 +2,25 @@
 import type { Pod } from '../../api/generated/types.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
 
-/** Limits the size of the runtime's responses, which contain all sandboxes: those of running Pods and of up to 12,500 ended Pods. */
+/**
+ * The limit per sandbox. It bounds the size of the runtime's responses, which contain all sandboxes, including those of up to
+ * 12,500 ended Pods.
+ */
 const MAX_BYTES = 8 * 1024;
-/** The overhead of an entry in a message, in bytes. */
+/** The overhead of a label or annotation in a CRI message, in bytes. */
 const ENTRY_BYTES = 12;
-/** Contains the whole manifest, for kubectl apply. The runtime does not need it, so its omission is not reported. */
+/** The annotation in which kubectl apply stores the whole manifest. The runtime does not need it, so its omission is not reported. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 interface SandboxMetadata {
   shown: Pick<SandboxConfig, 'labels' | 'annotations'>;
-  /** The message of an Event about omitted entries; undefined if there are none to report. */
+  /** The message of an Event about omitted labels and annotations; undefined if there is nothing to report. */
   cut: string | undefined;
 }
 
 const known = new WeakMap<Pod, SandboxMetadata>();
 
-/** Cached per Pod, since the creation of each of its containers needs it. */
+/** Returns the labels and annotations of the Pod's sandbox. The result is cached per Pod, since the creation of each container needs it. */
 export function sandboxMetadata(pod: Pod): SandboxMetadata {
   const metadata = known.get(pod) ?? boundedMetadata(pod);
   known.set(pod, metadata);
@@ -30,7 +33,7 @@ function boundedMetadata({ metadata: { labels = {}, annotations = {} } }: Pod): 
   const fitting = (all: Record<string, string>): Record<string, string> => {
     const fits: [string, string][] = [];
     const keys = Object.keys(all);
-    // More entries than this cannot fit, even with empty texts.
+    // More entries than this cannot fit, even if their keys and values are empty.
     for (const key of keys.slice(0, MAX_BYTES / ENTRY_BYTES)) {
       const value = all[key] ?? '';
       const bytes = Buffer.byteLength(key) + Buffer.byteLength(value) + ENTRY_BYTES;

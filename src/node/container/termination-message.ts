@@ -34,7 +34,10 @@ export interface TerminationMessageOptions {
   exitCode: number;
 }
 
-/** Returns '' if there is no message. Rejects only if `signal` is aborted; read errors become the message, with upstream's text. */
+/**
+ * Returns the message; '' if there is none. If reading fails, the message is upstream's text about the error. Rejects only if
+ * `signal` is aborted.
+ */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
   const { file, logFile, policy, exitCode } = options;
   const message = file === undefined ? '' : await readStart(file);
@@ -42,7 +45,7 @@ export async function readTerminationMessage(options: TerminationMessageOptions,
   return readLogEnd(logFile, signal);
 }
 
-/** The container may have replaced the file with anything, so links are not followed and opening a pipe does not block. */
+/** Reads the start of the file. The container may have replaced the file, so links are not followed, and opening a pipe does not block. */
 async function readStart(file: string): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {

@@ -1,6 +1,6 @@
 /**
- * Adds the last steps to records that no agent completed, because the Pod was removed while no agent ran or when one died. Pods
- * that are still in the runtime are known by then and are skipped: their own workers record the end.
+ * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
+ * Pods that still exist in the runtime are skipped: they have workers by then, which record the end.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -17,8 +17,8 @@ const PAGE_SIZE = 100;
 const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
 
 /**
- * Returns the last steps of a Pod of which nothing is left on its node or in the API. They include Removed, since an agent may have
- * died before it wrote that step.
+ * Returns the last steps of a Pod that no longer exists on its node or in the API. They include Removed, since an agent may have died
+ * before it wrote this step.
  */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
 
@@ -28,14 +28,14 @@ export interface CloseRecordsOptions {
   signal: AbortSignal;
   /** Whether something of the Pod is on this node. */
   isKnown(uid: string): boolean;
-  /** Called with each Pod of which nothing is left and whose record lacks the last steps. */
+  /** Called with each Pod that no longer exists and whose record lacks the last steps. */
   gone(pod: Pod): void;
 }
 
-/** Resolves when all records were checked. */
+/** Checks all records. Resolves when done, also if the check has failed; the failure is logged. */
 export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
   const pods = client.resource<Pod>(PODS);
-  /** By UID: the Pod of each record, and the RELEVANT_STEPS that its record contains. */
+  /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */
   const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
   const collect = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
     const { namespace } = metadata;
@@ -44,7 +44,7 @@ export async function closeRecords({ client, log, signal, isKnown, gone }: Close
     for (const { type } of transitions) if (RELEVANT_STEPS.has(type)) steps.add(type);
     lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
   };
-  /** A Pod that was never scheduled has no step Removed. */
+  /** Whether the record contains the last steps. A Pod that was never scheduled has no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
   const exists = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {

@@ -1,5 +1,5 @@
 /**
- * The parts of a Pod's record: reads them from the API, appends steps to the newest one, and writes it. Nothing is retried here.
+ * Reads the parts of a Pod's record from the API, appends steps to the newest part, and writes this part. Nothing is retried here.
  *
  * Invariant: parts are written in the order of their numbers, and only the newest one is changed.
  */
@@ -10,14 +10,14 @@ import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi } from './step-conversion.ts';
 
-/** The size at which a new part begins. It bounds the cost of a write, which always writes a whole part. */
+/** The size at which a new part begins. It bounds the cost of a write, since each write contains a whole part. */
 const PART_BYTES = 16 * 1024;
 
 /** The newest part of a record. */
 export interface RecordPart {
   number: number;
   steps: PodTransition[];
-  /** The size of the steps. */
+  /** The total size of the steps as JSON, in characters. */
   bytes: number;
   /** Whether the part exists in the API. */
   exists: boolean;
@@ -32,7 +32,7 @@ const partOf = (number: number, steps: readonly PodTransition[], exists: boolean
   exists,
 });
 
-/** Moves steps from the start of the list to the part, until it is full. An empty part takes at least one step. */
+/** Moves steps from the start of the list to the part until the part is full. An empty part takes at least one step. */
 export function fill(part: RecordPart, steps: PodTransition[]): void {
   for (let next = steps[0]; next !== undefined; next = steps[0]) {
     const bytes = JSON.stringify(next).length;
@@ -43,7 +43,7 @@ export function fill(part: RecordPart, steps: PodTransition[]): void {
   }
 }
 
-/** Reads the steps that earlier agents recorded. Returns them with the newest part, or with an empty one if there is none. */
+/** Reads the steps that earlier agents recorded. Returns these steps and the newest part, or an empty part if the Pod has no record. */
 export async function readRecord(
   records: ResourceClient<PodRecord>,
   pod: Pod,
@@ -57,7 +57,7 @@ export async function readRecord(
   return { recorded, part: newest };
 }
 
-/** The parts of the Pod's record that exist, with their numbers, in order. */
+/** Yields the existing parts of the Pod's record with their numbers, in order. */
 async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGenerator<[number, PodRecord]> {
   const { namespace, uid = '', creationTimestamp } = pod.metadata;
   for (let number = 0; ; number++) {
@@ -66,7 +66,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
       yield [number, part];
       continue;
     }
-    // Without a start time, no agent has recorded anything.
+    // If the Pod's status has no start time, no agent has recorded anything.
     if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
     // The first parts of a long record may have been deleted.
     const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });
@@ -92,7 +92,7 @@ export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, pa
     part.exists = true;
   } catch (error) {
     if (!isApiError(error, part.exists ? 'NotFound' : 'AlreadyExists')) throw error;
-    // The part was deleted as too old in the meantime, or it was created by a request whose response was lost.
+    // The part was deleted in the meantime because it was too old, or an earlier request whose response was lost has created it.
     part.exists = !part.exists;
     await writePart(records, pod, part);
   }

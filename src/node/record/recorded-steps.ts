@@ -1,6 +1,7 @@
 /**
- * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports all steps that are still
- * valid again, however old they are. A probe result, of which there may be one a second, is valid until the next one.
+ * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports
+ * again all steps that are still valid, however old they are. A probe result is valid until the next result of the probe, which may
+ * follow after a second.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { putNewest } from '../bounded-map.ts';
@@ -10,11 +11,14 @@ export interface RecordedSteps {
   fresh(transitions: readonly Transition[]): Transition[];
 }
 
-/** Steps that may be valid for the rest of the Pod's life: those of thousands of containers, and of weeks of restarts. */
+/** The maximum number of remembered steps other than results. It suffices for thousands of containers and for weeks of restarts. */
 const MAX_STEPS = 100_000;
-/** Probe results and failed actions, whose keys contain a time. */
+/** The maximum number of remembered probe results and failed actions, whose keys contain a time. */
 const MAX_RESULTS = 10_000;
-/** Probes and failed actions whose last result is remembered. The record may repeat the last result of a subject beyond these. */
+/**
+ * The maximum number of subjects (probes and failed actions) whose last result is remembered. For further subjects, the record
+ * may repeat a result.
+ */
 const MAX_SUBJECTS = 1000;
 
 export function createRecordedSteps(): RecordedSteps {
@@ -39,12 +43,15 @@ export function createRecordedSteps(): RecordedSteps {
   };
 }
 
-/** Returns the part of a key before its last @ (see src/lifecycle/report.ts); undefined for keys without @. */
+/**
+ * Returns the probe or action that the step is about: the part of its key before the last @ (see src/lifecycle/report.ts).
+ * Undefined if the key contains no @.
+ */
 const subjectOf = ({ key }: Transition): string | undefined =>
   key.includes('@') ? key.slice(0, key.lastIndexOf('@')) : undefined;
 
 type Result = Pick<Transition, 'type' | 'reason' | 'message'>;
 
-/** Whether the result equals the previous one of its subject. */
+/** Whether the result equals the last result of the same subject. */
 const isRepeated = (next: Result, last: Result | undefined): boolean =>
   last !== undefined && last.type === next.type && last.reason === next.reason && last.message === next.message;

@@ -22,7 +22,7 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
   ...more,
 });
 
-/** The recorder of an agent. Another one on the same backend represents a new agent after a crash. */
+/** Creates the recorder of an agent. A second recorder on the same backend represents a new agent after a crash. */
 function agent(backend: RegistryBackend) {
   const stop = new AbortController();
   const timers = testTimers();

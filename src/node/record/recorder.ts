@@ -1,5 +1,5 @@
 /**
- * Writes the record of each Pod's life to the API. A record consists of parts, one PodRecord object each, of limited size.
+ * Writes the record of each Pod's life to the API. A record consists of parts of limited size, each a PodRecord object.
  *
  * Boundary: the core determines the steps; record-parts.ts reads and writes the objects; a controller deletes old records.
  * Invariants:
@@ -32,22 +32,23 @@ export interface RecorderOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Ends retries. Steps that were reported before are still attempted once. */
+  /** Aborting it ends the retries. Steps that were reported before are still written once without a retry. */
   signal: AbortSignal;
 }
 
 export interface PodRecorder {
+  /** Adds the steps to the Pod's record, in the background. */
   record(pod: Pod, transitions: readonly Transition[]): void;
   /**
-   * Resolves when the steps of the Pod reported so far are written, or a write has failed or takes too long: callers do not wait for
-   * an API that cannot write. Undefined if there is nothing to wait for.
+   * Resolves when the steps of the Pod that were reported before are written, or when a write has failed or takes too long, so that
+   * callers do not wait for an API that cannot write. Undefined if there is nothing to wait for.
    */
   written(uid: string): Promise<void> | undefined;
-  /** Nothing is left of the Pod, not even its object: records the last steps, unless they are recorded. */
+  /** The Pod no longer exists on the node or in the API: records the last steps, unless they are recorded already. */
   gone(pod: Pod): void;
   /** No more steps of the Pod are expected: frees its memory once everything is written. */
   release(uid: string): void;
-  /** Resolves when all reported steps are written or given up. */
+  /** Resolves when all steps that were reported are written, or the recorder has given them up. */
   flushed(): Promise<void>;
 }
 
@@ -59,7 +60,7 @@ interface PodState {
   part: RecordPart;
   waiting: Transition[];
   draining: Promise<void> | undefined;
-  /** The last attempt has failed or takes too long. */
+  /** Whether the last attempt to read or write has failed or takes too long. */
   stalled: boolean;
   /** The number of calls of record(). Each waiter waits until the calls up to its number are written. */
   reports: number;
@@ -171,13 +172,13 @@ async function retry(
   }
 }
 
-/** Resolves the waiters for the first `reports` calls of record(). */
+/** Resolves the waiters that wait for at most the first `reports` calls of record(). */
 function settle(state: PodState, reports: number): void {
   for (const waiter of state.waiters) if (waiter.reports <= reports) waiter.resolve();
   state.waiters = state.waiters.filter((waiter) => waiter.reports > reports);
 }
 
-/** Whether the API would reject the same request again. */
+/** Whether the API would reject the same request each time. */
 const isPermanent = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.reason === 'Forbidden' || error.reason === 'Invalid' || error.reason === 'BadRequest');

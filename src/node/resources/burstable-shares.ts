@@ -1,4 +1,4 @@
-/** Keeps the CPU shares of the group of all Burstable Pods at the sum of their CPU requests. */
+/** Keeps the CPU shares of the control group that contains all Burstable Pods equal to the sum of the Pods' CPU requests. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { Cgroups } from '../../platform/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';
@@ -12,14 +12,14 @@ export interface BurstableShares {
   written(): Promise<void>;
 }
 
-/** `group`: the path of the group. A write that fails is logged and not retried before the next change. */
+/** `group`: the path of the control group. A write that fails is logged, and retried only at the next change of the sum. */
 export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: string, log: Log): BurstableShares {
   /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
   const requests = new Map<string, number>();
   const wanted = (): number => cpuShares([...requests.values()].reduce((sum, each) => sum + each, 0));
   let writing: Promise<void> | undefined;
 
-  /** Writes once at a time, and again if the sum has changed meanwhile. */
+  /** Runs one write at a time. If the sum has changed during a write, writes again. */
   const write = async (): Promise<void> => {
     for (let written: number | undefined; written !== wanted(); ) {
       written = wanted();

@@ -25,7 +25,7 @@ describe('podLimits()', () => {
       { cpuShares: 102, cpuQuotaMicros: 10_000, memoryBytes: 2200 * 1024 ** 2 },
     ],
     [
-      // Differs from the enhancement proposal, which applies the init container's limits: a missing limit now means no limit.
+      // This differs from the enhancement proposal, where the init container's limits apply: if a container has no limit, the Pod has none.
       'no limit of the second worked example',
       {
         initContainers: [containerOf('i', { resources: { limits: { cpu: '100m', memory: '1Gi' } } })],

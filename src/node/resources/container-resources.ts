@@ -35,7 +35,7 @@ export function qosClass(pod: Pod): QosClass {
 export const cpuShares = (milliCpu: number): number =>
   Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((milliCpu * 1024) / 1000)));
 
-/** Microseconds of CPU time per period of QUOTA_PERIOD_MICROS. */
+/** Returns the CPU time per period of QUOTA_PERIOD_MICROS, in microseconds. */
 const cpuQuota = (milliCpu: number): number =>
   Math.max(MIN_QUOTA_MICROS, Math.floor((milliCpu * QUOTA_PERIOD_MICROS) / 1000));
 
@@ -61,7 +61,10 @@ export function oomScoreAdjust(
 const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
   whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 
-/** Sets the limit of each huge page size of the machine; it is zero if the container has no limit for this size. */
+/**
+ * Returns the container's resources for CRI. They limit every huge page size of the machine, to zero if the container has no
+ * limit for this size.
+ */
 export function containerResources(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -86,19 +89,22 @@ export function containerResources(
   };
 }
 
-/** Disables swap, and makes an OOM kill end all processes of the container. Source: v1.33, NoSwap and singleProcessOOMKill. */
+/**
+ * Returns settings that disable swap and, on cgroup v2, make an OOM kill end all processes of the container. Source: v1.33,
+ * NoSwap and singleProcessOOMKill.
+ */
 function memoryBehavior(
   memoryLimit: number,
   { version, limitsSwap }: CgroupFacts,
 ): Pick<ContainerConfig['resources'], 'unified' | 'memorySwapLimitBytes'> {
   if (version === 2) return { unified: { 'memory.oom.group': '1', ...(limitsSwap ? { 'memory.swap.max': '0' } : {}) } };
-  // The limit of cgroup v1 is the sum of memory and swap.
+  // On cgroup v1, this limit applies to the sum of memory and swap.
   return limitsSwap && memoryLimit > 0 ? { memorySwapLimitBytes: memoryLimit } : {};
 }
 
 /**
  * Returns the limits of the whole Pod: CPU shares from its requests, and CPU time and memory if every container has a limit.
- * Containers that run before or after the app containers count according to the rule for effective resources.
+ * Init and defer containers count according to effectiveRequests() and summedLimits().
  */
 export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
   const requests = effectiveRequests(pod);
@@ -117,13 +123,16 @@ export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit:
   };
 }
 
-/** The CPU request of the Pod, in thousandths of a CPU. */
+/** Returns the effective CPU request of the Pod, in thousandths of a CPU. */
 export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod), 'cpu', quantityMilli);
 
 const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
   Number(unit(quantities.get(name) ?? NOTHING));
 
-/** Zero means no limit. Defer containers without requests and limits are ignored: they use the resources of the other containers. */
+/**
+ * Whether all containers limit the resource; a limit of zero means no limit. Defer containers without requests and limits are
+ * ignored, since they use the resources of the other containers.
+ */
 function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
   return [...initContainers, ...containers, ...deferContainers.filter(hasResources)].every(

@@ -83,7 +83,7 @@ describe('settleKills()', () => {
     const account = { groupId: '7', accounted: 2, killed: ['a'] };
     const after = { groupId: '8', accounted: 1, killed: ['a', 'b'] };
     expect(settleKills(account, [run('b', 137)], { groupId: '8', count: 1, unit: 'group' })).toEqual(after);
-    // After a reboot a group may have the ID of an earlier one.
+    // After a reboot, a group may have the ID of an earlier group.
     expect(settleKills(account, [run('b', 137)], { groupId: '7', count: 1, unit: 'group' })).toEqual({
       ...after,
       groupId: '7',
@@ -113,7 +113,7 @@ describe('createOomReader()', () => {
   });
   const shown = (id: string, reason: string) => ({ exitCode: 137, reason, containerID: `containerd://${id}` });
 
-  /** Starts an agent. It returns the reasons of the runs after detection. */
+  /** Starts an agent. Returns a function that passes runs to the agent's reader and returns the resulting reasons of the runs. */
   async function agent() {
     const cgroups = await openCgroups(root);
     const read = createOomReader({ podDirectory, kills: () => cgroups.oomKills('/pod'), log: silentLog });

@@ -1,13 +1,14 @@
 /**
- * Detects OOM kills that the runtime reports only as Error. On cgroup v2, the shim watches memory.events of the container's group,
- * and misses the kill if the group is removed before the shim has read the file. The Pod's group also counts the kills in the
- * containers' groups, and still exists at that time.
+ * Detects OOM kills that the runtime reports only as Error. On cgroup v2, the runtime's shim watches memory.events of the
+ * container's group, and misses the kill if the group is removed before the shim has read the file. The Pod's group exists longer and
+ * also counts the kills in its containers' groups.
  *
  * Invariants:
- *  1. A run is judged when its end is first observed, and OOMKilled is final: the verdict is persisted before a decision uses it,
- *     so that a new agent reports the same reason.
- *  2. Each kill is accounted for once, including kills that the runtime reports, so a later SIGKILL of another origin stays an Error.
- * Runs that lifepod stops are judged as well: memory may run out while a container stops, and the kernel does not count other kills.
+ *  1. A run is judged when its end is first observed. The verdict OOMKilled is final: it is persisted before a decision uses it, so that
+ *     a new agent reports the same reason.
+ *  2. Each kill is attributed to one run, including kills that the runtime reports. The end of a later run by a SIGKILL of another origin
+ *     therefore keeps the reason Error.
+ * Runs that lifepod stops are judged as well, since memory may run out while a container stops. The kernel counts only OOM kills.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,9 +22,9 @@ const OOM_KILLED = 'OOMKilled';
 const SIGKILL_EXIT_CODE = 137;
 
 export interface OomAccount {
-  /** OomKills.groupId of the group that counted the kills. */
+  /** The OomKills.groupId of the control group that counted the kills. */
   groupId: string;
-  /** How many kills of this group are accounted for. */
+  /** The number of kills in this group that are attributed to runs. */
   accounted: number;
   /** The IDs of OOM-killed runs that the runtime reports as Error. */
   killed: readonly string[];
@@ -36,11 +37,17 @@ const NO_KILLS: OomAccount = { groupId: '', accounted: 0, killed: [] };
 const isSuspect = ({ state, exitCode, reason }: Run): boolean =>
   state === 'exited' && exitCode === SIGKILL_EXIT_CODE && reason === 'Error';
 const isReported = ({ state, reason }: Run): boolean => state === 'exited' && reason === OOM_KILLED;
-/** If the memory limit is too small to start the container, runc itself is killed in the container's group. */
+/**
+ * Whether the run failed to start. If the memory limit is too small to start the container, the kernel kills runc in the
+ * container's group.
+ */
 const isFailedStart = ({ state, reason }: Run): boolean => state === 'exited' && reason === 'StartError';
 const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) || isFailedStart(run);
 
-/** `ended`: runs that have ended, or that the runtime has reported as OOM-killed, since the account was updated. Pure. */
+/**
+ * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs that have ended, or that the
+ * runtime has reported as OOM-killed, since the last update. Pure.
+ */
 export function settleKills(
   account: OomAccount,
   ended: readonly Run[],
@@ -50,7 +57,7 @@ export function settleKills(
   const before = account.groupId === groupId && account.accounted <= count ? account.accounted : 0;
   const reported = ended.filter(isReported).length;
   const suspects = ended.filter(isSuspect).sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
-  // If the kernel counts processes, a run may account for any number of kills: attribute all of them to the ended runs.
+  // If the kernel counts processes, one run may cause any number of kills, so attribute all new kills to the runs that have ended.
   const left = unit === 'group' ? count - before - reported : reported === 0 && count > before ? suspects.length : 0;
   const found = suspects.slice(0, Math.max(0, left)).map(({ id }) => id);
   const settled = reported + found.length + ended.filter(isFailedStart).length;
@@ -75,7 +82,7 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   /** The runtime's reason for the end of each judged run, by the run's ID. */
   const judged = new Map<string, string | undefined>();
 
-  /** Adopts the verdicts that a previous agent persisted or reported in the Pod's status. */
+  /** Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. */
   const adopt = (pod: Pod, runs: readonly ContainerObservation[]): OomAccount => {
     const kept = readAccount(file, log);
     const shown = shownRuns(pod, runs);
@@ -114,7 +121,7 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   };
 }
 
-/** The runs whose end the Pod's status shows, or showed before a later run started, with the reason in the status if it is there. */
+/** Returns the runs whose end the Pod's status shows, or showed before a later run started, each with the reason in the status, if any. */
 function shownRuns(pod: Pod, runs: readonly ContainerObservation[]) {
   const statuses = new Map(recordedStatuses(pod).map((status) => [status.name, status]));
   return runs.flatMap((run) => {

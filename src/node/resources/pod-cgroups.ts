@@ -1,8 +1,8 @@
 /**
  * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
- * besteffort with the groups of the other Pods. A Pod's group contains those of its containers, which the runtime creates.
+ * besteffort with the groups of the other Pods. A Pod's group contains the groups of its containers, which the runtime creates.
  *
- * Boundary: container-resources.ts decides what a Pod may use; platform/cgroups.ts writes the kernel's files, and
+ * Boundary: container-resources.ts computes the Pods' limits; platform/cgroups.ts writes the kernel's files, and
  * platform/slices.ts calls systemd.
  * Invariants:
  *  1. Each data folder has its own root, so that several engines on a machine do not interfere.
@@ -50,13 +50,13 @@ export interface PodCgroups {
   add(pod: Pod): void;
   /** Creates the Pod's group and counts its requests. May run while the runtime creates the sandbox, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
-  /** Returns the OOM kills in the Pod's containers; undefined if the kernel does not count them or the Pod has no group. */
+  /** Returns the OOM kills in the Pod's containers; undefined if the kernel does not count OOM kills or the Pod has no group. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
-  /** Nothing of the Pod runs: removes its group and no longer counts its requests. A new sandbox needs create() again. */
+  /** Nothing of the Pod runs: removes the Pod's group and no longer counts its requests. Before a new sandbox, call create() again. */
   release(pod: Pod): Promise<void>;
-  /** Nothing of the Pod is left: removes its group, and kills processes that are still in it. */
+  /** Nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
   remove(pod: Pod): Promise<void>;
-  /** Removes the groups of unknown Pods. Resolves after the CPU shares for the requests of the other Pods were written. */
+  /** Removes the groups of unknown Pods. Resolves after the CPU shares of the Burstable Pods were written. */
   removeOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export interface PodCgroups {
 export const cgroupRootOf = (dataDir: string): string =>
   `/lifepod-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 8)}`;
 
-/** Opens the control groups for the engine of a data folder. Undefined if control groups are disabled. */
+/** Opens the control groups for the engine of a data folder. Undefined if `podCgroups` is absent: the runtime chooses the groups. */
 export async function openPodCgroups(options: {
   dataDir: string;
   log: Log;
@@ -95,10 +95,10 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
 
-/** The groups that contain the Pods of each class. */
+/** The paths of the groups that contain the Pods' groups, by QoS class. */
 type ClassGroups = Readonly<Record<'Guaranteed' | 'Burstable' | 'BestEffort', string>>;
 
-/** Creates or updates the groups above those of the Pods. */
+/** Creates or updates the groups that contain the Pods' groups, and returns the manager. */
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
   const kubepods = join(options.root, 'kubepods');
@@ -127,7 +127,7 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
     },
     async remove(pod) {
       shares.remove(pod);
-      // Try all classes: the class of a Pod that is known only from the runtime is unknown.
+      // Try all QoS classes, since the class is unknown if the Pod no longer exists in the API.
       await Promise.all(Object.values(groups).map((group) => cgroups.remove(join(group, `pod${pod.metadata.uid}`))));
     },
     async removeOrphans(isKnown) {
@@ -141,7 +141,7 @@ async function setUpClassGroups({ cgroups, limits, log }: PodCgroupsOptions, gro
   const { Guaranteed: kubepods, Burstable, BestEffort } = groups;
   const { cpuMilli, ...others } = limits;
   await cgroups.set(kubepods, { cpuShares: cpuShares(cpuMilli), ...others }).catch((error: NodeJS.ErrnoException) => {
-    // cgroup v1 refuses a memory limit below the current usage.
+    // On cgroup v1, the kernel refuses a memory limit below the current usage.
     if (error.code !== 'EBUSY') throw error;
     log.warn('cannot limit the memory of all Pods, which use more than the limit: retrying at the next start', {
       memoryBytes: limits.memoryBytes,
@@ -153,7 +153,7 @@ async function setUpClassGroups({ cgroups, limits, log }: PodCgroupsOptions, gro
     await cgroups.set(Burstable, { cpuShares: MIN_SHARES });
 }
 
-/** Removes the groups of unknown Pods from the group of a class. A failure is logged. */
+/** Removes the groups of unknown Pods from the group of a QoS class. A failure is logged. */
 async function removeOrphansIn(
   group: string,
   cgroups: Cgroups,

@@ -10,7 +10,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
-  /** Starts a command of a client; end() ends it like the others. */
+  /** Starts a command of a client. end() ends the command, as for run(). */
   client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;

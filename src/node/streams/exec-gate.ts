@@ -1,35 +1,38 @@
 /**
- * Limits how many commands start at the same time: those of probes and hooks before those of clients, each in the order of the
- * requests.
+ * Limits how many commands start at the same time. Commands of probes and hooks start before commands of clients; within both groups,
+ * commands start in the order of the requests.
  *
- * Starting a command costs a runtime about 20 ms of processor time. If more are due than the machine can start, all of them would
- * miss their timeouts and healthy containers would count as unhealthy; with the limit, probes are only delayed. A shim that starts
- * more than about 24 commands at once loses track of those that end, and each then takes many seconds. A command's timeout begins
- * when it starts.
+ * Starting a command costs a runtime about 20 ms of processor time. Without the limit, if more commands were due than the machine can
+ * start, all of them would exceed their timeouts, and healthy containers would count as unhealthy. With the limit, probes are only
+ * delayed, since a command's timeout begins when the command starts. In addition, a shim that starts more than about 24 commands at the
+ * same time fails to notice the ends of some, and each of these then takes many seconds.
  */
 import { availableParallelism } from 'node:os';
 import type { Timers } from '../../platform/platform.ts';
 import type { ExecPort } from '../handlers/exec.ts';
 
 /**
- * The time after which a command counts as started even if the runtime has not reported it, so that a slow one does not delay
- * others. It is longer for clients, which can wait, so that a busy machine does not start more and more at once.
+ * The time after which a command counts as started even if the runtime has not reported this, so that a slow start does not delay other
+ * commands. It is longer for clients, which can wait, so that a busy machine does not start more and more commands at the same time.
  */
 const STARTING_MILLIS = { handler: 200, client: 1_000 } as const;
 
-/** A handler is a probe or a hook. */
+/** The origin of a command. handler: a probe or a hook. client: a client of the API that uses exec. */
 export type Starter = keyof typeof STARTING_MILLIS;
 
 /**
- * Resolves when the caller may start its command, with a function to call as soon as the command has started or ended; further calls
- * of it have no effect. Rejects with the signal's reason on abort.
+ * Resolves when the caller may start its command, with a function that the caller must call as soon as the command has started or ended.
+ * Further calls of this function have no effect. Rejects with the signal's reason on abort.
  */
 export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() => void>;
 
-/** The most commands of clients that start at the same time: all may be for one container, which has one shim. */
+/**
+ * The maximum number of commands of clients that start at the same time. It is below the limit of a shim, since all may be for
+ * one container.
+ */
 const MAX_CLIENTS = 16;
 
-/** At most `limit` commands start at the same time; a command that has started frees its slot. */
+/** Creates a gate that lets at most `limit` commands start at the same time. A command that has started frees its slot. */
 export function createStartGate(timers: Timers, limit = 4 * availableParallelism()): StartGate {
   const starting: Record<Starter, number> = { handler: 0, client: 0 };
   const waiting: Record<Starter, Set<() => void>> = { handler: new Set(), client: new Set() };

@@ -6,7 +6,7 @@ import type { ContainerStreams } from '../../runtime/runtime.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
 import type { StartGate } from './exec-gate.ts';
 
-/** Worded as the v1.33 kubelet, with the prefix of the API server for a failed upgrade. */
+/** Returns an error with the v1.33 kubelet's text, and with the prefix that the API server adds for a failed upgrade. */
 const refused = (cause: string) => internalError(`unable to upgrade connection: ${cause}`);
 
 export function createStreamSource(

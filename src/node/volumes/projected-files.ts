@@ -54,7 +54,10 @@ export interface CollectedPayload {
 const DEFAULT_MODE = 0o644;
 const PRIVATE_MODE = 0o600;
 const DEFAULT_TOKEN_SECONDS = 3600;
-/** A token is replaced after this fraction of its lifetime, or after a day if that is earlier. Upstream replaces it after 80%. */
+/**
+ * A token is replaced after this fraction of its lifetime, or after a day if that is earlier. Upstream guarantees a replacement
+ * after 80%.
+ */
 const TOKEN_LIFE_USED = 0.75;
 const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
 

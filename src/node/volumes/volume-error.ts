@@ -1,6 +1,6 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
-/** A volume cannot currently be set up; a retry may succeed. The reason and the message are visible in an Event and in statuses. */
+/** A volume cannot currently be set up; a retry may succeed. Users see the reason and the message. */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   /** FailedMount, or the waiting reason of the containers if an image is not available. */

@@ -226,7 +226,7 @@ it('retries a volume that was too large once another volume has become smaller',
   await manager.mount(pod, new AbortController().signal);
   await set('a', LARGE);
   await refused(1);
-  // Volume a is updated first, before volume b becomes smaller.
+  // The next update processes volume a first, while volume b still counts with its old size.
   await set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);
