@@ -73,10 +73,7 @@ export function podHostname(pod: Pod, clusterDomain: string): { hostname: string
   };
 }
 
-/**
- * Returns the hostname inside the sandbox: the FQDN with setHostnameAsFQDN. Throws a ContainerConfigError if the FQDN is too long
- * for Linux.
- */
+/** Returns the hostname in the sandbox. Throws a ContainerConfigError if setHostnameAsFQDN makes it too long for Linux. */
 function sandboxHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = podHostname(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
@@ -105,10 +102,7 @@ export const terminationMessagesFolder = (podDirectory: string): string => join(
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 
-/**
- * Returns the place where prepareContainer() mounts the target of a subPath, so that links that the Pod creates later cannot
- * redirect the container's mount. `index`: of the volumeMount.
- */
+/** Returns where prepareContainer() mounts a subPath's target, so that links that the Pod creates later cannot redirect the mount. */
 export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
   join(podDirectory, 'volume-subpaths', volume, container, String(index));
 
@@ -164,10 +158,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/**
- * Builds the configuration of a container. Throws a ContainerConfigError if the container cannot currently be configured as its
- * spec requires; a retry may succeed.
- */
+/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires; a retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -250,10 +241,7 @@ function containerMounts(
   return mounts;
 }
 
-/**
- * Whether the mount is recursively read-only. Throws a ContainerConfigError if the mount requires this and the runtime does not
- * support it.
- */
+/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the runtime does not support this mode. */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));

@@ -26,7 +26,7 @@ export interface CloseRecordsOptions {
   client: Client;
   log: Log;
   signal: AbortSignal;
-  /** Whether something of the Pod is on this node. */
+  /** Whether the Pod has a worker on this node. */
   isKnown(uid: string): boolean;
   /** Called with each Pod that no longer exists and whose record lacks the last steps. */
   gone(pod: Pod): void;

@@ -46,7 +46,7 @@ export interface PodRecorder {
   written(uid: string): Promise<void> | undefined;
   /** The Pod no longer exists on the node or in the API: records the last steps, unless they are recorded already. */
   gone(pod: Pod): void;
-  /** No more steps of the Pod are expected: frees its memory once everything is written. */
+  /** No more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written. */
   release(uid: string): void;
   /** Resolves when all steps that were reported are written, or the recorder has given them up. */
   flushed(): Promise<void>;

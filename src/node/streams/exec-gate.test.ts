@@ -133,7 +133,7 @@ test('a command of a client frees its slot only once', async () => {
   expect(pendingTimers()).toBe(0);
 });
 
-test('at most 16 commands of clients start at once, whatever the limit', async () => {
+test('at most 16 commands of clients start at the same time, whatever the limit', async () => {
   const { run, client, started, end } = gate(100);
   for (let number = 1; number <= 20; number++) void client(`client ${number}`);
   void run('probe');
