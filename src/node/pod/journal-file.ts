@@ -61,7 +61,8 @@ export function createKeptJournal(
 }
 
 /**
- * Moves times that are in the future back to now, since the clock may have been set back. No stop or termination gets more time
+ * Moves start times that are in the future back to now, and their deadlines with them, since the clock may have been set back. No
+ * stop or termination gets more time
  * than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
