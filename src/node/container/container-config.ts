@@ -261,8 +261,7 @@ const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
  * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
- * contains '..'
- * or is too long.
+ * contains '..' or is too long.
  */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,

@@ -2,8 +2,7 @@
  * Removes dead containers when the disk is full, if the Pod's status shows how they ended. They are removed before images, since an
  * image cannot be removed while a container uses it.
  * Boundary: as long as the disk is not full, the core decides which containers to remove (lifecycle/progress.ts). The statuses
- * and the last log of each
- * container are kept.
+ * and the last log of each container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';

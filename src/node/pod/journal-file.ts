@@ -1,8 +1,7 @@
 /**
  * Stores the facts about a Pod that a new agent needs and that neither the Pod's status nor the runtime contains: why runs are being
  * stopped although the Pod continues to run, the results of preStop hooks, and the Pod's termination. The file is in the Pod's
- * folder and is
- * deleted with it.
+ * folder and is deleted with it.
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +61,7 @@ export function createKeptJournal(
 
 /**
  * Moves start times that are in the future back to now, and their deadlines with them, since the clock may have been set back. No
- * stop or termination gets more time
- * than before.
+ * stop or termination gets more time than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({

@@ -3,8 +3,7 @@
  * Pod's pull secrets. When a whole application is deleted, these objects are deleted before the defer containers run.
  *
  * Boundary: this file decides which objects are copied and when; kept-files.ts reads and writes the files; the caller decides when to
- * use a copy. (Volumes keep their
- * own files, including tokens.)
+ * use a copy. (Volumes keep their own files, including tokens.)
  * Invariants:
  *  1. Copies are made before the first container of the Pod starts, and are updated as long as their objects exist.
  *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; Secrets are in memory only.

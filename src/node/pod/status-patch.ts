@@ -4,8 +4,7 @@ import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
 /**
  * Returns a patch that writes `status`, removes the fields that the node no longer sets, and keeps the stored conditions of other
- * components. `pod` may be older than
- * the stored object.
+ * components. `pod` may be older than the stored object.
  */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
   const removed = Object.keys(pod.status ?? {}).filter((key) => !(key in status));

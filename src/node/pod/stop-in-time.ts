@@ -1,7 +1,6 @@
 /**
  * Stops containers at a deadline with a precision of milliseconds. CRI counts grace periods in whole seconds, so a second,
- * concurrent stop with
- * grace period 0 kills the container at the deadline.
+ * concurrent stop with grace period 0 kills the container at the deadline.
  *
  * Invariant: a container has at least 2 s between the stop signal and the kill, however late the signal is sent. Exception: a
  * deadline that is not after the container's creation is the core's request for a kill without a signal.
