@@ -35,7 +35,7 @@ function stubborn() {
   return { timers, calls, answers, stop, settled };
 }
 
-test('signals a container at once and kills it at its deadline to the millisecond', async () => {
+test('signals a container immediately and kills it exactly at its deadline', async () => {
   const { timers, calls, stop } = stubborn();
   const stopped = stop(3.5);
   timers.advance(3499);
@@ -70,7 +70,7 @@ test('a deadline that is not after the creation kills without a signal', async (
   expect(calls).toEqual(['0: 0']);
 });
 
-test('a signal that may not have arrived does not start the 2 s', async () => {
+test('a signal that may not have arrived does not start the 2 s before the kill', async () => {
   const { timers, calls, answers, stop, settled } = stubborn();
   answers.push(new OutcomeUnknownError('connect ECONNREFUSED'));
   await expect(stop(5)).rejects.toBeInstanceOf(OutcomeUnknownError);

@@ -10,7 +10,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
-  /** Starts a command of a client; end() ends it like the others. */
+  /** Starts a command of a client. end() ends the command, as for run(). */
   client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;
@@ -133,7 +133,7 @@ test('a command of a client frees its slot only once', async () => {
   expect(pendingTimers()).toBe(0);
 });
 
-test('at most 16 commands of clients start at once, whatever the limit', async () => {
+test('at most 16 commands of clients start at the same time, whatever the limit', async () => {
   const { run, client, started, end } = gate(100);
   for (let number = 1; number <= 20; number++) void client(`client ${number}`);
   void run('probe');

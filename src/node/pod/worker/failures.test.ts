@@ -21,7 +21,7 @@ test('counts failures of an action until it succeeds', () => {
   expect(failures.observed()).toEqual([]);
 });
 
-test('retry() makes the last failure and that of an attempt under way due', () => {
+test('retry() marks the last failure and the failure of an attempt under way as due', () => {
   const failures = createWorkerFailures();
   failures.retry(KEY, false);
   failures.failed(MOUNT, new Error('no'), 10);
