@@ -29,7 +29,7 @@ export interface EvictedPods {
   mustWait(threshold: Threshold): boolean;
   /** Called after the Pod has ended and its volumes are removed. Returns whether this ends the wait for the Pod. */
   cleared(podUid: string): boolean;
-  /** Called when the last container of the Pod may have been removed. Returns whether this ends the wait for the Pod. */
+  /** Called when the runtime has no container of the Pod, possibly several times. Returns whether this ends the wait for the Pod. */
   emptied(podUid: string): boolean;
 }
 

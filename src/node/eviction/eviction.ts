@@ -39,7 +39,7 @@ export interface EvictionOptions extends ReliefOptions {
 export interface Eviction {
   /** Called after the Pod has ended and its volumes are removed. */
   cleared(podUid: string): void;
-  /** Called after a container of the Pod was removed, which may have been the last one. */
+  /** Called when the runtime has no container of the Pod, possibly several times. */
   emptied(podUid: string): void;
 }
 
