@@ -18,7 +18,7 @@ const deleted = (pod: Pod): Pod => ({
   metadata: { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z', finalizers: ['a/b'] },
 });
 
-/** A node with two CPUs. `calls`: what admission called, in order. */
+/** Creates the admission of a node with two CPUs. `calls`: the calls that admission has made, in order. */
 function setUp() {
   const timers = testTimers();
   const running = new Map<string, Pod>();

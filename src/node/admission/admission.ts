@@ -1,7 +1,7 @@
 /**
- * Admission of Pods by the node: a client may have bound the Pod without the scheduler, or the scheduler may have decided on an
- * outdated state of the node. A Pod that has not started is admitted or fails; a Pod that has started is never checked again. A
- * critical Pod waits while the node preempts others for it.
+ * Admits or rejects the Pods that are bound to the node, because a client may have bound a Pod without the scheduler, or the
+ * scheduler may have decided on an outdated state of the node. A Pod that has not started is admitted or fails; a Pod that has
+ * started is never checked again. A critical Pod waits while the node preempts other Pods for it.
  *
  * Boundary: the rules are in src/scheduling; this file supplies the state of the node.
  * Invariants:
@@ -28,22 +28,23 @@ export interface AdmissionOptions extends Platform {
   nodeName: string;
   /** The node's allocatable resources; used while the API has no Node object with allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
-  /** The Pods that have been admitted. */
+  /** Returns the Pods that have been admitted. */
   pods(): Iterable<Pod>;
   isStatic(pod: Pod): boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
   /** Absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /** The reason why the node currently refuses the Pod whatever its resources; undefined: there is none. */
+  /** Returns why the node currently refuses the Pod, whatever resources the Pod requests; undefined: there is no such reason. */
   unwanted(pod: Pod): Refusal | undefined;
+  /** Starts the worker of an admitted Pod. */
   begin(pod: Pod): void;
-  /** Called when the Pod is refused; records the Event. */
+  /** Called when a Pod is refused, to record the Event. */
   refused(pod: Pod, refused: Refusal): void;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   /** Whether the Pod is already terminating. */
   isEnding(pod: Pod): boolean;
-  /** Terminates the Pod to make room for a critical one. */
+  /** Terminates the Pod to make room for a critical Pod. */
   preempt(pod: Pod): void;
   signal: AbortSignal;
 }
@@ -53,21 +54,24 @@ export interface Admission {
   synced: Promise<void>;
   /** Starts or refuses the Pod, immediately or when open() is called. */
   admit(pod: Pod): void;
-  /** Starts the Pod if it is waiting for room, because the runtime already has a sandbox or container of it. Returns whether it was. */
+  /**
+   * Starts the Pod if it is waiting for room. Called when the runtime already has a sandbox or container of the Pod. Returns
+   * whether the Pod was waiting.
+   */
   adopt(podUid: string): boolean;
   /** Drops a Pod that was removed before it started. */
   forget(pod: Pod): void;
-  /** A Pod that had started has ended, and its resources are free. */
+  /** Called when a Pod that had started has ended and its resources are free. */
   cleared(pod: Pod): void;
-  /** A Pod that had started no longer counts because its status is terminal: checks the waiting Pods again. */
+  /** Called when the status of a Pod that had started has become terminal, so that it no longer counts: checks the waiting Pods again. */
   roomMade(): void;
-  /** Called once all Pods that had started before this agent are known: decides on the Pods that were held back. */
+  /** Called after all Pods that had started before this agent are known: decides on the Pods that were held back. */
   open(): void;
 }
 
 /**
- * Whether the Pod selects nodes by label. The labels may be only in the Node object, so such a static Pod waits for it; other static
- * Pods start whether or not the API answers.
+ * Whether the Pod selects nodes by label. A static Pod that does so waits for the Node object, which may be the only source of the
+ * labels; other static Pods start whether or not the API answers.
  */
 const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
@@ -76,10 +80,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const ownNode = watchOwnNode(options);
   const { isStatic, isEnding, strictGroups, allowedUnsafeSysctls = [] } = options;
   const rules = { isStatic, isEnding, strictGroups, allowedUnsafeSysctls, appArmorEnabled: readAppArmor() };
-  /** The Pods that wait for open(); undefined: it was called. */
+  /** The Pods that wait for open(), by UID; undefined: open() has been called. */
   let waiting: Map<string, Pod> | undefined = new Map();
   const refusals = createRefusals(options);
-  /** Critical Pods that wait while others are preempted for them. */
+  /** Critical Pods that wait while other Pods are preempted for them, by UID. */
   const makingRoom = new Map<string, Pod>();
   /** UIDs of Pods that have ended, although their statuses may not show it yet. */
   const clearedUids = new Set<string>();
@@ -149,7 +153,7 @@ interface Refusals {
 }
 
 function createRefusals(options: AdmissionOptions): Refusals {
-  /** Kept until forget() because the API may not have the refusal yet. */
+  /** UIDs of refused Pods. They are kept until forget(), because the API may not have the refusal yet. */
   const refusedUids = new Set<string>();
   return {
     has: (podUid) => refusedUids.has(podUid),
@@ -165,7 +169,7 @@ function createRefusals(options: AdmissionOptions): Refusals {
 interface OwnNode {
   /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
-  /** The Node object; while the API has none, one with the labels and allocatable resources that the agent will report. */
+  /** Returns the Node object; while the API has none, one with the labels and allocatable resources that the agent will report. */
   read(): Node;
 }
 
@@ -201,7 +205,7 @@ const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 
-/** Source: rejectPod of pkg/kubelet, v1.33. */
+/** Returns the status of a refused Pod. Source: rejectPod of pkg/kubelet, v1.33. */
 const refusedStatus = (pod: Pod, { reason, message }: Refusal, now: number): PodStatus => ({
   ...pod.status,
   phase: 'Failed',

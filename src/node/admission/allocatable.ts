@@ -1,5 +1,5 @@
 /**
- * The resources of the machine that are reserved for the system and for the node's own daemons, and what remains for Pods. Pure.
+ * Computes the resources that remain for Pods when some are reserved for the system and for the node's own daemons. Pure.
  * Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33.
  */
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
@@ -51,7 +51,7 @@ export const addAmounts = (a: Amounts, b: Amounts): Amounts => ({
   pids: a.pids + b.pids,
 });
 
-/** The difference; 0 where it would be negative. */
+/** Returns the differences `a` - `b`; 0 where a difference would be negative. */
 const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
   cpuMilli: Math.max(0, a.cpuMilli - b.cpuMilli),
   memoryBytes: Math.max(0, a.memoryBytes - b.memoryBytes),
@@ -60,13 +60,16 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 export interface PodAmounts {
-  /** The most that all Pods together may use; the limits of their common control group. */
+  /** The maximum that all Pods together may use, which becomes the limits of their common control group. */
   limits: Amounts;
-  /** What Pods may request: lower than the limits, so that no Pod is evicted while all use only what they requested. */
+  /**
+   * The total that Pods can request. It is lower than the limits, so that no Pod is evicted while all Pods use only what they
+   * requested.
+   */
   allocatable: Amounts;
 }
 
-/** Throws an Error if more is reserved than the machine has. */
+/** Computes the limits and the allocatable resources. Throws an Error if more is reserved than the machine has. */
 export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: readonly Threshold[]): PodAmounts {
   const kept = (signal: Signal, of: number): number => {
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);

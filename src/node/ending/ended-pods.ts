@@ -1,16 +1,19 @@
-/** Which Pods have ended, and waits until Pods have ended. */
+/** Records which Pods have ended, and waits for Pods to end. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 
 export interface EndedPods {
-  /** The Pod has ended. `hasWorker`: whether it still has a worker, so that the workers alone do not show its end. */
+  /**
+   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker, so that the list of workers does not show its
+   * end.
+   */
   add(podUid: string, hasWorker: boolean): void;
   /** Whether the Pod has ended but still has a worker. */
   has(podUid: string): boolean;
   /**
-   * Resolves when all of these Pods, which have not ended yet, have ended or the time is up, with those that have not ended. There may
-   * be only one wait at a time.
+   * Waits for Pods that have not ended yet. Resolves when all of them have ended, or after `seconds`, with the Pods that have not
+   * ended. Only one wait may run at a time.
    */
   wait(pods: readonly Pod[], seconds: number): Promise<Pod[]>;
 }

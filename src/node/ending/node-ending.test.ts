@@ -1,4 +1,4 @@
-/** Terminations of Pods by the node; the workers are test doubles. */
+/** Tests the terminations of Pods by the node; the workers are test doubles. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { parsePeriods } from './shutdown-periods.ts';
 let root: string;
 let timers: ReturnType<typeof testTimers>;
 let workers: Map<string, PodWorker>;
-/** `name graceSeconds`, in order. */
+/** The terminated Pods as `name graceSeconds`, in the order of the terminations. */
 let ended: string[];
 let ending: NodeEnding;
 let pressures: Set<PressureCondition>;
@@ -73,7 +73,7 @@ it('shutDown() ends one group after another, the next when the previous one has 
   expect(ended.slice(2)).toEqual(['late 5']);
   ending.cleared(late);
   await Promise.resolve();
-  // The time in which the Pod's remaining containers are killed.
+  // This is the time in which the remaining containers of `slow` are killed.
   timers.advance(6_000);
   expect(await shutdown).toEqual([slow]);
 });
@@ -121,8 +121,8 @@ it('begun() returns the recorded termination, but not for a Pod that starts agai
   ending.cleared(pod);
   await shutdown;
   expect(ending.begun(pod)).toMatchObject({ reason: 'NodeShutdown', graceSeconds: 10, at: timers.now() });
-  const { status: _, ...anew } = pod;
-  expect(ending.begun(anew)).toBeUndefined();
+  const { status: _, ...startedAgain } = pod;
+  expect(ending.begun(startedAgain)).toBeUndefined();
   expect(ending.begun(pod)).toBeUndefined();
 });
 

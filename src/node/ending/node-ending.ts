@@ -2,8 +2,9 @@
  * Terminations that the node itself starts: eviction under pressure, preemption for critical Pods, and shutdown of the machine.
  * Also refuses new Pods under pressure and during a shutdown.
  *
- * Boundary: how a Pod terminates is decided in src/lifecycle; which Pod is evicted, in eviction/; the order of a shutdown, in shutdown.ts.
- * Invariant: the three causes share the terminations in pod-terminations.ts: a later one can only shorten an earlier one.
+ * Boundary: src/lifecycle decides how a Pod terminates, eviction/ decides which Pod is evicted, and shutdown.ts decides the order
+ * of a shutdown.
+ * Invariant: the three causes share the terminations in pod-terminations.ts. A later termination can only shorten an earlier one.
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import type { Node, Pod } from '../../api/generated/types.ts';
@@ -40,11 +41,11 @@ export interface NodeEndingOptions {
   workers: ReadonlyMap<string, PodWorker>;
   isStatic(pod: Pod): boolean;
   runs: Pick<RunLookup, 'view'>;
-  /** The pressure conditions that the node has now. */
+  /** Returns the current pressure conditions of the node. */
   pressures(): ReadonlySet<PressureCondition>;
 }
 
-/** What eviction needs and other terminations do not. */
+/** The parts that only eviction needs. */
 export interface EvictionParts {
   pressure: NodePressure;
   containerUsage: UsagePorts['containerUsage'];
@@ -54,27 +55,30 @@ export interface EvictionParts {
 }
 
 export interface NodeEnding {
-  /** The termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
+  /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   begun(pod: Pod): NodeEnd | undefined;
-  /** The reason why the node refuses the Pod now: it shuts down or is under pressure. */
+  /**
+   * Returns why the node refuses the Pod now, because it is shutting down or is under pressure; undefined: it does not refuse the
+   * Pod.
+   */
   refusal(pod: Pod): Refusal | undefined;
   /**
-   * Nothing of the Pod runs, and its files are deleted. The Pod's phase is not enough for that: the runtime may have reported an
-   * exit that it has not persisted yet, and would not know of it after a restart.
+   * Called when nothing of the Pod runs and its files are deleted. A final phase is not sufficient: the runtime may have reported
+   * an exit that it has not persisted yet, and of which it would not know after a restart.
    */
   cleared(pod: Pod): void;
-  /** The runtime has no container of the Pod. */
+  /** Called when the runtime has no container of the Pod, possibly several times. */
   emptied(podUid: string): void;
   /** Whether the Pod is terminating, by the API or by the node. */
   isEnding(pod: Pod): boolean;
   /** Whether shutDown() was called. */
   isShuttingDown(): boolean;
-  /** Terminates the Pod within its own grace period, to make room for a critical one. */
+  /** Terminates the Pod with its own grace period, to make room for a critical Pod. */
   preempt(pod: Pod): void;
   /** Starts to monitor pressure and evict Pods. */
   startEviction(parts: EvictionParts): void;
   /**
-   * Terminates every Pod because the machine shuts down, and refuses new ones from now on. Resolves when each Pod has ended or its
+   * Terminates every Pod because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod has ended or its
    * time is up, with the Pods that have not ended.
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;

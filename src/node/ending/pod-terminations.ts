@@ -1,7 +1,7 @@
 /**
- * The terminations that the node has started, of Pods that have workers.
+ * The terminations that the node has started of Pods that have workers.
  * Invariant: a termination is written to the Pod's folder before the Pod's worker is notified, so that the next agent continues it.
- * If the write fails, for example because the disk is full, the Pod is terminated all the same.
+ * If the write fails, for example because the disk is full, the Pod is terminated nevertheless.
  */
 import { rmSync } from 'node:fs';
 import type { Pod } from '../../api/generated/types.ts';
@@ -22,11 +22,11 @@ export interface NodeEndsOptions {
 export interface NodeEnds {
   /** Terminates the Pod, or shortens its termination. Does nothing for a Pod without a worker. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
-  /** The termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
+  /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   restore(pod: Pod): NodeEnd | undefined;
-  /** undefined: the node has not terminated the Pod. */
+  /** Returns the termination of the Pod; undefined: the node has not started one. */
   get(podUid: string): NodeEnd | undefined;
-  /** The worker of the Pod no longer exists. */
+  /** Called when the worker of the Pod no longer exists. */
   forget(podUid: string): void;
 }
 
@@ -44,7 +44,8 @@ export function createNodeEnds({ timers, log, podDirectory, workers }: NodeEndsO
         try {
           writeNodeEnd(podDirectory(uid), end);
         } catch (error) {
-          // A full disk may be the very reason for the eviction. An agent that starts before the Pod has ended decides on pressure again.
+          // A full disk may be the reason for the eviction. An agent that starts before the Pod has ended decides again whether to
+          // evict.
           log.warn('cannot record that a Pod is being terminated', { podUid: uid, error: (error as Error).message });
         }
       }
@@ -53,13 +54,13 @@ export function createNodeEnds({ timers, log, podDirectory, workers }: NodeEndsO
     restore(pod) {
       const folder = podDirectory(uidOf(pod));
       if (pod.status?.startTime === undefined) {
-        // A static Pod of this UID was terminated when the machine shut down, and starts again.
+        // A static Pod with this UID was terminated when the machine shut down, and starts again.
         rmSync(nodeEndFile(folder), { force: true });
         return undefined;
       }
       const read = readNodeEnd(folder);
       if (read === undefined) return undefined;
-      // The clock may have been set back since then.
+      // The clock may have been set back since the file was written.
       const end = { ...read, at: Math.min(read.at, timers.now()) };
       ends.set(uidOf(pod), end);
       return end;

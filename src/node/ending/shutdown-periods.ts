@@ -1,17 +1,17 @@
 /**
- * How much time Pods have to end when the machine shuts down, by their priority. Pure.
+ * The time that Pods have to end when the machine shuts down, by their priority. Pure.
  * Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority).
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { CRITICAL_PRIORITY } from '../../scheduling/critical-pods.ts';
 
 export interface ShutdownPeriod {
-  /** The lowest priority of the Pods in this period; the first period also has all Pods below its priority. */
+  /** The lowest priority of the Pods in this period. The first period also includes all Pods with a lower priority. */
   priority: number;
   seconds: number;
 }
 
-/** Splits `graceSeconds` into two periods: critical Pods have the last `criticalSeconds`, all others the time before. */
+/** Splits `graceSeconds` into two periods: the last `criticalSeconds` for critical Pods, and the time before that for all other Pods. */
 export const periodsOf = (graceSeconds: number, criticalSeconds: number): ShutdownPeriod[] => [
   { priority: 0, seconds: graceSeconds - criticalSeconds },
   { priority: CRITICAL_PRIORITY, seconds: criticalSeconds },
@@ -31,7 +31,7 @@ export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   return periods;
 }
 
-/** The index of the period in which the Pod is terminated. */
+/** Returns the index of the period in which the Pod is terminated. */
 export function groupOf({ spec }: Pod, periods: readonly ShutdownPeriod[]): number {
   const own = spec?.priority ?? 0;
   return Math.max(

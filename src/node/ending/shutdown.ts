@@ -1,6 +1,6 @@
 /**
- * Terminates the Pods when the machine shuts down, in groups by priority: a group starts when the previous one has ended or its time
- * is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
+ * Terminates the Pods when the machine shuts down, in groups by priority. A group starts when all Pods of the previous group have
+ * ended or their time is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -11,7 +11,10 @@ import type { EndedPods } from './ended-pods.ts';
 import type { NodeEnds } from './pod-terminations.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';
 
-/** The time to kill a Pod after its grace period: 2 s each for its last PreExit entry, its app containers and its last PostExit entry. */
+/**
+ * The time for killing a Pod after its grace period: 2 s each for its last PreExit entry, its app containers and its last PostExit
+ * entry.
+ */
 const KILL_SECONDS = 6;
 const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
 
@@ -22,7 +25,7 @@ export interface ShutdownParts {
   log: Log;
 }
 
-/** Resolves when each Pod has ended or its time is up, with the Pods that have not ended. */
+/** Terminates the Pods of all workers. Resolves when each Pod has ended or its time is up, with the Pods that have not ended. */
 export async function terminateByPriority(
   periods: readonly ShutdownPeriod[],
   { workers, ends, endedPods, log }: ShutdownParts,
@@ -37,7 +40,7 @@ export async function terminateByPriority(
     for (const pod of group) ends.end(pod, { reason: 'NodeShutdown', message: MESSAGE, graceSeconds: seconds });
     left.push(...(await groupEnded));
   }
-  // Pods whose grace period is up are being killed now.
+  // Wait for the Pods whose grace period is up, because they are being killed now.
   const beingKilled = left.filter((pod) => workers.has(uidOf(pod)) && !endedPods.has(uidOf(pod)));
   return endedPods.wait(beingKilled, KILL_SECONDS);
 }

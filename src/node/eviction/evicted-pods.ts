@@ -1,31 +1,40 @@
-/** The Pods that were evicted and have not ended yet: further evictions wait for them. */
+/** Tracks the evicted Pods whose resources are not free yet: further evictions wait for them. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Threshold } from './thresholds.ts';
 
-/** How long after its grace period a Pod may take to end before further evictions stop waiting for it. */
+/** Further evictions stop waiting for a Pod that has not ended this long after its grace period. */
 const CLEANUP_MILLIS = 30_000;
 
 interface EvictedPod {
+  /** When evictions stop waiting for the Pod. */
   until: Millis;
+  /** Evicted without a grace period. */
   hard: boolean;
-  /** Evicted for disk space: the Pod counts as ended only when its containers are removed, with what they have written. */
+  /**
+   * Evicted to free disk space: evictions wait until the Pod's containers are removed, together with the files that they have
+   * written.
+   */
   forDisk: boolean;
+  /** The Pod has ended, and its volumes are removed. */
   cleared: boolean;
 }
 
 export interface EvictedPods {
   add(podUid: string, graceSeconds: number, forDisk: boolean): void;
-  /** Whether an eviction for this threshold must wait. A hard threshold does not wait for the grace period of a soft one. */
+  /**
+   * Whether an eviction for this threshold must wait for a Pod. A hard threshold does not wait for Pods that were evicted with a
+   * grace period.
+   */
   mustWait(threshold: Threshold): boolean;
-  /** The Pod has ended, and its volumes are removed. cleared() and emptied() return whether evictions no longer wait for the Pod. */
+  /** Called after the Pod has ended and its volumes are removed. Returns whether this ends the wait for the Pod. */
   cleared(podUid: string): boolean;
-  /** The runtime may no longer have a container of the Pod. */
+  /** Called when the runtime has no container of the Pod, possibly several times. Returns whether this ends the wait for the Pod. */
   emptied(podUid: string): boolean;
 }
 
 export function createEvictedPods(timers: Timers, hasContainers: (podUid: string) => boolean): EvictedPods {
-  /** By UID. */
+  /** The Pods for which evictions wait, by UID. */
   const pods = new Map<string, EvictedPod>();
   const settle = (podUid: string): boolean => {
     const pod = pods.get(podUid);

@@ -17,15 +17,15 @@ let timers: ReturnType<typeof testTimers>;
 let pods: Pod[];
 let due: Threshold[];
 let conditions: Set<PressureCondition>;
-/** `name graceSeconds`, in order. */
+/** The evicted Pods as `name graceSeconds`, in the order of their evictions. */
 let ended: string[];
 let graceOf: Map<string, number>;
 let withContainers: Set<string>;
 let staticNames: Set<string>;
-/** Whether the timer of the next check is set: the current check is done. */
+/** Whether the timer for the next check is set, which means that no check is running. */
 let armed: boolean;
 let changes: EventEmitter;
-/** Called before each answer of the runtime; a test delays the answer with it. */
+/** The simulated runtime awaits this function before each answer, so that a test can delay the answer. */
 let runtime: () => Promise<void>;
 let eviction: Eviction;
 
@@ -61,7 +61,7 @@ const threshold = (signal: Signal, hard = true): Threshold => ({
   graceSeconds: 0,
   hard,
 });
-/** The usage of the Pods: a later name in the alphabet uses more memory. */
+/** The usage of a Pod: Pods whose names are later in the alphabet use more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   podUid: name,
   id: name,
@@ -72,7 +72,7 @@ const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   workingSetBytes: name.charCodeAt(0) * MIB,
 });
 const volumeOf = (pod: Pod, volume: string): string => join(root, pod.metadata.name, volume);
-/** A Pod with a file of `mebibytes` MiB in a volume with a sizeLimit of 1 MiB. */
+/** Returns a Pod with a file of `mebibytes` MiB in a volume with a sizeLimit of 1 MiB. */
 function filled(name: string, mebibytes: number): Pod {
   const pod = podOf(name, { volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }] });
   mkdirSync(volumeOf(pod, 'v'), { recursive: true });
@@ -135,14 +135,14 @@ const pass = async (millis: number): Promise<void> => {
   await until(() => armed);
 };
 
-it('eviction ends every Pod that exceeds a disk limit, and no other', async () => {
+it('eviction evicts every Pod that exceeds a disk limit, and no other Pod', async () => {
   pods = [filled('a', 3), filled('b', 0), filled('c', 2)];
   start();
   await until(() => ended.length === 2);
   expect(ended).toEqual(['a 0', 'c 0']);
 });
 
-it('eviction ends other Pods although the files of one Pod cannot be read', async () => {
+it('eviction evicts a Pod that exceeds a disk limit although the files of another Pod cannot be read', async () => {
   const broken = podOf('a', { volumes: [{ name: 'v\0', emptyDir: { sizeLimit: '1Mi' } }] });
   pods = [broken, filled('b', 2)];
   start();
@@ -154,7 +154,7 @@ it('eviction for memory does not wait for a walk through folders', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The walk makes the first query.
+  // The first query comes from the walk.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();
@@ -165,7 +165,7 @@ it('eviction for memory does not wait for a walk through folders', async () => {
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('eviction checks again soon after a Pod is cleared, and ends the next one', async () => {
+it('eviction checks again 1 s after an evicted Pod is cleared, and evicts the next Pod', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();
@@ -177,7 +177,7 @@ it('eviction checks again soon after a Pod is cleared, and ends the next one', a
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('eviction ends the next Pod when the time of one that does not end is up, and does not end that one again', async () => {
+it('eviction evicts the next Pod if an evicted Pod does not end within 30 s, and does not evict that Pod again', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();

@@ -1,13 +1,16 @@
 /**
- * Node-pressure eviction: evicts Pods before the machine runs out of memory, disk or processes, and Pods that use more disk than
- * their limits allow.
+ * Node-pressure eviction: evicts Pods before the machine runs out of memory, disk space or processes, and Pods that use more disk
+ * space than their limits allow.
  *
  * Boundary: thresholds.ts decides which thresholds are met, reclaim.ts evicts, src/lifecycle decides how a Pod terminates.
  * Invariants:
- *  1. One Pod at a time is evicted for a threshold: the next one when the resources of the last one are free, or its time is up. A
- *     hard threshold does not wait for the grace period of a soft one. A Pod over its disk limits is evicted without waiting.
- *  2. Critical Pods are never evicted. A Pod that must already end as soon as, or sooner than, the eviction demands is not evicted again.
- *  3. The duration of a walk through folders depends on what Pods have written: checks of memory and processes do not wait for it.
+ *  1. For thresholds, Pods are evicted one at a time: the next Pod is evicted after the resources of the previous one are free, or
+ *     30 s after its grace period. A hard threshold does not wait for the grace period of a soft one. A Pod above its disk limits
+ *     is evicted without waiting.
+ *  2. Critical Pods are never evicted. A Pod that the node is already ending is evicted only if the eviction shortens its grace
+ *     period.
+ *  3. Checks of memory and processes do not wait for a walk through folders, whose duration depends on the files that Pods have
+ *     written.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (order, intervals, wording).
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -18,29 +21,32 @@ import type { NodePressure } from './pressure.ts';
 import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
-/** The polling interval, as upstream's: the kernel sends no events. A check starts earlier when a grace period or a condition ends. */
+/**
+ * The polling interval, as upstream: the kernel sends no events. A check starts earlier if a grace period or a condition ends
+ * earlier.
+ */
 const LOOK_MILLIS = 10_000;
-/** The delay of the check after a Pod is cleared: the kernel and the runtime take a moment to free its resources. */
+/** The delay between the clearing of a Pod and the next check, in which the kernel and the runtime free the Pod's resources. */
 const LOOK_AGAIN_MILLIS = 1_000;
 
 export interface EvictionOptions extends ReliefOptions {
   pressure: NodePressure;
   timers: Timers;
-  /** Whether the runtime still has containers of the Pod, and so the files that they have written. */
+  /** Whether the runtime still has containers of the Pod, and with them the files that they have written. */
   hasContainers(podUid: string): boolean;
 }
 
 export interface Eviction {
-  /** The Pod has ended, and its volumes are removed. */
+  /** Called after the Pod has ended and its volumes are removed. */
   cleared(podUid: string): void;
-  /** The runtime no longer has a container of the Pod. */
+  /** Called when the runtime has no container of the Pod, possibly several times. */
   emptied(podUid: string): void;
 }
 
 export function startEviction(options: EvictionOptions): Eviction {
   const { timers, log, signal } = options;
   const failed = (error: unknown): void => {
-    if (!signal.aborted) log.warn('cannot measure the resources that the node has left', { error: String(error) });
+    if (!signal.aborted) log.warn('cannot measure the available resources of the node', { error: String(error) });
   };
   const evicted = createEvictedPods(timers, options.hasContainers);
   const checks = createChecks(timers, signal, () => look().catch(failed));
@@ -73,15 +79,18 @@ export function startEviction(options: EvictionOptions): Eviction {
   };
 }
 
-/** Selects the first hard threshold, or else the first threshold. undefined: there is none, or it must wait for a Pod to end. */
+/**
+ * Returns the first hard threshold of `due`, or else its first threshold; undefined if `due` is empty or the eviction must wait for
+ * a Pod.
+ */
 function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Threshold | undefined {
   const first = due.find(({ hard }) => hard) ?? due[0];
   return first === undefined || evicted.mustWait(first) ? undefined : first;
 }
 
 /**
- * Returns a function that enforces disk limits and then frees disk space for the threshold, if any. A call does nothing while another
- * one is running, so that only one walks through folders.
+ * Returns a function that evicts the Pods above their disk limits. If there are none, it frees disk space for the threshold, if
+ * there is one. A call does nothing while another one is running, so that only one walk through folders runs at a time.
  */
 function createDiskRelief(
   relief: Relief,
@@ -89,14 +98,17 @@ function createDiskRelief(
   failed: (error: unknown) => void,
 ): (threshold: Threshold | undefined) => Promise<void> {
   let walking = false;
-  /** The pause after a walk is as long as the walk took, so that others can use the disk; then disk limits are checked again. */
+  /**
+   * Calls without a threshold do nothing until this time. The pause after a walk is as long as the walk, so that the disk is free
+   * for others.
+   */
   let restsUntil = timers.now();
   return async (threshold) => {
     if (walking || (threshold === undefined && timers.now() < restsUntil)) return;
     const begunAt = timers.now();
     walking = true;
     try {
-      // Limits first: a Pod that exceeds its limit may be the one that has filled the disk.
+      // Check the limits first: a Pod that exceeds its limit may have filled the disk.
       if (!(await relief.enforceLimits()) && threshold !== undefined) await relief.reclaim(threshold);
     } catch (error) {
       failed(error);
@@ -107,9 +119,12 @@ function createDiskRelief(
 }
 
 interface Checks {
-  /** Runs the first check; each further one starts LOOK_MILLIS after the previous one started, but not before it has ended. */
+  /**
+   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one, but not before that one has
+   * ended.
+   */
   start(): void;
-  /** The next check starts no later than this time. */
+  /** Makes the next check start no later than at `time`. */
   by(time: Millis): void;
 }
 

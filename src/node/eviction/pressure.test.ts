@@ -4,7 +4,10 @@ import { testTimers } from '../../client/testing.ts';
 import { createNodePressure } from './pressure.ts';
 import type { Threshold } from './thresholds.ts';
 
-/** The disk of the folder for temporary files has fewer than 2^60 bytes available, and more than one. */
+/**
+ * A threshold that is met if `count` is 2^60, but not if it is 1: the disk with the folder for temporary files has between 1 and
+ * 2^60 bytes available.
+ */
 const threshold = (count: number): Threshold => ({
   signal: 'nodefs.available',
   value: { count },

@@ -1,4 +1,4 @@
-/** The pressure that the node is under: eviction updates it, and the node's conditions show it. */
+/** The pressure conditions of the node, computed from its eviction signals. Eviction updates them, and the node's status reports them. */
 import type { Timers } from '../../platform/platform.ts';
 import { type Folders, readSignals } from './signals.ts';
 import {
@@ -14,13 +14,13 @@ export interface NodePressure {
   config: EvictionConfig;
   folders: Folders;
   conditions(): ReadonlySet<PressureCondition>;
-  /** Reads the signals now. `due`: the thresholds to act on, in order. */
+  /** Reads the signals and updates the conditions. `due`: the thresholds to act on, in order. */
   look(): Promise<Pick<Pressure, 'due' | 'changesAt'> & { observations: Observations }>;
   /** Registers a listener that is called when the set of conditions changes. */
   onChange(listener: () => void): void;
 }
 
-/** Resolves after the first reading of the signals. */
+/** Creates the pressure of the node. Resolves after the first reading of the signals. */
 export async function createNodePressure(options: {
   config: EvictionConfig;
   folders: Folders;

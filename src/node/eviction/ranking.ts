@@ -1,7 +1,7 @@
 /**
- * The order in which Pods are evicted, and the messages of evictions. Pure.
- * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33
- * (order and wording).
+ * Determines the order in which Pods are evicted, the messages of evictions, and whether a Pod exceeds its disk limits. Pure.
+ * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33 (order and
+ * wording).
  */
 import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, resourceQuantity, summedLimit } from '../../api/core/v1/pod/resources.ts';
@@ -11,11 +11,11 @@ import { containersByName, ephemeralContainers, volumesByName } from '../contain
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
-/** The usage of a container; only `logs` for a container that has ended. */
+/** The usage of a container. For a container that has ended, only `logs` is measured, and `memoryBytes` is 0. */
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
-  /** Includes the files of termination messages, whose size the container controls. */
+  /** Includes the termination messages, whose size the container controls. */
   logs?: DiskUse;
   processes?: number;
 }
@@ -24,13 +24,13 @@ export interface ContainerUse {
 export interface PodUse {
   /** By container name. */
   containers: ReadonlyMap<string, ContainerUse>;
-  /** The emptyDirs, by volume name. */
+  /** The usage of the emptyDirs, by volume name. */
   volumes: ReadonlyMap<string, DiskUse>;
-  /** The /etc/hosts file that all containers share and can write to. */
+  /** The usage of the /etc/hosts file that all containers share and can write to. */
   etcHosts?: DiskUse;
 }
 
-/** Whether images and the root file systems of containers are on a disk of their own. */
+/** Whether images and the root file systems of containers are on a separate disk. */
 export interface Disks {
   separateImages: boolean;
 }
@@ -42,7 +42,7 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, e
 
 const memoryOf = (use: PodUse): number => sum([...use.containers.values()].map((each) => each.memoryBytes));
 
-/** The Pod's usage of the disk that the signal is about. */
+/** Returns the Pod's usage of the disk that the threshold's signal measures. */
 function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }: Disks): DiskUse {
   const images = separateImages && signal.startsWith('imagefs');
   const parts: (DiskUse | undefined)[] = [];
@@ -58,8 +58,9 @@ function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }
 }
 
 /**
- * The Pods in the order of eviction: those above their requests first, then by low priority, then by how far they are above. A Pod
- * of unknown usage comes first.
+ * Returns the Pods in the order of eviction: first the Pods that use more than they request, then by ascending priority, then by
+ * how much more they use. Inodes and processes cannot be requested, so only priority and usage count. Unknown usage counts as
+ * infinite.
  */
 export function rankForEviction(
   pods: readonly Pod[],
@@ -100,7 +101,7 @@ const inFormat =
 const binary = inFormat('BinarySI');
 const decimal = inFormat('DecimalSI');
 
-/** status.message of a Pod that is evicted for the threshold. */
+/** Returns the status.message of a Pod that is evicted for the threshold. */
 export function evictionMessage(
   pod: Pod,
   use: PodUse | undefined,
@@ -127,7 +128,7 @@ export function evictionMessage(
   return message;
 }
 
-/** The container's spec; undefined for an ephemeral container, which cannot request resources. */
+/** Returns the container's spec; undefined for an ephemeral container, which cannot request resources. */
 function withResources(pod: Pod, name: string): AnyContainer | undefined {
   const container = containersByName(pod).get(name);
   return container === undefined || ephemeralContainers(pod).has(container) ? undefined : container;
@@ -145,8 +146,8 @@ export const hasDiskLimits = (pod: Pod): boolean =>
   summedLimit(pod, 'ephemeral-storage') !== undefined;
 
 /**
- * The eviction message if the Pod exceeds one of its disk limits; undefined otherwise. The sum of the containers' limits applies to
- * the whole Pod, including containers without a limit.
+ * Returns the eviction message if the Pod exceeds one of its disk limits; undefined otherwise. The sum of the containers' limits
+ * applies to the whole Pod, including containers without a limit.
  */
 export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks): string | undefined {
   for (const { name, emptyDir } of pod.spec?.volumes ?? []) {
@@ -172,7 +173,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
   return undefined;
 }
 
-/** The emptyDirs that use disk: those in memory and in huge pages do not. */
+/** Returns the usage of the emptyDirs that are on disk, not in memory or in huge pages. */
 const volumesOnDisk = (pod: Pod, { volumes }: PodUse): DiskUse[] =>
   [...volumes]
     .filter(([volume]) => (volumesByName(pod).get(volume)?.emptyDir?.medium ?? '') === '')

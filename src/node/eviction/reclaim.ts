@@ -1,6 +1,6 @@
 /**
  * The steps that relieve a node under pressure: evicting the Pods that exceed their disk limits, and freeing a resource.
- * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts, which Pod is evicted first.
+ * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts decides which Pod is evicted first.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -20,11 +20,12 @@ export interface ReliefOptions {
   usage: Omit<UsagePorts, 'unreadable'>;
   log: Log;
   signal: AbortSignal;
-  /** The Pods that are on the node. */
+  /** The Pods on the node. */
   pods(): readonly Pod[];
   isStatic(pod: Pod): boolean;
-  /** The grace period that the node has given the Pod to end; undefined: the node has not ended it. */
+  /** The grace period, in seconds, with which the node is ending the Pod; undefined: the node is not ending the Pod. */
   endsWithinSeconds(pod: Pod): number | undefined;
+  /** Starts the termination of the Pod. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
@@ -33,9 +34,12 @@ export interface ReliefOptions {
 }
 
 export interface Relief {
-  /** Evicts the Pods that exceed their disk limits. Returns whether there were any. */
+  /** Evicts the Pods that exceed their disk limits. Returns whether it has evicted any. */
   enforceLimits(): Promise<boolean>;
-  /** Frees unused disk space where that helps; evicts the first Pod in the ranking if the threshold is still met. */
+  /**
+   * Frees disk space that no Pod uses if the threshold is about that disk. Evicts the first Pod in the ranking if the threshold is
+   * still met.
+   */
   reclaim(threshold: Threshold): Promise<void>;
 }
 
@@ -50,11 +54,11 @@ type GraceSeconds = (pod: Pod) => number;
 
 const noGrace: GraceSeconds = () => 0;
 
-/** The time that Pods evicted for the threshold get to end. */
+/** Returns the grace periods of Pods that are evicted for the threshold. */
 const graceFor = (threshold: Threshold, maxPodGraceSeconds: number): GraceSeconds =>
   threshold.hard ? noGrace : ({ spec }) => Math.min(maxPodGraceSeconds, spec?.terminationGracePeriodSeconds ?? 30);
 
-/** The Pods that can be evicted, without those that already end within the grace period. */
+/** Returns the Pods that can be evicted, except Pods that the node is already ending within the grace period. */
 const candidatesOf = ({ pods, isStatic, endsWithinSeconds }: ReliefOptions, grace: GraceSeconds): Pod[] =>
   pods().filter(
     (pod) =>
@@ -116,7 +120,7 @@ export function createRelief(options: ReliefOptions, evicted: EvictedPods): Reli
   };
 }
 
-/** The ports with `unreadable` implemented: it logs once per Pod that some of its files cannot be read. */
+/** Returns the ports with an `unreadable` that logs only the first unreadable file of each Pod. */
 function loggingOnce({ usage, pods, log }: ReliefOptions): UsagePorts {
   const loggedUids = new Set<string>();
   return {

@@ -1,17 +1,17 @@
 /**
- * The resources that the machine has left, as eviction signals.
- * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used pages of files; disks are
- * measured by statfs; processes by the kernel's limits on tasks. imagefs is measured whenever the runtime reports its folder, even if
- * it is on the disk of the node.
+ * Reads the available resources of the machine as eviction signals.
+ * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used file pages; disks are
+ * measured by statfs; processes are compared with the kernel's limits on tasks. imagefs is measured whenever the runtime reports
+ * its folder, even if the folder is on the disk of the node.
  */
 import { stat } from 'node:fs/promises';
 import { type DiskUsage, readDiskUsage, readMachineUsage, readProcessLimits } from '../usage/machine-usage.ts';
 import type { Observation, Observations } from './thresholds.ts';
 
 export interface Folders {
-  /** Holds the Pods' volumes and logs. */
+  /** The folder that holds the Pods' volumes and logs. */
   dataDir: string;
-  /** Holds the images and the root file systems of containers; undefined: unknown. */
+  /** The folder that holds the images and the root file systems of containers; undefined: unknown. */
   imageDir?: string;
 }
 
@@ -47,6 +47,6 @@ const bytesOf = ({ availableBytes, capacityBytes }: DiskUsage): Observation => (
   capacity: capacityBytes,
 });
 
-/** undefined: the file system does not count inodes. */
+/** Returns undefined if the file system does not count inodes. */
 const inodesOf = ({ inodesFree, inodes }: DiskUsage): Observation | undefined =>
   inodes === 0 ? undefined : { available: inodesFree, capacity: inodes };

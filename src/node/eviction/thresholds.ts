@@ -15,16 +15,16 @@ export const SIGNALS = [
 ] as const;
 export type Signal = (typeof SIGNALS)[number];
 
-/** A number of bytes, inodes or processes; or a fraction of the capacity, from 0 to 1. */
+/** A number of bytes, inodes or processes, or a fraction of the capacity, from 0 to 1. */
 export type Amount = { count: number } | { part: number };
 
 export interface Threshold {
   signal: Signal;
   value: Amount;
-  /** How long the threshold must be met before it is acted on. */
+  /** How long the threshold must be met before Pods are evicted. 0 for hard thresholds. */
   graceSeconds: number;
   hard: boolean;
-  /** The amount that must be available beyond the threshold before it counts as no longer met. */
+  /** A threshold that is met stays met until this amount is available in addition to `value`. */
   minReclaim?: Amount;
 }
 
@@ -59,17 +59,17 @@ export function conditionOf(threshold: Threshold): PressureCondition {
 
 export const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold) === 'DiskPressure';
 
-/** The options, in the kubelet's notation. */
+/** The values of the --eviction-* options, in the kubelet's notation. */
 export interface EvictionTexts {
-  /** memory.available<100Mi,nodefs.available<10% */
+  /** Such as memory.available<100Mi,nodefs.available<10%. */
   hard: string;
   soft: string;
-  /** memory.available=1m30s */
+  /** Such as memory.available=1m30s. */
   softGracePeriod: string;
-  /** nodefs.available=500Mi */
+  /** Such as nodefs.available=500Mi. */
   minimumReclaim: string;
   pressureTransitionPeriod: string;
-  /** Seconds. */
+  /** In seconds. */
   maxPodGracePeriod: number;
 }
 
@@ -89,7 +89,7 @@ export interface EvictionConfig {
   maxPodGraceSeconds: number;
 }
 
-/** Throws an Error that names the invalid option. */
+/** Parses the options. Throws an Error that names the invalid option. */
 export function parseEviction(texts: EvictionTexts): EvictionConfig {
   const graces = parsePairs('--eviction-soft-grace-period', texts.softGracePeriod, '=');
   const reclaims = parsePairs('--eviction-minimum-reclaim', texts.minimumReclaim, '=');
@@ -157,7 +157,10 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
   return { count: Number(quantityValue(quantity)) };
 }
 
-/** Parses a Go duration that is not negative, as the kubelet's options take: 90s, 1m30s, 1.5h, 500ms, 0. */
+/**
+ * Parses a non-negative Go duration, as the kubelet's options accept: 90s, 1m30s, 1.5h, 500ms, 0. Throws an Error that names the
+ * option.
+ */
 export function parseSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
   if (millis === undefined || millis < 0)
@@ -168,7 +171,7 @@ export function parseSeconds(option: string, text: string): number {
 export const amountOf = (amount: Amount, capacity: number): number =>
   'count' in amount ? amount.count : Math.floor(amount.part * capacity);
 
-/** `withReclaim`: the threshold counts as met until its minimum reclaim is available as well. */
+/** Whether less than the threshold's value is available. `withReclaim`: less than its value plus its minimum reclaim. */
 export function isMet(threshold: Threshold, observations: Observations, withReclaim: boolean): boolean {
   const seen = observations[threshold.signal];
   if (seen === undefined) return false;
@@ -179,9 +182,9 @@ export function isMet(threshold: Threshold, observations: Observations, withRecl
 export interface PressureState {
   /** The thresholds that were met at the last observation. */
   met: readonly Threshold[];
-  /** Since when each of them has been met. */
+  /** Since when each threshold in `met` has been met without interruption. */
   since: ReadonlyMap<Threshold, Millis>;
-  /** When a threshold of each condition was last met. */
+  /** When a threshold was last met, by the condition that the threshold sets. */
   seenAt: ReadonlyMap<PressureCondition, Millis>;
 }
 
@@ -197,8 +200,8 @@ export interface Pressure {
 }
 
 /**
- * The next state after the observations. A threshold that was met stays met until its minimum reclaim is available as well; a
- * condition is set as soon as a threshold is met, and stays for the transition period.
+ * Computes the next state from the observations. A threshold that was met stays met until its minimum reclaim is available as well.
+ * A condition is set as soon as one of its thresholds is met, and stays set for the transition period after that.
  */
 export function nextPressure(
   before: PressureState,

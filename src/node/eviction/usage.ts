@@ -1,7 +1,7 @@
 /**
- * The memory, disk and processes that the Pods of the node use, measured for eviction.
- * Boundary: queries the runtime and walks folders; keeps nothing. Folders are walked one after the other, so that a measurement
- * puts little load on the disk. Files of one Pod that cannot be read do not affect the measurement of others.
+ * Measures the memory, disk space and processes that the Pods of the node use, for eviction.
+ * Boundary: queries the runtime and walks through folders; keeps nothing. It walks through one folder at a time, so that a
+ * measurement puts little load on the disk. Unreadable files of one Pod do not affect the measurement of other Pods.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ import type { ContainerUse, PodUse } from './ranking.ts';
 
 export interface UsagePorts {
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
-  /** The folder of a volume of the Pod. */
+  /** Returns the path of the Pod's volume. */
   volumePath(pod: Pod, volume: string): string;
-  /** The folder of the Pod's logs. */
+  /** Returns the path of the folder with the Pod's logs. */
   logPath(pod: Pod): string;
-  /** The folder of the Pod's own files. */
+  /** Returns the path of the folder with the Pod's own files. */
   podPath(pod: Pod): string;
   /** Called when a file or folder of the Pod cannot be read. */
   unreadable(pod: Pod, error: Error): void;
@@ -27,7 +27,10 @@ export interface UsagePorts {
 
 export type Wanted = 'memory' | 'disk' | 'pids';
 
-/** The usage of the given Pods, by UID. A Pod without running containers has an entry too, with its volumes and logs. */
+/**
+ * Returns the usage of the Pods by UID: of memory, and of disk space or processes if `wanted`. A Pod without running containers
+ * also has an entry.
+ */
 export async function measure(
   pods: readonly Pod[],
   wanted: Wanted,
@@ -59,7 +62,10 @@ interface OnDisk extends PodUse {
   volumes: Map<string, DiskUse>;
 }
 
-/** Adds logs and termination messages, also of containers that have ended, emptyDirs, and /etc/hosts. */
+/**
+ * Adds to `use` the disk usage of emptyDirs, of /etc/hosts, and of logs and termination messages, including those of ended
+ * containers.
+ */
 async function measureFolders(pod: Pod, use: OnDisk, ports: UsagePorts, signal: AbortSignal): Promise<void> {
   const measured = (path: string): Promise<DiskUse> =>
     folderUsage(path, signal, (error) => ports.unreadable(pod, error));

@@ -1,4 +1,4 @@
-/** Runs the commands of exec probes and hooks in a container. */
+/** Runs the commands of exec probes in a container, and formats the output of the commands of probes and hooks. */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { expandAll } from '../container/expand.ts';
@@ -6,12 +6,12 @@ import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 
-/** The most characters of a command's output that are reported. Source: pkg/probe/exec of v1.33. */
+/** The maximum number of characters of a command's output that are reported. Source: pkg/probe/exec of v1.33. */
 export const MAX_OUTPUT = 10 * 1024;
 
 /**
- * Resolves if the command exits with 0. Rejects with a HandlerFailure if it exits with another code (the message is its output) or
- * times out. Other errors of the runtime are rethrown unchanged.
+ * Runs the command of a probe. Resolves if the command exits with 0. Rejects with a HandlerFailure if it exits with another code
+ * (the message is its output) or times out. Other errors of the runtime are rethrown unchanged.
  */
 export async function execProbe(
   runtime: ExecPort,
@@ -26,18 +26,21 @@ export async function execProbe(
   if (result.exitCode !== 0) throw new HandlerFailure(combined(result).slice(0, MAX_OUTPUT));
 }
 
-/** The output in upstream's order, because CRI does not report how stdout and stderr were interleaved. */
+/** Returns stdout followed by stderr, as upstream does, because CRI does not report how they were interleaved. */
 export const combined = ({ stdout, stderr }: ExecResult): string => stdout + stderr;
 
 /**
- * The most characters of a probe's command, before and after its references are expanded. The command is expanded for each run and
- * the result is not kept: without this limit, the memory of the expanded commands would be unbounded.
+ * The maximum number of characters of a probe's command, before and after its references are expanded. The command is expanded for
+ * each run and the result is not kept: without this limit, the memory for the expanded commands would be unbounded.
  */
 const MAX_COMMAND_LENGTH = 256 * 1024;
 
 const known = new WeakMap<readonly EnvVar[], ReadonlyMap<string, string>>();
 
-/** Cached per spec, because a container may have 100,000 variables and a probe every second. */
+/**
+ * Returns the values of the variables by name. They are cached for each spec, because a container may have 100,000 variables and a
+ * probe every second.
+ */
 function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
   const values = known.get(env) ?? new Map(env.map(({ name, value }) => [name, value ?? '']));
   known.set(env, values);

@@ -1,6 +1,6 @@
 /**
  * Failures that probes and hooks attribute to the container, with upstream's messages: those of Go's net and net/http, which the
- * kubelet shows. Every other error is the node's own and does not reflect on the container.
+ * kubelet shows. Any other error is a problem of the node, and is not attributed to the container.
  */
 import { isIPv6 } from 'node:net';
 
@@ -9,7 +9,7 @@ export class HandlerFailure extends Error {
   override readonly name = 'HandlerFailure';
 }
 
-/** The reason with which a handler's signal aborts when its time is up. */
+/** The reason with which a handler's signal aborts when its timeout has expired. */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
   constructor() {
@@ -17,7 +17,7 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** An error of a Node.js socket; `errors` has one per address if a name resolves to several. */
+/** An error of a Node.js socket. `errors` contains one error per address if the host name resolves to several addresses. */
 export type SocketError = NodeJS.ErrnoException & { errors?: readonly NodeJS.ErrnoException[] };
 
 /** The two ends of a connection, as `address:port`. */
@@ -29,7 +29,7 @@ export interface Ends {
 export const joinHostPort = (host: string, port: number): string =>
   isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** strerror(3) of the errors that the network or the peer can cause. */
+/** The texts of strerror(3) for the errors that the network or the peer can cause, by error code. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
@@ -43,7 +43,10 @@ const REASONS: Readonly<Record<string, string>> = {
   EINVAL: 'invalid argument',
 };
 
-/** The message for a connection that could not be opened; undefined if the error is the node's, such as a lack of file descriptors. */
+/**
+ * Returns the message for a connection that could not be opened; undefined if the node caused the error, for example by a lack of
+ * file descriptors.
+ */
 export function dialFailure(error: SocketError, host: string, port: number): string | undefined {
   const first = error.errors?.[0] ?? error;
   if (first.code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
@@ -53,7 +56,7 @@ export function dialFailure(error: SocketError, host: string, port: number): str
   return reason === undefined ? undefined : `dial tcp ${joinHostPort(address, port)}: connect: ${reason}`;
 }
 
-/** The message for an error on an open connection; undefined if the network did not cause it. */
+/** Returns the message for an error on an open connection; undefined if the network did not cause the error. */
 export function transferFailure(error: SocketError, ends: Ends): string | undefined {
   const reason = REASONS[error.code ?? ''];
   const call = error.syscall;

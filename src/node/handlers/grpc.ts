@@ -1,5 +1,5 @@
 /**
- * One call of the gRPC health service, without TLS, on a connection of its own.
+ * Calls the gRPC health service of a container, without TLS, on a separate connection for each call.
  * Source: pkg/probe/grpc of v1.33 (behavior and texts).
  */
 import { fileURLToPath } from 'node:url';
@@ -11,10 +11,10 @@ import { DeadlineExceeded, HandlerFailure, joinHostPort } from './failure.ts';
 export interface GrpcTarget {
   host: string;
   port: number;
-  /** Empty: asks for the health of the server as a whole. */
+  /** The name of the service whose health is requested; empty: the server as a whole. */
   service: string;
   userAgent: string;
-  /** Only for messages; the signal ends the call. */
+  /** Used only in messages, because the signal ends the call. */
   timeoutSeconds: number;
 }
 
@@ -29,13 +29,16 @@ function checkMethod(): Check {
   return loaded;
 }
 
-/** Resolves if the service is SERVING. Rejects with a HandlerFailure if it has another status or does not answer. */
+/**
+ * Requests the health of the service. Resolves if it is SERVING. Rejects with a HandlerFailure if it has another status or does not
+ * answer.
+ */
 export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const method = checkMethod();
   const client = new Client(joinHostPort(target.host, target.port), credentials.createInsecure(), {
     'grpc.primary_user_agent': target.userAgent,
-    // A separate, direct connection to the container for each call.
+    // These options open a separate, direct connection to the container for each call.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
@@ -48,7 +51,7 @@ export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<vo
       method.requestSerialize,
       method.responseDeserialize,
       { service: target.service },
-      // Retry refused connections until the deadline: the server may be about to listen.
+      // Retry refused connections until the deadline, because the server may not be listening yet.
       new Metadata({ waitForReady: true }),
       (error, answer) => {
         signal.removeEventListener('abort', cancel);
@@ -78,7 +81,7 @@ function errorText({ code, details }: ServiceError): string {
     : `error: health rpc probe failed: rpc error: code = ${codeName(code)} desc = ${details}`;
 }
 
-/** The code in Go's notation: NotFound for NOT_FOUND. */
+/** Returns the name of the code in Go's notation: NotFound for NOT_FOUND. */
 const codeName = (code: number): string =>
   code === status.CANCELLED
     ? 'Canceled'

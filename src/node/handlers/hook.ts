@@ -1,10 +1,10 @@
 /**
  * Runs one lifecycle hook once.
  *
- * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout of its
- * own; the signal ends it.
- * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the container's
- * status but not in Events.
+ * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout: the
+ * signal ends it.
+ * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the
+ * container's status but not in Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
 import { pause } from '../../platform/pause.ts';
@@ -21,13 +21,16 @@ export class HookError extends Error {
 }
 
 export interface HookOutcome {
-  /** Message of the Event LifecycleHTTPFallback: the server at an https address spoke plain HTTP, and the request was retried over HTTP. */
+  /**
+   * The message of the Event LifecycleHTTPFallback, if the server at an https address spoke plain HTTP and the request was retried
+   * over HTTP.
+   */
   httpFallback?: string;
 }
 
 /**
- * Rejects with a HookError if the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError if the runtime does
- * not answer: then the hook has no result.
+ * Runs the hook. Rejects with a HookError if the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError if
+ * the runtime does not answer, in which case the hook has no result.
  */
 export async function runHook(
   target: HandlerTarget,
@@ -61,7 +64,7 @@ export async function runHook(
     await pause(ports.timers, sleep.seconds * 1000, signal);
     signal.throwIfAborted();
   } else {
-    // This includes tcpSocket: the API accepts it, but such hooks fail (API reference of v1.33).
+    // This includes tcpSocket hooks: the API accepts them, but they always fail (API reference of v1.33).
     throw new HookError(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
   }
   return {};
@@ -81,12 +84,15 @@ async function runCommand(
   });
   const { exitCode, stderr } = result;
   if (exitCode === 0) return;
-  // Upstream reports all of the output; here it is truncated so that the status that contains it can be written.
+  // Upstream reports the whole output. It is truncated here, so that the status that contains it can be written.
   const reason = `command '${command.join(' ')}' exited with ${exitCode}: ${stderr.slice(0, MAX_OUTPUT)}`;
   throw described(reason, combined(result).slice(0, MAX_OUTPUT));
 }
 
-/** Any response counts as success, whatever its status. */
+/**
+ * Sends the request, and retries it over plain HTTP if the server does not speak TLS. Any response counts as success, whatever its
+ * status.
+ */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
   const { httpGet, PlainHttpFailure } = await import('./http.ts');
   try {

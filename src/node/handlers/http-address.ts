@@ -3,14 +3,14 @@ import { HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface Address {
   scheme: 'http' | 'https';
-  /** Without brackets. */
+  /** The host name or IP address, without brackets. */
   hostname: string;
   port: number;
-  /** For the Host header. */
+  /** The value of the Host header. */
   host: string;
-  /** Path and query. */
+  /** The path and the query, in the form in which they are sent. */
   target: string;
-  /** For messages. */
+  /** The URL for messages. */
   url: string;
 }
 
@@ -21,12 +21,15 @@ export function addressOf(where: { scheme: 'http' | 'https'; host: string; port:
   return { scheme, hostname: where.host, port, host, target, url: `${scheme}://${host}${target}` };
 }
 
-/** Path and query of the request. A path that Go cannot parse is escaped as a whole, with its `?` and `#`, as upstream does. */
+/**
+ * Returns the path and the query of the request. A path that Go cannot parse is escaped as a whole, including its `?` and `#`, as
+ * upstream does.
+ */
 function requestTarget(path: string): string {
   const broken = /%(?![0-9a-f]{2})|[\x00-\x1f\x7f]/i.test(path);
   const escaped = broken
     ? encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23')
-    : // Scheme, host and fragment of an absolute URL are dropped.
+    : // Drop the scheme, host and fragment of an absolute URL.
       encodeURI(path.replace(/#.*$/s, '').replace(/^([a-z][a-z0-9+.-]*:)?\/\/[^/?]*/i, '')).replace(
         /%25(?=[0-9a-f]{2})/gi,
         '%',
@@ -37,8 +40,8 @@ function requestTarget(path: string): string {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * The target of a redirect on the same host; undefined if the response is not to be followed. Throws a HandlerFailure if the
- * Location cannot be parsed or has another scheme than http and https.
+ * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not to be
+ * followed. Throws a HandlerFailure if the Location cannot be parsed or has a scheme other than http and https.
  */
 export function redirected(
   from: Address,

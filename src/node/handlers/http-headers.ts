@@ -1,10 +1,10 @@
 /** The headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
-/** Headers that Go's client sets itself: those of the probe or hook are ignored. */
+/** Headers that Go's client sets itself. They are ignored in the headers of a probe or hook. */
 const OWN = new Set(['content-length', 'transfer-encoding', 'trailer']);
 
 /**
- * Alternating names and values, Host first. User-Agent and Accept come from the given headers or have defaults; an empty value
- * suppresses the header.
+ * Returns alternating names and values of headers, starting with Host. User-Agent and Accept come from the given headers or have
+ * defaults; an empty value suppresses the header.
  */
 export function requestHeaders(
   request: { headers: readonly { name: string; value: string }[]; userAgent: string },
@@ -28,5 +28,5 @@ export function requestHeaders(
   return result;
 }
 
-/** Node.js encodes headers as Latin-1, whereas Go sends UTF-8. */
+/** Returns the value in a form that Node.js, which encodes headers as Latin-1, sends as UTF-8. Go sends UTF-8, too. */
 const onTheWire = (value: string): string => Buffer.from(value, 'utf8').toString('latin1');

@@ -41,7 +41,7 @@ const request = (port: number, extra: Partial<HttpRequest> = {}): HttpRequest =>
   ...extra,
 });
 
-/** The request as the server received it. */
+/** Sends a request, and returns it as the server received it. */
 async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
   const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
   const port = await serve((incoming, response) => {
@@ -276,7 +276,7 @@ describe('failures', () => {
     await closed;
   });
 
-  test('httpGet rejects when the server wants a certificate', async () => {
+  test('httpGet rejects when the server requires a client certificate', async () => {
     const { certificate, key } = await makeAuthority('nobody', Date.now());
     const server = createHttpsServer({ cert: certificate, key, requestCert: true }, (_, response) => response.end());
     const port = await listen(server);

@@ -1,6 +1,6 @@
 /**
- * One HTTP GET of a probe or hook: on a connection of its own that is closed afterwards, without a proxy; certificates are not
- * verified, and redirects are followed only on the same host.
+ * Sends the HTTP GET requests of probes and hooks: each on a separate connection, which is closed afterwards, and without a proxy.
+ * Certificates are not verified, and redirects are followed only on the same host.
  * Source: pkg/probe/http of v1.33 (behavior and texts).
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
@@ -26,7 +26,7 @@ export interface HttpRequest {
   /** Includes the query, if any. */
   path: string;
   headers: readonly { name: string; value: string }[];
-  /** Used if the headers have no User-Agent. */
+  /** Used if `headers` contains no User-Agent. */
   userAgent: string;
 }
 
@@ -36,17 +36,18 @@ export interface HttpAnswer {
   body: string;
 }
 
-/** A server at an https address that speaks plain HTTP. */
+/** The server at an https address speaks plain HTTP. */
 export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
 const MAX_REDIRECTS = 10;
-/** The limit of Go's client; that of Node.js is 16 KiB. */
+/** The limit of Go's client. The default of Node.js is 16 KiB. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
- * Resolves with the last response, whatever its status, including a redirect to another host or the eleventh redirect. Rejects with
- * a HandlerFailure if there is no response, or if the signal aborts with DeadlineExceeded.
+ * Sends the request and follows redirects. Resolves with the last response, whatever its status, including a redirect to another
+ * host or the eleventh redirect. Rejects with a HandlerFailure if there is no response, or if the signal aborts with
+ * DeadlineExceeded.
  */
 export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
   let address = addressOf(request);
@@ -56,7 +57,7 @@ export async function httpGet(request: HttpRequest, signal: AbortSignal): Promis
     const next =
       location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
     if (next === undefined) return { status, body };
-    // A Host header of the probe stays in effect only for relative redirects.
+    // The Host header of the probe stays in effect only for relative redirects.
     if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
     address = next.address;
   }
@@ -97,7 +98,7 @@ function getOnce(address: Address, headers: string[], signal: AbortSignal): Prom
 
 interface OpenConnection {
   socket: Socket;
-  /** undefined until the connection is open. */
+  /** Returns the two ends of the connection; undefined until it is open. */
   ends(): Ends | undefined;
 }
 
@@ -114,8 +115,8 @@ function open({ scheme, hostname, port }: Address): OpenConnection {
 }
 
 function openTls(host: string, port: number): Socket {
-  // The certificate is not checked, so it needs no authority and its key may have any size. DHE is excluded, as in Go: the
-  // container chooses its numbers, and a computation with 10,000 bits takes a second.
+  // The certificate is not verified, so it needs no authority, and its key may have any size. DHE is excluded, as in Go: the
+  // container chooses the size of the DHE numbers, and a computation with 10,000 bits takes a second.
   anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT:!DHE:@SECLEVEL=0' });
   const servername = isIP(host) === 0 ? host : '';
   return connectTls({ host, port, servername, secureContext: anyCertificate, rejectUnauthorized: false });
@@ -127,7 +128,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
     headers,
     setHost: false,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // Instead of an agent, which would keep connections alive.
+    // This replaces the agent, which would keep the connection alive.
     createConnection: () => socket,
   };
   try {
@@ -140,7 +141,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
   }
 }
 
-/** Go's message for an invalid header, whose name Node.js's message has in brackets. */
+/** Returns Go's message for an invalid header. The name of the header is in brackets in the message of Node.js. */
 function headerFault({ code, message }: NodeJS.ErrnoException): string {
   const name = JSON.stringify(/\["(.*)"\]/s.exec(message)?.[1] ?? '');
   if (code === 'ERR_INVALID_CHAR') return `invalid header field value for ${name}`;
@@ -170,7 +171,7 @@ const lateFailure = ({ url }: Address, answering: boolean): HandlerFailure =>
 /** OpenSSL's reasons for a response that is not a TLS record. */
 const NO_TLS = new Set(['wrong version number', 'packet length too long']);
 
-/** OpenSSL's reason for a failed handshake; the code is EPROTO if a write was pending. undefined: not a TLS error. */
+/** Returns OpenSSL's reason for a failed handshake, for which the code is EPROTO if a write was pending; undefined: not a TLS error. */
 const tlsReason = ({ code = '', message }: NodeJS.ErrnoException): string | undefined =>
   code === 'EPROTO' || code.startsWith('ERR_SSL_') ? /SSL routines:[^:]*:([^:]*)/.exec(message)?.[1] : undefined;
 

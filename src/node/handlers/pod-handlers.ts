@@ -1,6 +1,6 @@
 /**
- * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. Rejects with an OutcomeUnknownError if
- * there is no result: the runtime did not answer, or the container ended during its probe.
+ * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. Rejects with an OutcomeUnknownError
+ * if there is no result, because the runtime did not answer or the container ended during its probe.
  */
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -40,7 +40,7 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
       const outcome = await runProbe(target, probe, handlers, abort);
       if (outcome.result === 'Success' || outcome.result === 'Warning') return outcome;
       const runs = await stillRuns(target, options, abort);
-      // If the runtime hangs, a command times out even if it was never started: an exec failure is then meaningless.
+      // If the runtime hangs, a command times out even if it was never started, so the failure of an exec probe has no meaning.
       if (runs === true || (runs === undefined && probe.exec === undefined)) return outcome;
       const why = runs === false ? 'the container has ended' : 'the container runtime does not answer';
       throw new OutcomeUnknownError(`the ${kind} probe of container ${container} has no result: ${why}`);

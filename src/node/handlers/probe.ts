@@ -1,11 +1,11 @@
 /**
  * Runs one probe once and returns its result.
  *
- * Boundary: src/lifecycle decides when a probe is due, how often it must fail and what follows.
+ * Boundary: src/lifecycle decides when a probe is due, how often it must fail, and what a failure causes.
  * Invariants:
- * 1. runProbe rejects only on abort, and with an OutcomeUnknownError if the runtime does not answer.
- * 2. A wrong or late response of the container is Failure; an error of the node or the runtime is Unknown.
- * 3. A probe leaves no connection and no timer open.
+ *  1. runProbe() rejects only on abort, and with an OutcomeUnknownError if the runtime does not answer.
+ *  2. If the container responds wrongly or late, the result is Failure; after an error of the node or the runtime, it is Unknown.
+ *  3. A probe leaves no connection and no timer open.
  * Source: pkg/kubelet/prober of v1.33.
  */
 import type { Probe } from '../../api/generated/types.ts';
@@ -18,7 +18,7 @@ import { type HandlerTarget, httpRequest, KUBERNETES_MINOR, resolveHost, resolve
 
 export interface ProbeOutcome {
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
-  /** The failure, the warning or, for Unknown, the error; empty on plain success. */
+  /** The failure, the warning or, for Unknown, the error; empty on success without a warning. */
   message: string;
 }
 
@@ -27,7 +27,7 @@ export interface HandlerPorts {
   timers: Timers;
 }
 
-/** The number of attempts if errors of the node or the runtime occur. Source: maxProbeRetries of v1.33. */
+/** The number of attempts if the node or the runtime causes errors. Source: maxProbeRetries of v1.33. */
 const ATTEMPTS = 3;
 
 export async function runProbe(
@@ -49,7 +49,7 @@ export async function runProbe(
   }
 }
 
-/** Resolves on success, with an outcome if there is a warning. */
+/** Runs the probe. Resolves on success, with an outcome only if there is a warning. */
 async function attemptProbe(
   target: HandlerTarget,
   probe: Probe,
@@ -84,7 +84,7 @@ async function attemptProbe(
 }
 
 function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
-  // The body of a failure is omitted, because it may contain data that not every reader of Events may see.
+  // The message omits the body, which may contain data that not every reader of Events may see.
   if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return undefined;
   return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };

@@ -1,6 +1,6 @@
 /**
- * Whether the container of a probe that failed still runs. A container that exits fails its probes too, a moment before the
- * runtime reports the exit; such a failure does not mean that the container is unhealthy.
+ * Determines whether the container of a failed probe still runs. The probes of a container that exits fail, too, shortly before the
+ * runtime reports the exit. Such a failure does not mean that the container is unhealthy.
  */
 
 import { uidOf } from '../../machinery/meta.ts';
@@ -10,11 +10,11 @@ import type { ContainerRuntime } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import type { HandlerTarget } from './target.ts';
 
-/** How long the runtime takes at most to report the exit of a process. */
+/** The maximum time that the runtime takes to report the exit of a process. */
 const EXIT_REPORTED_WITHIN_MILLIS = 50;
 const ANSWERED_WITHIN_MILLIS = 2000;
 
-/** undefined: the runtime does not answer. Rejects when `signal` aborts. */
+/** Returns whether the container runs; undefined: the runtime does not answer. Rejects when `signal` aborts. */
 export async function stillRuns(
   { pod, containerId }: Pick<HandlerTarget, 'pod' | 'containerId'>,
   { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },

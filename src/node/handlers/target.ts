@@ -6,17 +6,17 @@ export interface HandlerTarget {
   pod: Pod;
   container: Container;
   containerId: string;
-  /** The Pod's primary address (the node's, with host network); empty while it has none. */
+  /** The Pod's primary IP address (with the host network, the node's); empty while the Pod has none. */
   podIp: string;
 }
 
 /**
- * Resolves a port number, or a name in the container's ports. Throws if the container has no port of that name, or the number is out
- * of range. Source: pkg/probe ResolveContainerPort of v1.33.
+ * Returns the port with the given number, or with the given name among the container's ports. Throws if the container has no port
+ * of that name, or the number is out of range. Source: pkg/probe ResolveContainerPort of v1.33.
  */
 export function resolvePort(port: number | string, { ports }: Container): number {
   const named = typeof port === 'number' ? undefined : ports?.find(({ name }) => name === port)?.containerPort;
-  // A string of digits is a port number unless a port has it as its name.
+  // A string of digits is a port number, unless a port has these digits as its name.
   if (typeof port === 'string' && named === undefined && !/^[+-]?\d+$/.test(port))
     throw new Error(`strconv.Atoi: parsing ${JSON.stringify(port)}: invalid syntax`);
   const number = named ?? Number(port);
@@ -24,14 +24,14 @@ export function resolvePort(port: number | string, { ports }: Container): number
   return number;
 }
 
-/** The host of the handler, else the Pod's address. Throws if there is neither. */
+/** Returns the host of the handler or, if it has none, the Pod's address. Throws if there is neither. */
 export function resolveHost(host: string | undefined, { podIp }: HandlerTarget): string {
   const resolved = host || podIp;
   if (resolved === '') throw new Error('the Pod has no address yet');
   return resolved;
 }
 
-/** `purpose` becomes part of the User-Agent. */
+/** Returns the request for an httpGet handler. `purpose` becomes part of the User-Agent. */
 export function httpRequest(target: HandlerTarget, action: HTTPGetAction, purpose: 'probe' | 'lifecycle'): HttpRequest {
   return {
     scheme: action.scheme?.toLowerCase() === 'https' ? 'https' : 'http',
@@ -43,5 +43,5 @@ export function httpRequest(target: HandlerTarget, action: HTTPGetAction, purpos
   };
 }
 
-/** The Kubernetes release whose behavior this follows; part of the User-Agent. */
+/** The Kubernetes release whose behavior probes and hooks follow; part of the User-Agent. */
 export const KUBERNETES_MINOR = '1.33';

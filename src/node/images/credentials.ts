@@ -1,5 +1,6 @@
 /**
- * Registry credentials from a Pod's pull secrets. Pure. Credentials must not reach a log or an Event.
+ * Selects the registry credentials for an image from a Pod's pull secrets. Pure. Errors contain no part of a credential, because
+ * they appear in logs and Events.
  * Source: pkg/credentialprovider of v1.33 (formats, matching, order); "Images", "Specifying imagePullSecrets on a Pod".
  */
 import type { Secret } from '../../api/generated/types.ts';
@@ -8,20 +9,20 @@ import type { RegistryCredential } from '../../runtime/runtime.ts';
 interface ConfigEntry {
   username?: string;
   password?: string;
-  /** base64 of user:password; takes precedence over the other fields. */
+  /** user:password in base64. Takes precedence over `username` and `password`. */
   auth?: string;
 }
 type Config = Record<string, ConfigEntry>;
 
-/** `location`: the registry, repository or pattern that the credential is for, without scheme: *.example.com:5000/team */
+/** `location`: the registry, repository or pattern that the credential is for, without a scheme, such as *.example.com:5000/team. */
 interface Entry extends RegistryCredential {
   location: string;
 }
 
 /**
- * The credentials for the repository (docker.io/library/busybox), in the order in which to try them: the most specific location
- * first, and in the order of the secrets for the same location. Throws if a secret cannot be parsed, with a message that does not
- * contain any of its content.
+ * Returns the credentials for the repository, such as docker.io/library/busybox, in the order in which to try them: in descending
+ * order of their locations, so that example.com/team precedes example.com; for equal locations, in the order of the secrets. Throws
+ * if a secret cannot be parsed, with a message that contains none of its content.
  */
 export function credentialsFor(repository: string, secrets: readonly Secret[]): RegistryCredential[] {
   const entries = secrets.flatMap(entriesOf);
@@ -31,7 +32,7 @@ export function credentialsFor(repository: string, secrets: readonly Secret[]): 
   return found.map(({ username, password }) => ({ username, password }));
 }
 
-/** docker login writes https://index.docker.io/v1/ for the default registry, from which images without a host are pulled. */
+/** Whether the entry is for the default registry, docker.io, which `docker login` stores as https://index.docker.io/v1/. */
 const isDefault = ({ location }: Entry): boolean => location === 'index.docker.io';
 
 function entriesOf(secret: Secret): Entry[] {
@@ -42,7 +43,10 @@ function entriesOf(secret: Secret): Entry[] {
   });
 }
 
-/** Returns undefined if the secret is empty or of another type. */
+/**
+ * Returns the secret's credentials by registry; undefined if the secret is empty or has another type. Throws if its content is
+ * malformed.
+ */
 function configOf(secret: Secret): Config | undefined {
   const { type, data = {} } = secret;
   const read = (key: string): unknown => {
@@ -81,7 +85,7 @@ function identityOf({ username, password, auth }: ConfigEntry, secret: Secret): 
   return { username: pair.slice(0, colon), password: withoutZeros(pair.slice(colon + 1)) };
 }
 
-/** Strips zero bytes at both ends; linear in the length of the text. */
+/** Strips zero bytes at both ends in linear time; a regular expression can take quadratic time for zero bytes within the text. */
 function withoutZeros(text: string): string {
   let [start, end] = [0, text.length];
   while (text[start] === '\0') start += 1;
@@ -89,7 +93,10 @@ function withoutZeros(text: string): string {
   return text.slice(start, end);
 }
 
-/** https://example.com/v1/team/ -> example.com/team/; undefined if the key is not a URL. */
+/**
+ * Converts a registry's key to a location: https://example.com/v1/team/ -> example.com/team/. Returns undefined if the key is not a
+ * URL.
+ */
 function locationOf(key: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(key) ?? [];
   if (host === '' || /\s/.test(host)) return undefined;
@@ -97,7 +104,10 @@ function locationOf(key: string): string | undefined {
   return effective === '/' ? host : `${host}${effective}`;
 }
 
-/** Whether the ports are equal, the location's path is a prefix of the repository's, and each label of the host matches its pattern. */
+/**
+ * Whether the ports are equal, the location's path is a prefix of the repository's path, and each label of the repository's host
+ * matches the corresponding label of the location's host, which can be a pattern.
+ */
 function matches(location: string, repository: string): boolean {
   const [wanted, asked] = [parts(location), parts(repository)];
   return (
@@ -115,10 +125,13 @@ function parts(url: string): { labels: string[]; port: string; path: string } {
   return { labels: host.split('.'), port, path: slash === -1 ? '' : url.slice(slash) };
 }
 
-/** One step of a pattern: any number of characters, or a test of a single one. */
+/** A step of a pattern: '*' matches any number of characters; a function tests a single character. */
 type Step = '*' | ((character: string) => boolean);
 
-/** Parses as Go's filepath.Match: *, [a-z], [^a-z] and \ before a character (a ? ends the location). undefined: malformed. */
+/**
+ * Parses the syntax of Go's filepath.Match: *, [a-z], [^a-z], and \ before a literal character. There is no ? in a pattern, because
+ * locationOf() ends the location at the first one. Returns undefined if the pattern is malformed.
+ */
 function stepsOf(pattern: string): Step[] | undefined {
   const steps: Step[] = [];
   const next = /\\(.)|\[(\^?)((?:\\.|[^\]\\])+)\]|(\*)|([^[\\])/suy;
@@ -135,17 +148,20 @@ function stepsOf(pattern: string): Step[] | undefined {
   return steps;
 }
 
-/** Parses the inside of brackets, such as a-z_. */
+/** Parses the characters between brackets, such as a-z_. Returns a function that tests whether a character is in the set. */
 function setOf(set: string): (character: string) => boolean {
   const point = (character = ''): number => character.codePointAt(0) ?? 0;
   const ranges = Array.from(set.matchAll(/\\?(.)(?:-\\?(.))?/gsu), ([, low, high]) => [point(low), point(high ?? low)]);
   return (character) => ranges.some(([low = 0, high = 0]) => low <= point(character) && point(character) <= high);
 }
 
-/** Longer patterns match nothing; a label of a host has at most 63 characters. */
+/** Longer patterns match nothing, which limits the time for matching. A label of a host has at most 63 characters. */
 const MAX_PATTERN_CHARACTERS = 1024;
 
-/** Takes time proportional to the product of the lengths at most, because the author of the secret controls the pattern. */
+/**
+ * Whether the pattern matches the whole text. The author of the secret controls the pattern, so the time is limited: it is at most
+ * proportional to the length of the pattern times the length of the text.
+ */
 function fits(pattern: string, text: string): boolean {
   if (pattern.length > MAX_PATTERN_CHARACTERS) return false;
   const steps = stepsOf(pattern);
@@ -162,7 +178,7 @@ function fits(pattern: string, text: string): boolean {
       step += 1;
       at += 1;
     } else if (star !== undefined) {
-      // Let the last star match one more character; what earlier stars matched need not change.
+      // Let the last star match one more character. The matches of earlier stars need not change.
       star.until += 1;
       ({ step, until: at } = star);
     } else return false;

@@ -12,13 +12,16 @@ export function checkImageName(reference: string): void {
   );
 }
 
-/** Prefixes of a runtime's message that mark failures with a reason of their own. Source: k8s.io/cri-api, pkg/errors. */
+/**
+ * Failures that have their own reason: the prefix of the runtime's message, which is also the reason, and the cause to report.
+ * Source: k8s.io/cri-api, pkg/errors.
+ */
 const MARKED_FAILURES = [
   ['RegistryUnavailable', 'the registry is unavailable'],
   ['SignatureValidationFailed', 'the signature validation failed'],
 ] as const;
 
-/** `why`: the runtime's message. */
+/** Returns the error for a failed pull. `why`: the runtime's message. */
 export function pullFailure(reference: string, why: string): ActionError {
   const words = why.replace(/^rpc error: code = \w+ desc = /, '');
   for (const [reason, cause] of MARKED_FAILURES) {

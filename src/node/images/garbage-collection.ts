@@ -1,12 +1,12 @@
 /**
  * Removes unused images while the disk that holds images is above its threshold, and images that have been unused for too long.
  *
- * Boundary: knows which images the runtime's containers and the node's Pods use; does not touch the Pods.
+ * Boundary: reads which images the runtime's containers and the node's Pods use; changes no Pods.
  * Invariants:
- *  1. Images are kept if a container uses them, if a Pod on the node names them (also for defer containers that have not started), or
- *     if the node or the runtime itself needs them.
- *  2. One check runs at a time; a request during a check leads to another check after it.
- *  3. There is one timer: for the next check, or for the time when the next image is old enough to be removed.
+ *  1. An image is kept if a container uses it, if a Pod on the node names it (even for a defer container that has not started), or
+ *     if the node or the runtime itself needs it.
+ *  2. Only one check runs at a time. A request during a check causes another check after it.
+ *  3. There is only one timer. It fires at the next periodic check, or earlier, when an image becomes old enough to be removed.
  * Source: "Garbage Collection", "Image lifecycle" (v1.33); pkg/kubelet/images/image_gc_manager.go (order, wording).
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -16,7 +16,7 @@ import { bytesToFree, type DiskSpace, earliestOf } from './garbage-policy.ts';
 import { createImageRemoval, type RemovalOptions } from './image-removal.ts';
 
 export interface GarbageOptions extends RemovalOptions {
-  /** The space of the disk that holds the images. */
+  /** Measures the disk that holds the images. */
   disk(signal: AbortSignal): Promise<DiskSpace>;
   /** Records a warning Event on the Node. */
   warn(reason: string, message: string): void;
@@ -24,9 +24,9 @@ export interface GarbageOptions extends RemovalOptions {
 }
 
 export interface ImageGarbage {
-  /** Checks the disk usage: an image was added, or a Pod that used images was removed. */
+  /** Requests a check of the disk usage. Called after an image was added, or a Pod that used images was removed. */
   check(): void;
-  /** Removes all images that are unused and old enough; returns their total size in bytes. */
+  /** Removes all images that are unused and old enough. Returns their total size in bytes. Rejects if an image could not be removed. */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 
@@ -41,9 +41,12 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   let nextRound = timers.now();
   let timer: Timer | undefined;
 
-  /** Returns when to check again; undefined: at the next period. `reporting`: reject and record an Event if too little is freed. */
+  /**
+   * Checks once. Returns when to check again; undefined: at the next periodic check. `reporting`: if too little was freed, record
+   * an Event and reject.
+   */
   async function look(reporting: boolean): Promise<Millis | undefined> {
-    // Always list the images, even if nothing needs to be removed, to learn when they were first seen and last used.
+    // freeOld() lists the images even if it does not remove any: each listing records when images were first seen and last used.
     const expiry = await removal.freeOld(signal);
     const wantedBytes = bytesToFree(await options.disk(signal), policy);
     if (wantedBytes === undefined) return expiry;
@@ -67,7 +70,7 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
       if (signal.aborted) return;
       const { message } = error as Error;
       log.warn('image garbage collection failed', { error: message });
-      // The first failure may only mean that the node is still starting.
+      // Only the second consecutive failure is reported as an Event: the first may only mean that the node is still starting.
       if (reporting && failedBefore) options.warn('ImageGCFailed', message);
       if (reporting) failedBefore = true;
     }

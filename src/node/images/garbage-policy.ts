@@ -1,14 +1,17 @@
-/** When unused images are removed. Pure. Source: "Garbage Collection" (v1.33); pkg/kubelet/images/image_gc_manager.go. */
+/** Rules for when unused images are removed. Pure. Source: "Garbage Collection" (v1.33); pkg/kubelet/images/image_gc_manager.go. */
 import type { Millis } from '../../machinery/time.ts';
 
 export interface GarbagePolicy {
-  /** Percent of the disk in use at which the removal of images starts. 100: never. */
+  /** The percentage of disk usage at which the removal of images starts. 100: never. */
   highThreshold: number;
-  /** Percent of the disk in use at which the removal stops. */
+  /** The percentage of disk usage at which the removal of images stops. */
   lowThreshold: number;
-  /** A younger image is not removed. */
+  /** An image that was first seen less than this long ago is not removed to free disk space. */
   minAgeMillis: Millis;
-  /** An image unused for this long is removed whatever the disk usage; counted from the agent's start at the earliest. 0: never. */
+  /**
+   * An image that has been unused for this long is removed even if the disk has enough space. Time before the agent's start does
+   * not count. 0: never.
+   */
   maxAgeMillis: Millis;
 }
 
@@ -24,7 +27,10 @@ export interface DiskSpace {
   availableBytes: number;
 }
 
-/** How many bytes to free; undefined: the disk is below the high threshold. Throws if the disk has no capacity. */
+/**
+ * Returns how many bytes to free to reach the low threshold; undefined if the usage is below the high threshold or removal is
+ * disabled. Throws if the disk has no capacity.
+ */
 export function bytesToFree(
   { capacityBytes, availableBytes }: DiskSpace,
   { highThreshold, lowThreshold }: GarbagePolicy,
@@ -36,7 +42,7 @@ export function bytesToFree(
   return Math.floor((capacityBytes * (100 - lowThreshold)) / 100) - available;
 }
 
-/** The earliest of the times that are defined. */
+/** Returns the earliest of the defined times; undefined if all are undefined. */
 export function earliestOf(times: readonly (Millis | undefined)[]): Millis | undefined {
   const known = times.filter((time) => time !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

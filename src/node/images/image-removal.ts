@@ -12,11 +12,11 @@ import { imagesOf, isMeant } from './images-in-use.ts';
 
 export interface RemovalOptions {
   runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
-  /** IDs or names of the images of all containers of the runtime, including containers that lifepod did not create. */
+  /** Returns the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
   /** The Pods on this node. */
   pods(): readonly Pod[];
-  /** References of further images that are kept. */
+  /** References of other images that are never removed. */
   keep: readonly string[];
   policy: GarbagePolicy;
   timers: Timers;
@@ -24,11 +24,14 @@ export interface RemovalOptions {
 }
 
 export interface ImageRemoval {
-  /** Lists the images, and removes those that have been unused for too long. Returns when the next image will have been. */
+  /**
+   * Lists the images, and removes those that have been unused for `policy.maxAgeMillis`. Returns when the next image reaches that
+   * age; undefined: there is no such image, or `maxAgeMillis` is 0.
+   */
   freeOld(signal: AbortSignal): Promise<Millis | undefined>;
   /**
-   * Removes unused images until `wantedBytes` are free. `oldEnoughAt`: when the first image that was too young is old enough. Tries
-   * all images before it rejects if some could not be removed.
+   * Removes unused images until it has freed `wantedBytes`, or has tried all images. Rejects at the end if an image could not be
+   * removed. `oldEnoughAt`: when the first of the images that are too young becomes old enough; undefined: no image is too young.
    */
   free(wantedBytes: number, signal: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt: Millis | undefined }>;
 }
@@ -38,7 +41,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   const startedAt = timers.now();
   const history = createImageHistory();
 
-  /** Lists the unused images in the order of removal. */
+  /** Lists the images, records the listing, and returns the unused images in the order of removal. */
   async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];
@@ -101,19 +104,25 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   };
 }
 
-/** When an image was first seen and last used. 0: before the first listing; never. */
+/**
+ * When an image was first seen and last used. `firstSeen` is 0 for images of the first listing; `lastUsed` is 0 if the image was
+ * never seen in use.
+ */
 interface ImageTimes {
   firstSeen: Millis;
   lastUsed: Millis;
 }
 
 interface ImageHistory {
-  /** `images`: all images that exist. Images that existed before the first update count as old. */
+  /** Records a listing. `images`: all existing images; `used`: those in use. The images of the first listing count as old. */
   update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
-  /** The image has been removed. */
+  /** Forgets an image that has been removed. */
   forget(id: string): void;
   timesOf(id: string): ImageTimes;
-  /** Compares images: first those that have not been used for longest, then the oldest. */
+  /**
+   * Compares two images: the one whose last use is longer ago comes first; if the times are equal, the one that was first seen
+   * earlier.
+   */
   inRemovalOrder(a: ImageInfo, b: ImageInfo): number;
 }
 

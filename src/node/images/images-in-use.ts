@@ -1,4 +1,4 @@
-/** Which images Pods use. Pure. */
+/** Determines which images Pods use. Pure. */
 
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
@@ -7,8 +7,9 @@ import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 
 /**
- * References of the images that the Pod names: of its containers of every kind, also those not yet started, and of its volumes. An
- * entry with imageFrom uses the image of another container of the Pod, which is in the list anyway.
+ * Returns the references of the images that the Pod's spec names: for containers of every kind, including those that have not
+ * started, and for image volumes. A defer container with imageFrom adds nothing, because it uses the image of another container of
+ * the Pod.
  */
 export function imagesOf(pod: Pod): string[] {
   const volumes = (pod.spec?.volumes ?? []).map(({ image }) => image?.reference);
@@ -16,10 +17,10 @@ export function imagesOf(pod: Pod): string[] {
   return named.filter((reference): reference is string => reference !== undefined && reference !== '');
 }
 
-/** Whether the Pod runs or may still run. */
+/** Whether the Pod runs or may still run, because its phase is not final. */
 export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.phase);
 
-/** Whether the reference (short as in a spec, or complete) or ID refers to this image. */
+/** Whether `reference` refers to the image. `reference`: an image ID, or a name, either complete or short as in a spec. */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);

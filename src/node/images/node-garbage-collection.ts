@@ -9,17 +9,17 @@ export interface NodeGarbageOptions
   extends Pick<GarbageOptions, 'pods' | 'keep' | 'policy' | 'timers' | 'log' | 'signal'> {
   runtime: ContainerRuntime;
   nodeName: string;
-  /** Its disk is measured if the runtime does not report the folder of its images. */
+  /** If the runtime does not report the folder of its images, the disk of this folder is measured. */
   dataDir: string;
   events: EventRecorder;
 }
 
-/** Returns undefined if the runtime has no disk to keep free. */
+/** Returns undefined, and starts nothing, if the runtime has no disk to keep free. */
 export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
   const { runtime, nodeName, dataDir, events, ...rest } = options;
   const { imagesInUse, imageFolder } = runtime;
   if (imagesInUse === undefined || imageFolder === undefined) return undefined;
-  // Events on a node use the node's name as UID, as upstream's do.
+  // Events about a Node use the node's name as the UID, as upstream's Events do.
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   return startImageGarbageCollection({
     ...rest,

@@ -14,7 +14,7 @@ import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 export interface NodeImageSettings {
   /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** When unused images are removed, and which are kept. Absent: no images are removed. */
+  /** `policy`: when unused images are removed. `keep`: references of images that are never removed. Absent: no images are removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
 }
 
@@ -28,21 +28,24 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   signal: AbortSignal;
   /** The Pods on this node. */
   pods(): readonly Pod[];
-  /** Called when the runtime has the image of that name (storedName); undefined: any image may have been added. */
+  /**
+   * Called when an image was added to the runtime. `name`: its name, as storedName() returns it; undefined: any image may have been
+   * added.
+   */
   appeared(name: string | undefined): void;
 }
 
 export interface NodeImages {
   pull: PodImagePull;
-  /** Starts to follow the runtime's events about images. */
+  /** Starts to watch the runtime's events about images. */
   follow(): void;
   /** Registers a listener that is called when the runtime's images may have changed. */
   onChange(listener: () => void): void;
-  /** Starts garbage collection; called once the node's Pods are known. */
+  /** Starts garbage collection. Called after the node's Pods are known, because their images must be kept. */
   collect(): void;
-  /** A Pod was removed, so its images may be unused now: checks the disk. */
+  /** Called after a Pod was removed: checks the disk, because the Pod's images may be unused now. */
   podGone(): void;
-  /** Removes all images that are unused and old enough, to free disk space; returns their total size in bytes. */
+  /** Removes all images that are unused and old enough, to free disk space. Returns their total size in bytes. */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 

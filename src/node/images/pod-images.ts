@@ -1,5 +1,5 @@
 /**
- * Pulls the images of Pods with the Pod's own pull secrets.
+ * Pulls the images of Pods, each with the pull secrets of its Pod.
  * Boundary: src/lifecycle decides whether and when to pull; garbage-collection.ts decides which images are kept.
  * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
  */
@@ -23,7 +23,7 @@ export interface PodImageOptions {
   warn(pod: Pod, reason: string, message: string): void;
 }
 
-/** Pulls an image of a container or image volume with the Pod's secrets. Rejects with the registry's reasons. */
+/** Pulls the image of a container or of an image volume with the Pod's pull secrets. Rejects with the registry's reasons. */
 export type PodImagePull = (
   pod: Pod,
   reference: string,
@@ -34,7 +34,7 @@ export type PodImagePull = (
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>(SECRETS);
 
-  /** The Pod's pull secrets that exist. Missing ones are only reported, because a public image needs none. */
+  /** Returns the Pod's pull secrets that exist. A missing secret is only reported, because the image may be public. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
     const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
     // The list may contain the same name several times.

@@ -39,7 +39,7 @@ const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
   };
   return { pull, reports, ...rest };
 };
-/** Resolves when the requests of this turn have reached the registry. */
+/** Resolves after the pull requests that were already made have reached the registry. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 it('a pull with an unknown outcome does not try further credentials', async () => {

@@ -1,11 +1,11 @@
 /**
- * The image pulls of the node: a limited number at a time, further ones in the order of the requests.
+ * Runs the node's image pulls: a limited number at a time, in the order of the requests.
  * Boundary: decides neither whether to pull nor when to retry.
  * Invariants:
  *  1. Requests for the same image with the same credentials share a pull. Requests with other credentials do not, because the
  *     registry must authorize each.
  *  2. A pull is aborted when the last request that waits for it is aborted.
- *  3. Errors contain nothing of a credential.
+ *  3. Errors contain no part of a credential.
  */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
@@ -16,7 +16,7 @@ import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runt
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
-/** The polling interval of a pull's progress: containerd has no event for it. */
+/** The interval at which the progress of pulls is polled, because containerd has no event for it. */
 const PROGRESS_MILLIS = 1000;
 
 export interface PulledImage {
@@ -26,7 +26,10 @@ export interface PulledImage {
 }
 
 export interface ImagePuller {
-  /** Tries the credentials in order; without credentials, pulls anonymously. Rejects with the registry's reasons. */
+  /**
+   * Pulls the image with the first of the credentials that the registry accepts, or anonymously if `credentials` is empty. Rejects
+   * with the registry's reasons.
+   */
   pull(
     reference: string,
     credentials: readonly RegistryCredential[],
@@ -39,9 +42,9 @@ type ProgressListener = (progress: PullProgress) => void;
 
 interface PullState {
   reference: string;
-  /** undefined: there is no progress to report yet. */
+  /** The latest progress since the pull was queued or started; undefined: none has been reported. */
   progress: PullProgress | undefined;
-  /** One for each request that waits for the pull. */
+  /** Contains one listener for each request that waits for the pull. */
   listeners: Set<ProgressListener>;
 }
 
@@ -110,7 +113,7 @@ export function createImagePuller({ runtime, timers, maxParallel }: PullerOption
   };
 }
 
-/** Rejects as soon as the signal aborts. */
+/** Settles as `result` does, but rejects as soon as `signal` aborts. */
 async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(signal.reason);
@@ -123,12 +126,12 @@ async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promis
 }
 
 interface ProgressPolling {
-  /** The pull starts: its progress is reported until remove() is called. */
+  /** Called when the pull starts. Its progress is reported until remove() is called. */
   add(pull: PullState): void;
   remove(pull: PullState): void;
 }
 
-/** Reports the progress of running pulls every PROGRESS_MILLIS, except of a pull that has started more recently. */
+/** Reports the progress of the running pulls every PROGRESS_MILLIS. Skips pulls that started less than PROGRESS_MILLIS ago. */
 function createProgressPolling(
   runtime: Pick<PullerOptions['runtime'], 'pullProgress'>,
   timers: Timers,
@@ -160,7 +163,7 @@ function createProgressPolling(
   };
 }
 
-/** Pulls immediately, without regard to other pulls. */
+/** Pulls the image immediately: other pulls do not delay the pull, and no other request shares it. */
 export async function pullAlone(
   runtime: PullerOptions['runtime'],
   timers: Timers,
@@ -175,7 +178,10 @@ export async function pullAlone(
   return { info, millis: timers.now() - began };
 }
 
-/** Rejects as upstream's aggregate error does: a single reason unchanged, several distinct ones in brackets. */
+/**
+ * Tries the credentials in order. Rejects with a message in the form of upstream's aggregate error: if all messages are equal, that
+ * message; otherwise the distinct messages in brackets.
+ */
 async function pullWith(
   runtime: PullerOptions['runtime'],
   reference: string,
@@ -198,12 +204,15 @@ async function pullWith(
   throw messages.length === 1 ? refusals[0] : new Error(`[${messages.join(', ')}]`);
 }
 
-/** Runs at most `most` tasks at a time. Further ones call `waits`, start in order, and leave the queue when their signal aborts. */
+/**
+ * Returns a function that runs tasks, at most `most` at a time. Other tasks wait in a queue and start in order. `waits` is called
+ * when a task enters the queue. If the task's signal aborts, the task leaves the queue and its promise rejects.
+ */
 function createLimit(most: number): <T>(work: () => Promise<T>, waits: () => void, signal: AbortSignal) => Promise<T> {
   let active = 0;
   const queue: (() => void)[] = [];
   return async (work, waits, signal) => {
-    // A task that ends passes its slot to the next in the queue, so `active` stays the same.
+    // A task that ends passes its slot to the next task in the queue, so `active` stays the same.
     if (active < most) active++;
     else {
       await new Promise<void>((resolve, reject) => {

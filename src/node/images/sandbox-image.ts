@@ -1,12 +1,14 @@
 /**
- * The sandbox image of a runtime that lifepod did not start: without it no Pod can run, and CRI's Status does not report that.
+ * Checks whether a runtime that lifepod did not start has its sandbox image. No Pod can run without the image, and the Status call
+ * of CRI does not report that it is missing.
  *
- * Boundary: reports a missing image as a problem of the runtime whenever the node's status is read; retries on those reads.
+ * Boundary: when the node's status is read, reports a missing image as a problem of the runtime, and retries the pull if it is
+ * time.
  * Invariants:
- *  1. The check ends for good once the image, or a running sandbox of lifepod, has been seen: a later removal of the image does not
- *     make the node unready, because the runtime pulls the image again when it needs it.
- *  2. The runtime pulls the image in its own way, with its own credentials and mirrors: a trial sandbox makes it do so. The sandbox
- *     has lifepod's labels, so that the next engine removes it as an orphan if this engine is killed.
+ *  1. The check ends permanently after it has seen the image or a running sandbox of lifepod. If the image is removed later, the
+ *     node stays ready, because the runtime pulls the image again when it needs it.
+ *  2. The runtime pulls the image itself, with its own credentials and mirrors: the check only runs a trial sandbox, which makes
+ *     the runtime pull. The sandbox has lifepod's labels, so that the next engine removes it as an orphan if this engine is killed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -22,16 +24,16 @@ export interface SandboxImageOptions {
   image: string | undefined;
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
   timers: Timers;
-  /** Ends a trial. */
+  /** Aborts a running trial. */
   signal: AbortSignal;
-  /** Called when a trial has ended: the reported problem has changed or is solved. */
+  /** Called when a trial has ended, because the reported problem has changed or is solved. */
   changed(): void;
 }
 
 const RETRY_MILLIS: Millis = 10_000;
 const UNKNOWN_IMAGE = "the one that its configuration names (containerd: 'containerd config dump', under sandbox)";
 
-/** The runtime's notReady(), which reports the lack of a sandbox image as well. */
+/** Returns a function that replaces the runtime's notReady() and also reports a missing sandbox image. */
 export function notReadyWithoutSandboxImage(options: SandboxImageOptions): ContainerRuntime['notReady'] {
   const { runtime, image, timers, changed } = options;
   let seen = false;
@@ -68,7 +70,7 @@ export function notReadyWithoutSandboxImage(options: SandboxImageOptions): Conta
   };
 }
 
-/** Resolves when a sandbox has run and is removed. */
+/** Runs a sandbox, then stops and removes it. Rejects if the runtime cannot run a sandbox, for example because the image is missing. */
 async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOptions): Promise<void> {
   const id = await runtime.runSandbox(
     {
@@ -78,9 +80,9 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
       logDirectory: '',
       labels: {},
       annotations: {},
-      // The host network keeps CNI out of the trial: only the image and the runtime itself take part.
+      // With the host network, the trial does not depend on CNI, but only on the image and the runtime itself.
       hostNetwork: true,
-      // With systemd's cgroup driver, runc accepts only a slice as parent.
+      // With the systemd cgroup driver, runc accepts only a slice as the parent.
       cgroupParent: cgroupDriver === 'systemd' ? 'system.slice' : undefined,
     },
     signal,
@@ -89,7 +91,7 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   await runtime.removeSandbox(id, signal);
 }
 
-/** The runtime's message, without the chain of its internal calls. */
+/** Returns the problem to report for a failed trial: the runtime's message, without the prefixes that its internal calls added. */
 export function trialFailure({ message }: Error): string {
   const [, image, why] = /failed to get sandbox image "([^"]+)": (.*)$/s.exec(message) ?? [];
   if (image === undefined || why === undefined) return `the container runtime cannot run a sandbox: ${message}`;

@@ -1,6 +1,6 @@
 /**
- * The images in the Node's status: the largest first, limited in number and in names per image. Pure.
- * Source: NodeStatus of the v1.33 API; pkg/kubelet/nodestatus and its default of nodeStatusMaxImages (order, bounds).
+ * Selects the images for the Node's status: the largest first, at most MAX_IMAGES, each with at most MAX_NAMES names. Pure.
+ * Source: NodeStatus of the v1.33 API; pkg/kubelet/nodestatus and its default of nodeStatusMaxImages (order, limits).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';

@@ -1,6 +1,6 @@
 /**
- * The log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of the
- * container is split into several records, all but the last marked P. Pure.
+ * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of the
+ * container is split into several records, of which all but the last are marked P. Pure.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
 import type { LogOptions } from '../../ports/node-connection.ts';
@@ -12,7 +12,7 @@ export interface LogFormat {
   stream: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** `now`: the time that sinceSeconds is relative to. */
+/** Converts the options of a request. `now`: the time that sinceSeconds is relative to, in milliseconds since the epoch. */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
     options.sinceTime === undefined
@@ -29,15 +29,18 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
 
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
-/** Longer records are dropped to bound memory; the runtime writes none (containerd splits at 16 KiB). */
+/** Longer records are dropped to limit the use of memory. Runtimes do not write them: containerd splits lines at 16 KiB. */
 const MAX_RECORD_BYTES = 1 << 20;
 
-/** Converts consecutive chunks of a log file into the output for the client. Omits records that are not in the format. */
+/**
+ * Returns a function that converts consecutive chunks of a log file into the output for the client, without records that are
+ * malformed.
+ */
 export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
   let rest = Buffer.alloc(0);
   let dropping = false;
   let { sinceMillis } = format;
-  /** Streams in the middle of a line, whose timestamp has been printed. */
+  /** The streams whose last record was marked P: the timestamp of the line has already been printed. */
   const midLine = new Set<string>();
 
   function record(line: Buffer): Buffer[] {
@@ -52,7 +55,7 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
     if (sinceMillis !== undefined) {
       const at = Date.parse(time);
       if (Number.isNaN(at) || at < sinceMillis) return [];
-      // Times only grow: later records need no check.
+      // Times never decrease, so later records need no check.
       sinceMillis = undefined;
     }
     if (format.stream !== 'All' && format.stream.toLowerCase() !== stream) return [];
@@ -80,7 +83,7 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
       dropping = true;
       data = data.subarray(data.length);
     }
-    // Copied because the caller reuses the buffer.
+    // Copy the rest, because the caller reuses the buffer.
     rest = Buffer.from(data);
     return Buffer.concat(output);
   };
@@ -88,6 +91,6 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
 
 const newline = Buffer.from('\n');
 
-/** Pads the fraction of the second to nine digits, as upstream prints it whatever the runtime wrote. */
+/** Pads the fraction of the second to nine digits, as upstream prints it, however many digits the runtime wrote. */
 const fixedTime = (time: string): string =>
   time.replace(/^(.{19})(?:\.(\d+))?/, (_, seconds: string, fraction = '') => `${seconds}.${fraction.padEnd(9, '0')}`);

@@ -97,7 +97,7 @@ describe('rotateLog', () => {
     await compress(join(folder, '0.log.20260131-093001'), signal);
     writeFileSync(path, LONG);
     await rotate(3, opened, 6);
-    // The oldest file was removed, although the name of a compressed file sorts after those of the same second.
+    // The oldest file was removed, although its compressed name sorts after the names of the other files of that second.
     expect(files()).not.toContain('0.log.20260131-093001.gz');
     expect(files()).toContain('0.log.20260131-093001-250');
   });

@@ -1,11 +1,11 @@
 /**
- * The files of one container's log: the current file, and rotated files, named by the time of their rotation. The newest rotated file
- * stays uncompressed for its readers; the others may be compressed; the oldest are removed.
- * Boundary: files, and a callback that makes the runtime reopen the log. log-rotation.ts decides when to rotate.
+ * The files of one container's log: the current file, and rotated files, which are named by the time of their rotation. The newest
+ * rotated file stays uncompressed for its readers; the others may be compressed; the oldest are removed.
+ * Boundary: changes files, and calls `reopen`, which makes the runtime reopen the log. log-rotation.ts decides when to rotate.
  * Invariants:
- *  1. A crash at any step loses no line, and the next rotation completes what was left.
- *  2. After rotateLog() and boundLog() all files of the log have at most maxFiles * maxBytes together, not counting what was written
- *     past maxBytes into the current file and the newest rotated one.
+ *  1. A crash at any step loses no line, and the next rotation completes or removes the results of the interrupted step.
+ *  2. After rotateLog() and boundLog(), all files of the log together have at most maxFiles * maxBytes, not counting the bytes
+ *     beyond maxBytes in the current file and in the newest rotated one.
  * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
  */
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -16,7 +16,7 @@ import { createGzip } from 'node:zlib';
 
 export interface LogLimits {
   maxBytes: number;
-  /** Includes the file that is being written. */
+  /** The number of files, including the file that is being written. */
   maxFiles: number;
 }
 
@@ -24,7 +24,7 @@ export interface Rotation extends LogLimits {
   path: string;
   /** Milliseconds since the epoch; determines the name of the rotated file. */
   now: number;
-  /** Makes the runtime reopen the path. */
+  /** Makes the runtime close the log, and open a new file at `path`. */
   reopen(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface Turn {
 export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<Turn> {
   const size = await sizeOf(path);
   if (size === undefined) {
-    // The engine ended between rename and reopen, or the file was removed by somebody else.
+    // The engine ended between rename and reopen, or another program removed the file.
     await reopen();
     return { size, rotated: false };
   }
@@ -56,8 +56,9 @@ export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotat
 }
 
 /**
- * Bounds a log that is no longer written, or the rotated files of one that is (`ended` false). A single file that exceeds the limit
- * of the whole log, because it was written while no engine ran, is cut to its last lines.
+ * Limits the size of a log whose container has ended (`ended`), or of the rotated files of a log that is still being written, by
+ * removing the oldest files. A single file that exceeds the limit of the whole log, because it was written while no engine ran, is
+ * cut to its last lines.
  */
 export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
   const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;
@@ -69,12 +70,12 @@ export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, 
     await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
 }
 
-/** The rotated files to compress: all uncompressed ones but the newest. */
+/** Returns the rotated files to compress: all uncompressed ones except the newest. */
 export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
 
-/** Compresses a rotated file. May run concurrently with rotations: a file that is removed in the meantime stays removed. */
+/** Compresses a rotated file. May run concurrently with rotations: if the file is removed during its compression, it stays removed. */
 export async function compress(file: string, signal: AbortSignal): Promise<void> {
   const before = await stat(file).catch(absent);
   if (before === undefined) return;
@@ -92,7 +93,7 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** All rotated files of this log, the oldest first. */
+/** Returns the paths of all rotated files of the log, the oldest first, including compressed files and unfinished compressed files. */
 export async function rotatedFiles(path: string): Promise<string[]> {
   return (await readNames(path)).map(({ file }) => file);
 }
@@ -101,7 +102,7 @@ const GZIP = '.gz';
 const UNFINISHED = '.tmp';
 const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
 
-/** The file of one rotation; during its compression it exists under several names. */
+/** A rotated file. During its compression, it exists under several names. `bytes`: the size of all of them together. */
 interface Aside {
   name: string;
   plain?: string;
@@ -125,7 +126,7 @@ async function readNames(path: string): Promise<{ file: string; name: string; en
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The oldest first. */
+/** Returns the rotated files of the log, the oldest first. */
 async function readAside(path: string): Promise<Aside[]> {
   const found = new Map<string, Aside>();
   for (const { file, name, ending } of await readNames(path)) {
@@ -137,12 +138,15 @@ async function readAside(path: string): Promise<Aside[]> {
   return [...found.values()];
 }
 
-/** Removes leftovers of crashes, then the oldest files until the rest is within the bounds, but keeps `least`. Returns the files kept. */
+/**
+ * Removes leftovers of crashes, then the oldest rotated files until the others are within `bounds`, but keeps at least `least` of
+ * them. Returns the kept files, the oldest first.
+ */
 async function keepNewest(path: string, bounds: { files: number; bytes: number }, least = 0): Promise<Aside[]> {
   const kept: Aside[] = [];
   for (const aside of await readAside(path)) {
     const { plain, gzip, unfinished } = aside;
-    // The source of a completed compression, or the unfinished output of one whose source no longer exists.
+    // The source of a completed compression, or the unfinished output of a compression whose source no longer exists.
     const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
     if (left !== undefined) await rm(left, { force: true });
     if (gzip !== undefined) delete aside.plain;
@@ -156,7 +160,10 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
   return kept;
 }
 
-/** Replaces a file that is larger than `maxBytes` with its last whole lines within that size; on a full disk, with its first bytes. */
+/**
+ * Shortens a file that is larger than `maxBytes` to its last whole lines within that size; on a full disk, to its first bytes.
+ * `unfinished`: the path of the temporary file.
+ */
 async function keepEnd(file: string, maxBytes: number, unfinished: string): Promise<void> {
   const { size, mode } = await stat(file);
   const start = await nextLine(file, size - maxBytes);
@@ -170,7 +177,7 @@ async function keepEnd(file: string, maxBytes: number, unfinished: string): Prom
   }
 }
 
-/** The first offset at or after `from` at which a line begins; `from` if there is none within 64 KiB. */
+/** Returns the first offset at or after `from` at which a line begins; `from` if no line begins within 64 KiB. */
 async function nextLine(path: string, from: number): Promise<number> {
   const file = await open(path);
   try {
@@ -189,7 +196,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-/** 20260131-093000 */
+/** Formats a time in UTC as in 20260131-093000. */
 const stamp = (millis: number): string =>
   new Date(millis).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-');
 
@@ -199,7 +206,10 @@ const timeOf = (name: string): number => {
   return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second), +millis);
 };
 
-/** A name that sorts after the newest: upstream's, with milliseconds if a second has several or the clock was set back. */
+/**
+ * Returns a name that sorts after `newest`. It is upstream's name, with milliseconds if upstream's name would not sort after
+ * `newest` because both rotations are in the same second or the clock was set back.
+ */
 function nameAfter(newest: string | undefined, now: number): string {
   if (newest === undefined) return stamp(now);
   const time = Math.max(now, timeOf(newest) + 1);

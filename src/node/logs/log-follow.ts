@@ -1,5 +1,5 @@
 /**
- * Follows a log file while it is written, across rotations. Waits for events of the kernel, never polls.
+ * Follows a log file while it is written, across rotations. Waits for events of the kernel, and never polls.
  * Boundary: yields the bytes of files; cri-log-format.ts parses them.
  */
 import { createReadStream, type FSWatcher, watch } from 'node:fs';
@@ -10,7 +10,7 @@ import { rotatedFiles } from './log-files.ts';
 
 export interface FollowedFile {
   path: string;
-  /** Resolves when the container has ended and the runtime has written all of its log; absent: it already has. */
+  /** Resolves when the container has ended and the runtime has written all of its log; absent: the log is already complete. */
   ended?: Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface Cursor {
   whole: boolean;
 }
 
-/** Returns undefined if the file does not exist. */
+/** Opens the log at its beginning; returns undefined if the file does not exist. */
 export async function openLog(path: string): Promise<Cursor | undefined> {
   try {
     return { handle: await open(path, 'r'), position: 0, whole: true };
@@ -35,7 +35,8 @@ export async function openLog(path: string): Promise<Cursor | undefined> {
 }
 
 /**
- * Reads from the cursor to the end of the file, or to `end`; moves the cursor. The yielded buffer is reused.
+ * Reads from the cursor to the end of the file, or to the offset `end`, and moves the cursor. The next chunk overwrites the yielded
+ * buffer.
  */
 export async function* readFrom(
   cursor: Cursor,
@@ -52,26 +53,29 @@ export async function* readFrom(
   }
 }
 
-/** `begin` moves the cursor of the first file to where reading starts. Ends after the container's end, or when `signal` aborts. */
+/**
+ * Yields the log while it is written. `begin` moves the cursor of the first file to where reading starts. Ends after the container
+ * has ended, or when `signal` aborts.
+ */
 export async function* followLog(
   file: FollowedFile,
   begin: (cursor: Cursor) => Promise<unknown>,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   const changes = watchChanges(file, signal);
-  /** The current file, and the previous one, to which the runtime may still write for a moment after the new file exists. */
+  /** The current file, and the file from before the last rotation, to which the runtime may still write shortly after the rotation. */
   let current: Opened | undefined;
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Checked before the file is read: later changes lead to another round.
+      // Check this before the file is read: a later change leads to another round.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
         current = await openCurrent(file.path);
         if (current !== undefined) await begin(current);
       }
-      // Once the new file has content, the runtime has stopped writing to the previous one: read the rest of that first.
+      // Once the new file has content, the runtime has stopped writing to the previous file: read the rest of the previous file first.
       const isWritten = before === undefined || last || (await hasContent(current));
       if (before !== undefined) {
         const { position } = before;
@@ -81,7 +85,8 @@ export async function* followLog(
           before = undefined;
         }
       }
-      // A record that is incomplete in the previous file is not continued in the new one: wait for its rest.
+      // The runtime completes a record in the file in which the record begins: wait for the rest of an incomplete record in the
+      // previous file.
       if (current !== undefined && isWritten && (before?.whole !== false || last)) {
         yield* readFrom(current);
         const next = await rotatedTo(current, file.path);
@@ -91,7 +96,7 @@ export async function* followLog(
           const between = next.aside.filter((path) => !before?.aside.includes(path));
           current = next;
           yield* readFrom(before);
-          // The first file rotated since then is the one just read; a slow reader may be several rotations behind.
+          // The first file of `between` is the one that was just read. There are others if a slow reader is several rotations behind.
           for (const path of between.slice(1)) yield* readAside(path);
           continue;
         }
@@ -110,7 +115,7 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
   cursor !== undefined && (cursor.position > 0 || (await cursor.handle.stat()).size > 0);
 
 interface Opened extends Cursor {
-  /** The rotated files at the time when this file was the current one, the oldest first, with their names before compression. */
+  /** The rotated files that existed when this file was opened, the oldest first, with their names before compression. */
   aside: readonly string[];
 }
 
@@ -119,7 +124,7 @@ async function openCurrent(path: string): Promise<Opened | undefined> {
     const aside = await asideOf(path);
     const cursor = await openLog(path);
     if (cursor === undefined) return undefined;
-    // Different if a rotation happened between the two readings: try again.
+    // If the rotated files have changed, the log was rotated while it was opened: try again.
     if (aside.join() === (await asideOf(path)).join()) return { ...cursor, aside };
     await cursor.handle.close();
   }
@@ -130,7 +135,7 @@ async function asideOf(path: string): Promise<string[]> {
   return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
 }
 
-/** Opens the file that is now at the path if it is not the one that is open; undefined otherwise. */
+/** Opens the file that is now at `path`; returns undefined if it is the file of the cursor, or if there is none. */
 async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
   const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
   if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;
@@ -150,21 +155,22 @@ async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined>
   try {
     for await (const chunk of createReadStream(`${path}.gz`).pipe(createGunzip())) yield chunk as Buffer;
   } catch (error) {
-    // The file was removed as one of the oldest: its content is lost.
+    // The file has been removed because it was one of the oldest: its content is lost.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 
 interface Changes {
-  /** Whether the container had ended. */
+  /** Whether the container has ended, so that the log is complete. */
   ended(): boolean;
+  /** Forgets the changes so far. */
   clear(): void;
-  /** Resolves once something has changed since clear(). */
+  /** Resolves when the log has changed or ended since clear(), or when the signal has aborted. */
   next(): Promise<void>;
   close(): void;
 }
 
-/** The folder is watched, not the file: rotation replaces the file. */
+/** Watches the folder of the log instead of the file, because rotation replaces the file. */
 function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
   let ended = file.ended === undefined;
   let dirty = false;
@@ -179,7 +185,7 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     watcher.on('error', changed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // The folder was deleted: nothing more will be written.
+    // The folder has been deleted, so nothing more will be written.
     ended = true;
   }
   const over = (): void => {

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A rotation whose timers are advanced by the test. */
+/** Starts a log rotation whose timers are advanced by the test. */
 function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(path, '')) {
   const timers: TestTimers = testTimers(Date.UTC(2026, 0, 31));
   const waits: number[] = [];
@@ -51,7 +51,7 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   return {
     warnings,
     logs: (...logs: WrittenLog[]): void => listener?.('uid', logs),
-    /** The time until the next check; resolves once its timer is set. */
+    /** Resolves when the timer of the next check is set, with the milliseconds until that check. */
     async wait(): Promise<number> {
       while (waits.length === 0) {
         await heard.promise;
@@ -63,7 +63,7 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   };
 }
 const write = (bytes: number): void => appendFileSync(path, 'x'.repeat(bytes));
-/** Resolves after many more file system calls than a check of the log makes. */
+/** Resolves after many more file system calls than a check of the log makes, so that a check that has started is over. */
 const looked = async (): Promise<void> => {
   for (let step = 0; step < 200; step++) await stat(folder);
 };
@@ -82,7 +82,7 @@ it('log rotation checks a log while it is written, more often the faster it fill
   expect(await wait()).toBe(100);
   write(100);
   advance(100);
-  // 200 bytes in 100 ms, and room for 800.
+  // The log has grown by 200 bytes in 100 ms, and there is room for 800 more.
   expect(await wait()).toBe(400);
   write(10);
   advance(400);

@@ -1,7 +1,7 @@
 /**
- * Keeps the logs of containers from filling the disk: a container's log has at most maxFiles * maxBytes, plus what the container
- * writes in one second. A log is checked while it is written, more often the faster it fills, and once its container has ended; an
- * idle log costs nothing.
+ * Keeps the logs of containers from filling the disk: a container's log has at most maxFiles * maxBytes, plus the amount that the
+ * container writes in one second. A log is checked while it is written, more often the faster it fills, and when its container has
+ * ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 
@@ -16,7 +16,7 @@ export interface RotationLimits extends LogLimits {
   intervalMillis: number;
 }
 
-/** Defaults of containerLogMaxSize and containerLogMaxFiles. */
+/** The defaults of the kubelet's containerLogMaxSize and containerLogMaxFiles, and the longest time between checks. */
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
@@ -27,7 +27,7 @@ export interface WrittenLog {
   /** The container that writes the log. */
   containerId: string;
   path: string;
-  /** The container has ended, and the runtime has written all of its log. */
+  /** Whether the container has ended and the runtime has written all of its log. */
   ended: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface RotationOptions extends RotationLimits {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Calls the listener with all logs of each Pod now and whenever they change; with an empty list once the Pod is removed. */
+  /** Calls the listener with all logs of each Pod immediately, and whenever they change; with an empty list after the Pod was removed. */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime reopen the container's log. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
@@ -43,7 +43,7 @@ export interface RotationOptions extends RotationLimits {
 
 interface Keeper {
   ended: boolean;
-  /** Stops the checks of the log while it is written. */
+  /** Stops the checks of the log, which take place while it is written. */
   stop(): void;
   /** Resolves after the last check. */
   over: Promise<void>;
@@ -94,7 +94,7 @@ export function startLogRotation(options: RotationOptions): void {
   });
 }
 
-/** Checks the log while it is written, until `signal` aborts. Never rejects. */
+/** Checks the log while it is written, and rotates it if it is full, until `signal` aborts. Never rejects. */
 async function keepBounded(
   containerId: string,
   path: string,
@@ -108,7 +108,7 @@ async function keepBounded(
   let retryMillis = intervalMillis;
   while (!signal.aborted) {
     try {
-      // By now the runtime no longer writes to the rotated file.
+      // The previous round rotated the log. By now, the runtime no longer writes to the rotated file.
       if (last?.rotated) await boundLog(path, options, false);
       const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
       if (rotated) compressSoon(await uncompressed(path));
@@ -137,15 +137,18 @@ async function keepBounded(
   }
 }
 
-/** The time until `bytesLeft` more bytes are written, at the rate between the last two checks. */
+/**
+ * Returns the milliseconds until `bytesLeft` more bytes are written, at the rate of `written` bytes in `inMillis`; at least
+ * SHORTEST_MILLIS, and at most `longestMillis`.
+ */
 function untilFull(written: number, inMillis: number, bytesLeft: number, longestMillis: number): number {
   const millis = written <= 0 ? longestMillis : (bytesLeft * Math.max(inMillis, 1)) / written;
   return Math.min(Math.max(millis, SHORTEST_MILLIS), longestMillis);
 }
 
 /**
- * Resolves when the file no longer has the given size or was removed, or when `signal` aborts; rejects if it cannot be watched. The
- * watch ends at the first event, because the kernel reports each line that is written.
+ * Resolves when the file no longer has the given size or was removed, or when `signal` aborts. Rejects if the file cannot be
+ * watched. The watch ends at the first event, because the kernel reports an event for each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -160,12 +163,15 @@ function written(path: string, size: number, signal: AbortSignal): Promise<void>
       reject(error);
     });
     signal.addEventListener('abort', done);
-    // The file may have been written, or the signal aborted, before the watch began.
+    // The file may have changed, or the signal may have aborted, before the watch began.
     stat(path).then((now) => (now.size !== size || signal.aborted) && done(), done);
   });
 }
 
-/** Compresses one file at a time, however many logs are rotated, so that it uses one processor at most. */
+/**
+ * Returns a function that compresses the given files in the background. Only one file is compressed at a time, however many logs
+ * are rotated, so that compression uses at most one processor.
+ */
 function createCompressor(log: Log, signal: AbortSignal): (files: readonly string[]) => void {
   const waiting = new Set<string>();
   let busy = false;

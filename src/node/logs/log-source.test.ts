@@ -104,7 +104,10 @@ describe('readContainerLog', () => {
 });
 
 describe('following', () => {
-  /** Follows the log; until() resolves when the text has been read. */
+  /**
+   * Follows the log. until() resolves when the expected text has been read; rest() resolves with the whole text when the log has
+   * ended.
+   */
   function reader(options: LogOptions, ended: Promise<void>) {
     const log = readContainerLog({ path, ended }, { follow: true, ...options }, controller.signal);
     let text = '';
@@ -173,7 +176,7 @@ describe('following', () => {
     await rotate(2);
     appendFileSync(path, line(2, 'two'));
     const rest = log.rest();
-    // Many more file system calls than the reader needs to find the new file.
+    // Make many more file system calls than the reader needs to find the new file.
     for (let step = 0; step < 200; step++) await stat(path);
     appendFileSync(`${path}.20260131-093002`, other);
     end.resolve();

@@ -1,8 +1,10 @@
 /**
- * The logs of containers, read from the files that the runtime writes.
+ * Reads the logs of containers from the files that the runtime writes.
  * Boundary: only reads files; the caller supplies the attempts and when they end.
- * Invariants: memory is bounded whatever the size of a log; a tail reads only the end of the file; following waits for events of the
- * kernel, never polls; everything that a container wrote before its end is read before the log ends.
+ * Invariants:
+ *  1. Memory is bounded whatever the size of a log, and a tail reads only the end of the file.
+ *  2. Following waits for events of the kernel, and never polls.
+ *  3. Everything that a container wrote before its end is read before the log ends.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { badRequest } from '../../machinery/status.ts';
@@ -18,7 +20,10 @@ export interface LogFile extends FollowedFile {
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** Ends at the end of the file or, with follow, after the container's end or when `signal` aborts. A missing file is an empty log. */
+/**
+ * Yields the log in the form that the client requested. Ends at the end of the file or, with `follow`, after the container has
+ * ended or when `signal` aborts. A missing file is an empty log.
+ */
 export async function* readContainerLog(
   file: LogFile,
   options: LogOptions,
@@ -26,7 +31,7 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  /** Moves the cursor to where reading starts; returns the current size of the file. */
+  /** Moves the cursor to where reading starts, and returns the current size of the file. */
   const begin = async (cursor: Cursor): Promise<number> => {
     const { size } = await cursor.handle.stat();
     cursor.position = await startPosition(cursor.handle, size, options);
@@ -43,7 +48,10 @@ export async function* readContainerLog(
   }
 }
 
-/** Reads up to the size that the file has at the start: a container that keeps writing neither adds to a tail nor delays its end. */
+/**
+ * Reads up to the size that the file has at the start: records that the container writes later neither become part of a tail nor
+ * delay its end.
+ */
 async function* readOnce(
   path: string,
   begin: (cursor: Cursor) => Promise<number>,
@@ -57,12 +65,12 @@ async function* readOnce(
   }
 }
 
-/** The offset of the first of the last `tailLines` records of a file of `size` bytes; 0 without a tail. */
+/** Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; 0 without `tailLines`. */
 async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let missing = tailLines;
-  // No record follows the newline that ends the last one.
+  // The newline at the end of the last record does not start another record.
   let last = true;
   for (let end = size; end > 0; ) {
     const begin = Math.max(0, end - CHUNK_BYTES);
@@ -91,13 +99,13 @@ export interface LoggedAttempt {
 
 export interface ContainerLogs {
   attempts: readonly LoggedAttempt[];
-  /** The reason if the container's state is `waiting` now. */
+  /** The reason of the container's state `waiting`; absent: the container is in another state. */
   waitingReason?: string;
 }
 
 /**
  * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined: the node has no
- * container of that name. Errors are worded as the kubelet's.
+ * container of that name. Errors have the kubelet's wording.
  */
 export function createLogSource(
   lookup: (podUid: string, container: string) => ContainerLogs | undefined,

@@ -1,5 +1,5 @@
 /**
- * Reads the files of the manifest folder and reports its changes.
+ * Reads the files of the folder of manifests, and reports changes of the folder.
  * Source: pkg/kubelet/config/file.go of v1.33: hidden files and folders are skipped, files are read in the order of their names.
  */
 import { type FSWatcher, watch } from 'node:fs';
@@ -10,17 +10,20 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
-/** The kernel reports each change of a file, but not when its writer is done: a file without changes for this time is complete. */
+/**
+ * The kernel reports each change of a file, but not when the writer has finished: after this time without changes, the files count
+ * as complete.
+ */
 const SETTLE_MILLIS = 50;
 
 export interface ManifestFile {
   name: string;
-  /** undefined: the file cannot be read; `failure` is the reason. */
+  /** The content; absent: the file cannot be read, for the reason in `failure`. */
   text?: string;
   failure?: string;
 }
 
-/** The files that are in the folder now. A file that is removed meanwhile is skipped. */
+/** Returns the files that are in the folder now, in the order of their names. Skips a file that is removed during the reading. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));
@@ -45,7 +48,10 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
-/** Creates the folder, also when it is removed later, and calls `changed` once after each group of changes. */
+/**
+ * Creates the folder, and creates it again whenever it is removed. Calls `changed` once after each group of changes, until `signal`
+ * aborts.
+ */
 export function followFolder(folder: string, changed: () => void, { log, timers, signal }: FollowOptions): void {
   let watcher: FSWatcher | undefined;
   let settling: Timer | undefined;

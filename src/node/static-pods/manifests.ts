@@ -1,5 +1,6 @@
 /**
- * Reads the Pods that the files of the folder define: at the start, after each change of the folder, and again after a failed read.
+ * Reads the Pods that the manifests in the folder define: at the start, after each change of the folder, and again after a failed
+ * read.
  * Invariant: reads run one after the other, so that their results arrive in order.
  */
 import { join } from 'node:path';
@@ -11,19 +12,19 @@ import { ManifestError, readManifest } from './parse-manifest.ts';
 import type { PodRecord } from './status-files.ts';
 
 export interface Wanted {
-  /** By full name. */
+  /** The valid Pods, by full name (namespace/name). */
   pods: ReadonlyMap<string, PodRecord>;
   /** Files that exist but do not define a valid Pod. */
   unreadable: ReadonlySet<string>;
 }
 
-/** The log entry about a file. */
+/** A log entry about a file. */
 interface Remark {
   message: 'manifest skipped' | 'manifest read with warnings';
   reason: string;
 }
 
-/** Interval of retries: no event reports that a disk can be read or written again. */
+/** The interval of retries, because no event reports that a disk can be read or written again. */
 const RETRY_MILLIS = 5_000;
 
 export interface ManifestsOptions {
@@ -37,7 +38,7 @@ export interface ManifestsOptions {
 }
 
 export interface Manifests {
-  /** Follows the folder. Resolves when it has been read once. */
+  /** Starts to watch the folder. Resolves when the folder has been read once. */
   start(): Promise<void>;
   /** Reads the folder again after 5 s. */
   retry(): void;
@@ -81,7 +82,10 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
   };
 }
 
-/** The Pods of the files, and the remarks on the files by name. If two files define the same Pod, the first file is used. */
+/**
+ * Returns the Pods that the files define, and the remarks about the files by file name. If two files define the same Pod, the first
+ * file is used.
+ */
 export async function readAll(
   files: readonly ManifestFile[],
   nodeName: string,

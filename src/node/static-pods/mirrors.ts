@@ -1,5 +1,5 @@
 /**
- * Mirror Pods show the static Pods of the node in the API. For each name, the mirror in the API is reconciled with the Pod that runs.
+ * Mirror Pods show the static Pods of the node in the API. For each name, the mirror in the API is reconciled with the static Pod.
  *
  * Boundary: no static Pod waits for its mirror; failed requests are retried.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.
@@ -21,20 +21,20 @@ export interface MirrorsOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** The static Pod of that name (namespace/name), with its newest status. */
+  /** Returns the static Pod with the full name (namespace/name), with its newest status; undefined: there is none. */
   podOf(fullName: string): Pod | undefined;
   /** Writes the status of a Pod in the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
 }
 
 export interface Mirrors {
-  /** The static Pod of that name has started, changed or ended. */
+  /** Called when the static Pod with the full name has started, changed or ended. */
   changed(fullName: string): void;
-  /** A mirror of this node was added, changed or removed in the API. */
+  /** Called when a mirror of this node was added, changed or removed in the API. */
   seen(mirror: Pod, removed: boolean): void;
-  /** The UID of the static Pod whose mirror has this UID. */
+  /** Returns the UID of the static Pod whose mirror has this UID; undefined: there is no such mirror. */
   mirrored(uid: string): string | undefined;
-  /** Resolves when every mirror is reconciled, or its request has failed. */
+  /** Resolves when every mirror has been reconciled, or the attempt has failed. */
   settled(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   const pods = client.resource<Pod>(PODS);
   const nodes = client.resource<Node>(NODES);
   const mirrors = new Map<string, Pod>();
-  /** The last status written to each mirror, by its UID. */
+  /** The last status written to each mirror, as JSON, by the mirror's UID. */
   const statuses = new Map<string, string>();
   const queue = createWorkQueue({ name: 'mirror-pods', process: reconcile, timers, log, signal });
 
@@ -72,7 +72,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const mirror = await pods.create(wanted).catch(async (error: unknown) => {
       if (!isApiError(error, 'AlreadyExists')) throw error;
       const other = await pods.get(name, namespace);
-      // This node created the mirror, and its watch has not reported it yet.
+      // This node created the mirror, but the watch has not reported the mirror yet.
       if (shows(other, pod)) return other;
       if (isMirrorPod(other)) await remove(other, 0);
       throw error;
@@ -110,7 +110,10 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 }
 
-/** With a grace period, the mirror is marked as terminating, like its Pod; without one it is removed. */
+/**
+ * Deletes the mirror. With a grace period, the mirror is marked as terminating, like its Pod; with 0, it is removed. Does nothing
+ * if the mirror no longer exists.
+ */
 async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodSeconds: number): Promise<void> {
   const { name, namespace, uid } = mirror.metadata;
   try {
@@ -120,7 +123,7 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
   }
 }
 
-/** The mirror that shows the Pod; it is owned by the node. */
+/** Returns the mirror for the Pod. The Node object owns it. */
 function mirrorOf(pod: Pod, node: Node): Pod {
   const { name, namespace, labels, annotations } = pod.metadata;
   const owner = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: uidOf(node), controller: true };
@@ -134,7 +137,10 @@ function mirrorOf(pod: Pod, node: Node): Pod {
   return { apiVersion: 'v1', kind: 'Pod', metadata, spec: pod.spec };
 }
 
-/** Serves logs and streams of static Pods by the UIDs of their mirrors, which clients of the API know. */
+/**
+ * Returns `node` with the difference that logs and streams of static Pods are requested by the UIDs of their mirrors, which clients
+ * of the API know.
+ */
 export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => string): NodeConnection {
   const own = (pod: PodRef): PodRef => ({ ...pod, uid: ownUid(pod.uid) });
   return {
@@ -146,7 +152,10 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
   };
 }
 
-/** Whether the mirror is up to date. A mirror that a client has deleted is not, unless the Pod is ending too: it is created again. */
+/**
+ * Whether the mirror shows the Pod. A mirror that a client has deleted does not, unless the Pod is terminating as well, so that a
+ * new mirror replaces it.
+ */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&
   mirroredUid(mirror) === pod.metadata.uid &&

@@ -1,8 +1,9 @@
 /**
- * Makes a static Pod from the text of its manifest: decodes it, sets defaults, and validates it as the API server does.
+ * Creates a static Pod from the text of its manifest: decodes the text, sets defaults, and validates the Pod as the API server
+ * does.
  * Boundary: reads no files and sends no requests to the API.
- * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts
- * for references to API objects, which the documentation of v1.33 forbids too.
+ * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts for
+ * references to API objects, which the documentation of v1.33 forbids, too.
  */
 import { createHash } from 'node:crypto';
 import { podKind } from '../../api/core/v1/pod/index.ts';
@@ -18,13 +19,13 @@ const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 const UID_LENGTH = 32;
 
-/** The manifest does not define a Pod that can run; the message is the reason. */
+/** The manifest does not define a valid static Pod. The message is the reason. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError';
 }
 
 export interface ManifestSource {
-  /** The file's name in its folder. */
+  /** The name of the file in the folder of manifests. */
   file: string;
   nodeName: string;
   /** Milliseconds since the epoch. */
@@ -36,7 +37,7 @@ export interface ReadManifest {
   warnings: string[];
 }
 
-/** Rejects with a ManifestError. */
+/** Creates the Pod that the manifest defines. Rejects with a ManifestError if the manifest is invalid. */
 export async function readManifest(text: string, { file, nodeName, now }: ManifestSource): Promise<ReadManifest> {
   const { value, unknownFields, typeErrors } = decode('Pod', await documentOf(text));
   if (typeErrors[0] !== undefined) throw new ManifestError(typeErrors[0]);
@@ -65,7 +66,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
     spec: {
       ...(written.spec ?? { containers: [] }),
       nodeName,
-      // Taints of the node do not evict a static Pod: only its manifest ends it.
+      // Taints of the node do not evict a static Pod: it ends only if its manifest is changed or removed.
       tolerations: [...(written.spec?.tolerations ?? []), { operator: 'Exists', effect: 'NoExecute' }],
     },
   };
@@ -75,7 +76,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
 }
 
 async function documentOf(text: string): Promise<unknown> {
-  // Loaded with the first manifest, because most nodes have none.
+  // Load the parser with the first manifest, because most nodes have no manifests.
   const { parse } = await import('yaml');
   let document: unknown;
   try {
@@ -91,13 +92,16 @@ async function documentOf(text: string): Promise<unknown> {
   return document;
 }
 
-/** JSON with sorted keys, so that equal values have equal text. */
+/** Returns JSON with sorted keys, so that equal values have equal texts. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
   );
 
-/** Completes and validates the Pod like the API server, and refuses references to API objects, which static Pods may not have. */
+/**
+ * Sets the defaults of the Pod and validates it, as the API server does, and refuses references to API objects, which static Pods
+ * may not have.
+ */
 function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
   podKind.prepareForCreate?.(pod, { now, warn });

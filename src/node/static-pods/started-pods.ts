@@ -1,8 +1,8 @@
 /**
- * The static Pods that have started and not ended, at most one of each full name (namespace/name).
+ * The static Pods that have started and not ended, at most one with each full name (namespace/name).
  * Invariants:
  *  1. A Pod is recorded on the disk before its worker receives it.
- *  2. A Pod ends even if its record cannot be written.
+ *  2. A Pod is terminated even if its record cannot be written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -11,15 +11,19 @@ import { fullNameOf, type Mirrors } from './mirrors.ts';
 import type { PodRecord, Records } from './status-files.ts';
 
 export interface Slots {
+  /** Returns the record of the Pod with this UID. */
   ofUid(uid: string | undefined): PodRecord | undefined;
   /**
-   * Records the Pod with this status, and passes it to its worker, unless the status is unchanged or no Pod has this UID. Throws if
-   * the record cannot be written.
+   * Records the Pod with this status, and passes the Pod to its worker. Does nothing if the status is unchanged or no Pod has this
+   * UID. Throws if the record cannot be written.
    */
   putStatus(uid: string, status: PodStatus): void;
-  /** Records the Pod, then passes it to its worker. Logs a failed write. Returns whether the Pod is recorded. */
+  /** Records the Pod, then passes it to its worker. If the record cannot be written, logs the error and returns false. */
   tryPut(record: PodRecord): boolean;
-  /** As tryPut(), but passes the Pod to its worker even without a record. The Pod is recorded with its next status. */
+  /**
+   * Like tryPut(), but passes the Pod to its worker even if the record cannot be written. The Pod is then recorded with its next
+   * status.
+   */
   putOrEnter(record: PodRecord): void;
   /** Passes the recorded Pods of an earlier engine to their workers. */
   restore(): void;
@@ -36,14 +40,14 @@ export interface SlotsOptions {
   apply(pod: Pod): void;
 }
 
-/** `slots`: by full name; the functions of the result add and remove its entries. */
+/** `slots`: the records of the Pods by full name. The returned functions add and remove its entries. */
 export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions): Slots {
   const { records, mirrors, log, signal, apply } = options;
   const enter = (record: PodRecord): void => {
     const fullName = fullNameOf(record.pod);
     slots.set(fullName, record);
     mirrors.changed(fullName);
-    // Like an event of the API, the change must not reach the worker in the middle of a decision.
+    // Apply the change later, because the worker may be in the middle of a decision. Events of the API do not reach it then, either.
     queueMicrotask(() => {
       const pod = slots.get(fullName)?.pod;
       if (pod !== undefined && !signal.aborted) apply(pod);

@@ -8,11 +8,11 @@ import type { PodRecord } from './status-files.ts';
 export interface Step {
   kind: 'begin' | 'end';
   record: PodRecord;
-  /** Replaced: the manifest was changed. Absent: the manifest was removed. */
+  /** Replaced: the manifest was changed. Absent: the manifest was removed, or a shutdown of the machine had ended the Pod. */
   reason?: 'Replaced';
 }
 
-/** The steps from the Pods that run (`slots`, by full name) to those that are wanted; `begins`: the node starts Pods. */
+/** Returns the steps from the Pods that run (`slots`, by full name) to the wanted Pods. `begins`: whether the node starts Pods now. */
 export function nextSteps(
   slots: ReadonlyMap<string, PodRecord>,
   { pods, unreadable }: Wanted,
@@ -30,11 +30,14 @@ export function nextSteps(
   return steps;
 }
 
-/** A shutdown of the machine ended the Pod or kept it from starting. It starts again with the machine, as upstream's static Pods do. */
+/**
+ * Whether a shutdown of the machine ended the Pod or kept it from starting. The Pod starts again with the machine, as static Pods
+ * do upstream.
+ */
 export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
 
-/** The record before terminating(), without its status. */
+/** Returns the record as it was before terminating(), but without a status. */
 export function asBeforeTermination(record: PodRecord): PodRecord {
   const { status, metadata, ...pod } = record.pod;
   const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...kept } = metadata;
@@ -43,7 +46,7 @@ export function asBeforeTermination(record: PodRecord): PodRecord {
 }
 
 /**
- * The Pod after a delete in the API, with the reason that selects its defer containers.
+ * Returns the Pod as a delete request to the API would change it. `reason` selects the defer containers of the Pod.
  * Source: v1.33 gives a static Pod at least one second; the specification of defer containers.
  */
 export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {

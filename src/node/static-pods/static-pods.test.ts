@@ -128,7 +128,7 @@ describe('static Pods', () => {
   let dataDir: string;
   let stop: AbortController;
   let logged: string[];
-  /** The calls of apply() as `web-node-1 image`, with `ending` or `removed`. */
+  /** The calls of apply() as `web-node-1 image`, followed by ` ending` or ` removed` if the Pod is. */
   let applied: string[];
   let waiting: { count: number; resolve: () => void } | undefined;
   let shuttingDown: boolean;
@@ -152,7 +152,7 @@ describe('static Pods', () => {
   };
   const file = (name: string): string => join(dataDir, 'manifests', name);
   const pods = new Map<string, Pod>();
-  /** Resolves when apply() has been called that many times in all. */
+  /** Resolves when apply() has been called `count` times in total. */
   const appliedTimes = (count: number): Promise<void> =>
     new Promise((resolve) => {
       waiting = { count, resolve };
@@ -303,7 +303,7 @@ describe('static Pods', () => {
   });
 
   const shutDown: PodStatus = { ...status, phase: 'Failed', reason: 'Terminated' };
-  /** The worker of web finishes the termination of its Pod. */
+  /** Acts as the worker of `web` that completes the termination of its Pod. */
   const finish = async (staticPods: StaticPods): Promise<void> => {
     await staticPods.finalize(podOf('web-node-1'));
     staticPods.ended(uidNamed('web-node-1'));
@@ -407,7 +407,7 @@ describe('static Pods', () => {
     ]);
   });
 
-  it('if the disk is full, a new Pod starts only when its record can be written, but a Pod ends all the same', async () => {
+  it('if the disk is full, a new Pod starts only when its record can be written, but a Pod can be terminated without one', async () => {
     const warned = Promise.withResolvers<void>();
     const due = Promise.withResolvers<() => void>();
     const timers = systemTimers();

@@ -1,14 +1,14 @@
 /**
- * Static Pods: the Pods of the manifests in a folder of the node. They run whether or not the API server is reachable.
+ * Static Pods: the Pods that the manifests in a folder of the node define. They run whether or not the API server is reachable.
  *
- * Boundary: passes Pods to the workers and shows them in the API as mirrors; src/lifecycle decides on the life of a Pod.
+ * Boundary: passes Pods to the workers and shows them in the API as mirrors; src/lifecycle makes the decisions about each Pod.
  * Invariants:
  *  1. The containers of a manifest start without any request to the API.
- *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts when the old one has ended.
- *  3. A Pod is recorded before its worker receives it, and until nothing of it is left on the node. A Pod that cannot be recorded
- *     does not start yet, but it ends all the same.
+ *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts after the old one has ended.
+ *  3. A Pod is recorded before its worker receives it, and until nothing of the Pod is left on the node. A Pod that cannot be
+ *     recorded does not start yet, but it can be terminated.
  *  4. A file that can no longer be read changes nothing: its Pod runs until the file is corrected or removed.
- *  5. A Pod that a shutdown of the node has ended is removed and starts again after the next start of the machine, even if its
+ *  5. A Pod that a shutdown of the machine has ended is removed and starts again after the next start of the machine, even if its
  *     termination is completed only then.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
@@ -29,30 +29,30 @@ export interface StaticPodsOptions extends Platform {
   nodeName: string;
   dataDir: string;
   signal: AbortSignal;
-  /** Passes the new or changed Pod to its worker. `removed`: the Pod is finalized. */
+  /** Passes the new or changed Pod to its worker. `removed`: whether the Pod has been finalized and no longer exists. */
   apply(pod: Pod, removed: boolean): void;
   /** Writes the status of a Pod to the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
-  /** Whether the node ends its Pods because the machine shuts down: no Pod starts before the next start of the machine. */
+  /** Whether the node is terminating its Pods because the machine shuts down: no Pod starts before the next start of the machine. */
   isShuttingDown(): boolean;
 }
 
 export interface StaticPods extends PodSource {
-  /** Passes the Pods of the folder to their workers, and follows the folder from then on. */
+  /** Passes the Pods of the folder to their workers, and watches the folder from then on. */
   start(): Promise<void>;
   /** Whether the Pod is a static Pod. */
   owns(pod: Pod): boolean;
-  /** Nothing of the Pod is left on the node. */
+  /** Called when nothing of the Pod is left on the node. */
   ended(uid: string): void;
-  /** A mirror of this node was added, changed or removed in the API. */
+  /** Called when a mirror of this node was added, changed or removed in the API. */
   mirrorSeen(mirror: Pod, removed: boolean): void;
-  /** The UID by which the node knows the Pod that has this UID in the API. */
+  /** Returns the UID that the node uses for the Pod that has this UID in the API: the UID of the static Pod for a mirror. */
   ownUid(uid: string): string;
   /** Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed. */
   endAll(): Promise<void>;
 }
 
-/** The folder of the manifests; its changes are followed. */
+/** Returns the path of the folder with the manifests. */
 export const manifestsFolder = (dataDir: string): string => join(dataDir, 'manifests');
 
 const NOTHING: Wanted = { pods: new Map(), unreadable: new Set() };
@@ -87,7 +87,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     }
     if (running.size === 0) ending?.resolve();
   };
-  /** Starts a Pod that a shutdown has ended and whose file can no longer be read, from its record. */
+  /** Starts a Pod again from its record if a shutdown has ended the Pod and its file can no longer be read. */
   const startAgain = (record: PodRecord): void => {
     const isKept = ending === undefined && !isShuttingDown() && wanted?.unreadable.has(record.file) === true;
     if (!isKept || !isShutDown(record.pod) || running.has(fullNameOf(record.pod))) return;
@@ -102,7 +102,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     owns: ({ metadata }) => slots.ofUid(metadata.uid) !== undefined,
     async writeStatus(pod, status) {
       slots.putStatus(uidOf(pod), status);
-      // Deferred, because the worker is in the middle of a decision.
+      // Update later, because the worker is in the middle of a decision.
       if (isShutDown({ status })) queueMicrotask(update);
     },
     finalize: async (pod) => {

@@ -1,6 +1,6 @@
 /**
- * Stores each static Pod that has started, with its status, in a file of its own, as the API does for other Pods. Because of its
- * record, a Pod ends gracefully and completes only once, even if its manifest was removed or the engine was killed.
+ * Stores each static Pod that has started, with its status, in a separate file, as the API does for other Pods. With its record, a
+ * Pod is terminated gracefully and runs to completion only once, even if its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export interface PodRecord {
 export interface Records {
   /** Reads the records of an earlier engine. */
   load(): PodRecord[];
-  /** Durable when it returns. */
+  /** Writes the record. It is durable when the function returns. */
   write(record: PodRecord): void;
   remove(uid: string): void;
 }
@@ -35,7 +35,7 @@ export function openRecords(folder: string, log: Log): Records {
         try {
           return [JSON.parse(readTextIfPresent(join(folder, name)) ?? '') as PodRecord];
         } catch (error) {
-          // The containers of the Pod are then ended like those of every unknown Pod.
+          // The containers of the Pod are then terminated, like those of every Pod that the node does not know.
           log.error('the record of a static Pod cannot be read', { file: name, error: (error as Error).message });
           rmSync(join(folder, name), { force: true });
           return [];

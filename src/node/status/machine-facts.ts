@@ -1,4 +1,4 @@
-/** Capacity and system information of the machine, read from /proc, /sys and /etc. */
+/** Reads the capacity and the system information of the machine from /proc, /sys and /etc. */
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../../api/generated/types.ts';
@@ -7,7 +7,7 @@ import type { Threshold } from '../eviction/thresholds.ts';
 import { hugepagesName, readHugepages } from '../resources/hugepages.ts';
 import { readProcessLimits } from '../usage/machine-usage.ts';
 
-/** Upstream's default. */
+/** The default of the kubelet's maxPods. */
 export const DEFAULT_MAX_PODS = 110;
 
 export interface CapacityOptions {
@@ -25,11 +25,11 @@ export interface Capacity {
   /** Quantities by resource, for the Node's status. */
   capacity: Record<string, string>;
   allocatable: Record<string, string>;
-  /** The most that all Pods together may use. */
+  /** The maximum that all Pods together may use. */
   podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
 }
 
-/** Rejects if more is reserved than the machine has. */
+/** Reads the capacity of the machine. Rejects if more is reserved than the machine has. */
 export async function readCapacity(options: CapacityOptions): Promise<Capacity> {
   const { folder, reserved = NOTHING, thresholds = [], maxPods = DEFAULT_MAX_PODS } = options;
   const [memoryBytes, disk, huge, { maxPid: pids }] = await Promise.all([
@@ -70,10 +70,13 @@ async function readMemory(): Promise<number> {
   return Number(/^MemTotal:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
 
-/** The machine's architecture by Go's name, which the API uses. */
+/** Returns the machine's architecture under the name that Go and the API use for it. */
 export const architecture = (): string => ({ x64: 'amd64', ia32: '386' })[process.arch as string] ?? process.arch;
 
-/** `runtime`: such as containerd://1.6.20. `version`: reported as the kubelet's version. */
+/**
+ * Reads the system information for the Node's status. `runtime`: the name and version of the runtime, such as containerd://1.6.20.
+ * `version`: reported as the kubelet's version.
+ */
 export async function readSystemInfo(runtime: string, version: string): Promise<NodeSystemInfo> {
   const read = (path: string): Promise<string> =>
     readFile(path, 'utf8').then(

@@ -1,4 +1,4 @@
-/** The conditions of the Node. Pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
+/** Composes the conditions of the Node. Pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
 import type { NodeCondition } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
@@ -26,7 +26,10 @@ const PRESSURES: readonly { type: PressureCondition; yes: Cause; no: Cause }[] =
   },
 ];
 
-/** `problems`: the reasons why the node is not ready. `before`: the conditions that the Node has. */
+/**
+ * Returns the conditions of the Node. `problems`: the reasons why the node is not ready. `before`: the current conditions of the
+ * Node, whose transition times are kept if the status is unchanged.
+ */
 export function nodeConditions(
   pressures: ReadonlySet<PressureCondition>,
   problems: readonly string[],

@@ -10,7 +10,7 @@ import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
-/** By condition: the reasons of the Events when it becomes True, and when it becomes another status. */
+/** The reasons of the Events for each condition: when the condition becomes True, and when it becomes False or Unknown. */
 const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNot: string]>> = {
   Ready: ['NodeReady', 'NodeNotReady'],
   MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
@@ -27,14 +27,14 @@ export interface NodeEventsOptions {
 }
 
 export interface NodeEvents {
-  /** Records the changes between the status in the API and the new one. */
+  /** Records Events for the changes between the status in the API and the new status. */
   reported(before: NodeStatus | undefined, status: NodeStatus): void;
 }
 
-/** Records the start of the agent, and from then on every change of spec.unschedulable by any client. */
+/** Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. */
 export function createNodeEvents({ client, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
-  // Events on a node use the node's name as UID, as upstream's do.
+  // Events about a Node use the node's name as the UID, as upstream's Events do.
   const subject: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   const is = (what: string): void => events.event(subject, 'Normal', what, `Node ${nodeName} status is now: ${what}`);
 

@@ -1,6 +1,7 @@
 /**
- * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API.
- * Invariant: one timer; the Lease is renewed four times within its duration, also after a failed renewal.
+ * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API, not for the
+ * runtime.
+ * Invariants: there is only one timer; the Lease is renewed four times within its duration, even after a failed renewal.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
 
@@ -15,7 +16,7 @@ import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 export interface NodeLeaseOptions {
   client: Client;
-  /** The Node as it is registered now. */
+  /** Returns the Node as it is registered now. */
   node(): Node;
   timers: Timers;
   log: Log;
@@ -26,7 +27,7 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 const DURATION_SECONDS = 40;
 const RENEW_MILLIS = 10_000;
 
-/** Resolves after the first attempt to renew the Lease, successful or not; continues until `signal` aborts. */
+/** Renews the Lease until `signal` aborts. Resolves after the first attempt, successful or not. */
 export async function startNodeLease({ client, node, timers, log, signal }: NodeLeaseOptions): Promise<void> {
   const leases = client.resource<Lease>(LEASES);
   let lease: Lease | undefined;

@@ -1,8 +1,10 @@
 /**
  * Registers the Node object of this machine (registration.ts) and reports its status.
  * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
- * Invariants: one timer; the status is written when it changed and every five minutes; the Node is read before each comparison, so
- * that changes by other clients are taken into account.
+ * Invariants:
+ *  1. There is only one timer.
+ *  2. The status is written when it has changed, and every five minutes.
+ *  3. The Node is read before each comparison, so that changes by other clients are taken into account.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
 
@@ -22,11 +24,11 @@ import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from '
 
 export interface NodeStatusOptions extends RegistrationOptions {
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
-  /** The current address. */
+  /** Returns the current IP address of the node. */
   internalIp(): Promise<string>;
   capacity: Capacity;
   pressure: Pick<NodePressure, 'conditions'>;
-  /** Further reasons why the node is not ready. */
+  /** Returns further reasons why the node is not ready. */
   problems?(): string[];
   /** Reported as the kubelet's version, such as v1.33.0+lifepod. */
   version: string;
@@ -36,23 +38,26 @@ export interface NodeStatusOptions extends RegistrationOptions {
 }
 
 export interface NodeStatusReporter {
-  /** Checks the runtime and reports the status now: called when the runtime has started or ended. */
+  /** Checks the runtime and reports the status immediately. Called when the runtime has started or ended. */
   check(): Promise<void>;
-  /** The runtime's images may have changed: lists them again and reports the status. */
+  /** Called when the runtime's images may have changed: lists them again and reports the status. */
   imagesChanged(): void;
 }
 
 const CHECK_MILLIS = 10_000;
 const HEARTBEAT_MILLIS = 5 * 60_000;
 
-/** Resolves when the Node is registered with its first status; continues until `signal` aborts. Rejects if registration fails. */
+/**
+ * Registers the Node, reports its status and renews its Lease until `signal` aborts. Resolves after the first report and the first
+ * attempt to renew the Lease. Rejects if registration fails.
+ */
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
   const { timers, log, signal } = options;
   const runtime = createRuntimeState({ ...options, answered: () => void check() });
   const reports = await createStatusReports(options, runtime);
   let timer: Timer | undefined;
   let running = Promise.resolve();
-  /** The report that starts after the current one; all callers of check() in the meantime wait for it. */
+  /** The report that starts after the current one has ended. All calls of check() before it starts return this promise. */
   let next: Promise<void> | undefined;
 
   function check(): Promise<void> {
@@ -93,7 +98,7 @@ interface StatusReports {
   report(): Promise<void>;
 }
 
-/** Resolves when the Node is registered. */
+/** Registers the Node. Resolves when it is registered. */
 async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeStateSource): Promise<StatusReports> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>(NODES);
@@ -135,7 +140,7 @@ async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeS
 
 const sameJson = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
-/** Sorts keys, so that equal objects have equal JSON. */
+/** Returns the value with sorted keys, so that equal objects have equal JSON. */
 const sorted = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(sorted)

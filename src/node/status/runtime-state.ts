@@ -1,8 +1,8 @@
 /**
  * The state of the container runtime for the node's status: whether it answers and is ready, its version, and its images.
  * Invariants:
- *  1. One query at a time; concurrent readers share its answer.
- *  2. No reader waits longer than 30 s. A runtime that hangs counts as down from then on, until it answers.
+ *  1. Only one query runs at a time; concurrent readers share its answer.
+ *  2. No reader waits longer than 30 s. A runtime that has hung for 30 s counts as down until it answers.
  *  3. Images are listed only after they have changed.
  * Source: pkg/kubelet/runtime.go of v1.33 (the 30 s).
  */
@@ -15,7 +15,7 @@ const SILENT_MILLIS = 30_000;
 const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;
 
 export interface RuntimeState {
-  /** Empty: the runtime is ready. */
+  /** The reasons why the runtime is not ready; empty: it is ready. */
   problems: readonly string[];
   /** Such as containerd://1.6.20; the last known version if the runtime is down. */
   version: string;
@@ -28,12 +28,12 @@ export interface RuntimeStateOptions {
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
   timers: Timers;
   signal: AbortSignal;
-  /** Called when a runtime that hung answers again. */
+  /** Called when a runtime that was down because it hung answers again. */
   answered(): void;
 }
 
 export interface RuntimeStateSource {
-  /** Rejects when `signal` aborts. */
+  /** Returns the state of the runtime. Rejects when `signal` aborts. */
   read(): Promise<RuntimeState>;
   /** Makes the next query list the images again. */
   imagesChanged(): void;
@@ -50,7 +50,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
     imagesStale = false;
     try {
       const images = reportedImages(await runtime.listImages(signal));
-      // Kept even if the other calls of this query fail.
+      // Keep the images even if the other calls of this query fail.
       last = { ...last, images };
       return images;
     } catch (error) {
@@ -88,7 +88,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
           asking = undefined;
         });
       asking = answer;
-      // Readers handle a rejection below; without one it must not be unhandled.
+      // Readers handle a rejection below. If there is no reader, the rejection must not count as unhandled.
       answer.catch(() => undefined);
       if (silent) return down();
       const silence = Promise.withResolvers<RuntimeState>();

@@ -1,6 +1,7 @@
 /**
- * When the previous agent was last known to be alive, and so the outage in which no agent ran: it does not count towards the grace
- * periods of terminating Pods. The sign of life is the node's Lease, which is therefore read before this agent renews it.
+ * Determines when the previous agent was last known to be alive, and thereby the outage in which no agent ran. The outage does not
+ * count towards the grace periods of terminating Pods. The sign of life is the renewal of the node's Lease, so the Lease must be
+ * read before this agent renews it.
  */
 
 import type { Lease } from '../../api/generated/types.ts';
@@ -11,10 +12,10 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { LEASE_NAMESPACE } from './node-lease.ts';
 
-/** More than a reachable API needs, but short, because static Pods wait for the result. */
+/** The timeout of the request: more than a reachable API needs, but short, because static Pods wait for the result. */
 const ANSWERED_WITHIN_MILLIS = 1000;
 
-/** Returns undefined if there was no agent, or the API does not answer. */
+/** Returns when the previous agent last renewed the node's Lease; undefined if there was no agent, or the API does not answer. */
 export async function readLastSignOfLife(
   { client, timers, log }: { client: Client; timers: Timers; log: Log },
   nodeName: string,
@@ -29,9 +30,12 @@ export async function readLastSignOfLife(
     return Number.isNaN(renewed) ? undefined : renewed;
   } catch (error) {
     if (!isApiError(error, 'NotFound'))
-      log.warn('cannot determine how long no agent ran: terminating Pods are not given that time back', {
-        error: String(error),
-      });
+      log.warn(
+        'cannot determine how long no agent ran: this time counts towards the grace periods of terminating Pods',
+        {
+          error: String(error),
+        },
+      );
     return undefined;
   } finally {
     timer.cancel();
@@ -39,13 +43,16 @@ export async function readLastSignOfLife(
 }
 
 export interface OutageClock {
-  /** The outage for a worker that starts now; empty if there was none. */
+  /** Returns the outage for a worker that starts now, or an empty object if there was none. */
   of(): { outage?: { from: Millis; to: Millis } };
-  /** All Pods from before this agent have workers: for later Pods the outage ended now. */
+  /** Called when all Pods from before this agent have workers. For workers that start later, the outage ended at this time. */
   end(): void;
 }
 
-/** `from`: when the previous agent was last alive, by its clock; if that is in the future by this clock, there is no outage. */
+/**
+ * `from`: when the previous agent was last alive, according to its clock. If this is in the future according to the clock of this
+ * agent, there is no outage.
+ */
 export function createOutageClock(from: Millis | undefined, timers: Pick<Timers, 'now'>): OutageClock {
   let end: Millis | undefined;
   return {

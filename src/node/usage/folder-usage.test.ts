@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => runCommandOk('rm', ['-rf', folder]));
 
-/** Runs in the folder. */
+/** Runs the script in the test's folder. */
 const shell = (script: string): Promise<unknown> => runCommandOk('sh', ['-ec', `cd '${folder}'; ${script}`]);
 
 it('folderUsage counts everything below the folder, each file once, and follows no links', async () => {
@@ -38,7 +38,7 @@ it('folderUsage returns zero for a missing folder', async () => {
 it('folderUsage counts files deeper than the longest path, and files whose names are not valid UTF-8', async () => {
   const name = 'd'.repeat(250);
   await shell('mkdir top; dd if=/dev/zero of=top/file bs=1M count=3 2>&1');
-  // From the inside out, so that no path is too long.
+  // Build the folders from the inside out, so that no path in a command is too long.
   await shell(`for i in $(seq 40); do mkdir -p new/side; mv top new/${name}; mv new top; done`);
   await shell(`name=$(printf 'n\\377'); mkdir "$name"; dd if=/dev/zero of="$name/file" bs=1M count=2 2>&1`);
   const errors: Error[] = [];

@@ -1,11 +1,11 @@
 /**
- * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read or whose path is longer
- * than the kernel accepts.
+ * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read or whose path is
+ * longer than the kernel accepts.
  *
  * Invariants:
- *  1. It rejects only when `signal` aborts: unreadable entries count as zero and are reported to `unreadable`.
- *  2. Few files are open at a time, however deep the folders are, and the names of a folder are never in memory all at once.
- *  3. One file system call at a time, so that a measurement puts little load on the disk.
+ *  1. folderUsage() rejects only when `signal` aborts: unreadable entries count as zero and are reported to `unreadable`.
+ *  2. Few files are open at a time, however deep the folders are. Names of files are not kept in memory.
+ *  3. Only one file system call runs at a time, so that a measurement puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -16,17 +16,23 @@ export interface DiskUse {
   inodes: number;
 }
 
-/** Longer paths are opened in several steps: the kernel accepts 4096 bytes, of which the last name may need 256. */
+/**
+ * The maximum length of a path in bytes; longer paths are opened in several steps. The kernel accepts 4096 bytes, of which the last
+ * name may need 256.
+ */
 const LONGEST_PATH = 3800;
 const BLOCK_BYTES = 512;
 
-/** `name` has one character per byte (Latin-1), because a name need not be valid UTF-8. */
+/** `name` has one character per byte (Latin-1), because file names need not be valid UTF-8. The root's name is its path. */
 interface Folder {
   name: string;
   parent: Folder | undefined;
 }
 
-/** Usage of the folder and everything below it on the same disk. A file with several names counts once. */
+/**
+ * Returns the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if it does not
+ * exist. A file with several hard links counts once.
+ */
 export async function folderUsage(
   path: string,
   signal: AbortSignal,
@@ -72,7 +78,7 @@ export async function folderUsage(
 
 const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1');
 
-/** `path`: the prefix for accessing the entries, valid while `handle` is open. */
+/** Opens the folder. `path`: the prefix of the paths of its entries, valid until the caller closes `handle`. */
 async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir; handle?: FileHandle }> {
   const names: string[] = [];
   for (let each: Folder | undefined = folder; each !== undefined; each = each.parent) names.push(each.name);

@@ -1,13 +1,13 @@
-/** The usage of the whole machine, read from /proc, which is the same with both versions of cgroups. Source: proc(5). */
+/** Reads the usage of the whole machine from /proc, which does not depend on the version of cgroups. Source: proc(5). */
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import type { Millis } from '../../machinery/time.ts';
 
-/** The unit of the times in /proc/stat; the same on all current machines. */
+/** The unit of the times in /proc/stat is 1/100 s on all current machines. */
 const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** CPU time of all cores together since the machine started. */
+  /** The CPU time that all cores together have been in use since the machine started. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
@@ -18,7 +18,7 @@ export async function readMachineUsage(now: () => Millis): Promise<MachineUsage>
   return { at: now(), ...parseStat(stat), memory: parseMemory(meminfo) };
 }
 
-/** Excludes idle time and iowait; the time of guests is already included in user and nice. */
+/** Parses /proc/stat. The CPU time excludes idle time and iowait; user and nice already include the time of virtual machines. */
 export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Millis } {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (/^cpu +(.+)$/m.exec(text)?.[1] ?? '')
     .split(' ')
@@ -29,7 +29,10 @@ export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Mil
   };
 }
 
-/** Counted as upstream counts a cgroup: the working set is the used memory without inactive file pages. */
+/**
+ * Parses /proc/meminfo. Memory is counted as upstream counts it for a cgroup: the working set is the used memory without inactive
+ * file pages.
+ */
 export function parseMemory(text: string): MachineUsage['memory'] {
   const bytes = (key: string): number => {
     const line = text.split('\n').find((each) => each.startsWith(`${key}:`));
@@ -53,13 +56,16 @@ export interface InterfaceUsage {
   txErrors: number;
 }
 
-/** The network interfaces that the process sees, without its loopback; undefined if the process has ended. */
+/** Returns the network interfaces in the network namespace of the process, without the loopback; undefined if the process has ended. */
 export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsage[] | undefined> {
   const text = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : parseInterfaces(text);
 }
 
-/** Parses two header lines, then one line per interface: bytes, packets, errs, … received, and the same for sent. */
+/**
+ * Parses /proc/PID/net/dev: two header lines, then one line per interface with the received bytes, packets, errors, …, and the same
+ * for sent data.
+ */
 export function parseInterfaces(text: string): InterfaceUsage[] {
   return text
     .trimEnd()
@@ -74,7 +80,7 @@ export function parseInterfaces(text: string): InterfaceUsage[] {
     .filter(({ name }) => name !== 'lo');
 }
 
-/** The machine's interfaces with a default route; all interfaces if there is no default route. */
+/** Returns the machine's interfaces with a default route; all interfaces if there is no default route. */
 export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   const [all = [], routes] = await Promise.all([readInterfaces('self'), readFile('/proc/net/route', 'utf8')]);
   const outward = defaultInterfaces(routes);
@@ -82,7 +88,7 @@ export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   return chosen.length === 0 ? all : chosen;
 }
 
-/** Parses a header line, then one line per route: interface, destination (00000000 is the default), … */
+/** Parses /proc/net/route: a header line, then one line per route with its interface, its destination (00000000: default), … */
 export const defaultInterfaces = (routes: string): string[] =>
   routes.split('\n').flatMap((line) => {
     const [name = '', destination] = line.split(/\s+/);
@@ -92,7 +98,7 @@ export const defaultInterfaces = (routes: string): string[] =>
 export interface DiskUsage {
   capacityBytes: number;
   usedBytes: number;
-  /** Available to users other than root. */
+  /** The number of bytes available to users other than root. */
   availableBytes: number;
   inodes: number;
   inodesFree: number;
@@ -114,7 +120,7 @@ export interface ProcessLimits {
   running: number;
 }
 
-/** The number of processes and threads, and its maximum. */
+/** Reads the number of processes and threads on the machine, and its maximum. */
 export async function readProcessLimits(): Promise<ProcessLimits> {
   const [load, pidMax, threadsMax] = await Promise.all(
     ['/proc/loadavg', '/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map((path) => readFile(path, 'utf8')),
@@ -125,7 +131,7 @@ export async function readProcessLimits(): Promise<ProcessLimits> {
   };
 }
 
-/** The size of the files in the folder, without subfolders; 0 if the folder does not exist. */
+/** Returns the disk usage of the files directly in the folder, and the number of its entries; zeros if the folder does not exist. */
 export async function readFolderSize(folder: string): Promise<{ usedBytes: number; files: number }> {
   const names = await readdir(folder).catch(() => []);
   const sizes = await Promise.all(

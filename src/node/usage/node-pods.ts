@@ -1,4 +1,4 @@
-/** The Pods of the node with their running containers and their usage; the input of all reports. */
+/** The node's Pods with the usage of their running containers, which is the input of all reports. */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -30,7 +30,7 @@ export interface UsedPod {
   sandboxId: string | undefined;
 }
 
-/** The Pods with at least one running container, with their containers in the order of the spec. */
+/** Returns the Pods that have a running container among `usages`, with their running containers in the order of the spec. */
 export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsage[]): UsedPod[] {
   const byId = new Map(usages.map((usage) => [usage.id, usage]));
   return pods.flatMap(({ pod, logDirectory, containers, sandboxes }) => {
@@ -46,9 +46,9 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 }
 
 export interface PodNetworks {
-  /** Forgets everything about Pods other than these. */
+  /** Discards the cached process IDs of all Pods but `pods`. */
   keep(pods: readonly UsedPod[]): void;
-  /** undefined: the Pod uses the host network, or has no network. */
+  /** Returns the network interfaces of the Pod; undefined: the Pod uses the host network, or has no network. */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 
@@ -72,6 +72,6 @@ export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
   };
 }
 
-/** The size of a container's logs, those of earlier runs included. */
+/** Returns the disk usage and the number of a container's log files, including the logs of its earlier runs. */
 export const logSize = (logDirectory: string, container: string): ReturnType<typeof readFolderSize> =>
   readFolderSize(join(logDirectory, containerLogPath(container, 0), '..'));

@@ -1,4 +1,4 @@
-/** Metrics of the Pods on this node: start duration, restarts, lists of defer containers, and the number of Pods by phase. */
+/** Metrics of the Pods on this node: start duration, restarts, results of defer containers, and the number of Pods by phase. */
 
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
@@ -20,19 +20,17 @@ export interface PodMetricsOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Watches the Pods in the API and counts what their statuses show. */
+/** Watches the node's Pods in the API, and updates the metrics when their statuses change. */
 export function startPodMetrics({ client, nodeName, metrics, timers, log, signal }: PodMetricsOptions): void {
   const starts = metrics.histogram(
     'lifepod_pod_start_duration_seconds',
-    'From when a Pod was bound to the node until it was Ready for the first time.',
+    'Time from when a Pod was bound to the node until it was Ready for the first time, in seconds.',
     [],
     BUCKETS_SECONDS,
   );
-  const restarts = metrics.counter('lifepod_container_restarts_total', 'Runs of containers after their first one.', [
-    'namespace',
-  ]);
+  const restarts = metrics.counter('lifepod_container_restarts_total', 'Restarts of containers.', ['namespace']);
   const countList = deferMetrics(metrics, timers);
-  /** When each Pod that has not been Ready yet was first seen, by UID. */
+  /** The time when each Pod that has not been Ready yet was first seen, by UID. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
     const uid = uidOf(pod);
@@ -51,7 +49,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
     {
       added(pod) {
-        // A Pod with a startTime was already handled by a previous engine.
+        // A Pod with a startTime was already started by a previous engine, so the duration of its start is unknown.
         if (pod.status?.startTime === undefined) seenAt.set(uidOf(pod), timers.now());
         look(pod);
       },
@@ -61,7 +59,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
         if (deferIsOver(pod) && !deferIsOver(old)) countList(pod);
         const more = restartsOf(pod) - restartsOf(old);
         const { namespace = '' } = pod.metadata;
-        // The two watches are not ordered: the namespace of this Pod may already be deleted.
+        // Events of the two watches can arrive in any order: the namespace of this Pod may already be deleted.
         if (more > 0 && namespaces.get(undefined, namespace) !== undefined) restarts.add(more, namespace);
       },
       deleted: (pod) => void seenAt.delete(uidOf(pod)),
@@ -79,27 +77,27 @@ const restartsOf = ({ status }: Pod): number =>
     0,
   );
 
-/** Whether the list of defer containers has ended or was skipped as a whole. */
+/** Whether the Pod's list of defer containers has ended or was skipped entirely. */
 const deferIsOver = ({ status }: Pod): boolean => {
   const condition = status?.conditions?.find(({ type }) => type === 'Deferred');
   return condition !== undefined && condition.reason !== 'DeferContainersRunning';
 };
 
-/** Registers the metrics; returns a function that counts a list that has ended. */
+/** Registers the metrics of defer containers. Returns a function that counts the list of a Pod after the list has ended. */
 function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
   const lists = metrics.counter(
     'lifepod_defer_lists_total',
-    'Lists of defer containers that have ended, of which an entry had run.',
+    'Lists of defer containers that have ended, and of which at least one entry has run.',
     [],
   );
   const entries = metrics.counter(
     'lifepod_defer_entries_total',
-    'Entries of lists that have ended, by how they ended.',
+    'Defer containers of lists that have ended, by outcome.',
     ['outcome'],
   );
   const durations = metrics.histogram(
     'lifepod_defer_list_duration_seconds',
-    'From the beginning of the end of a Pod until its list of defer containers had ended.',
+    'Time from the start of the termination of a Pod until its list of defer containers has ended, in seconds.',
     [],
     LIST_BUCKETS_SECONDS,
   );
@@ -120,5 +118,5 @@ export function podCounts(pods: readonly Pod[]): MetricFamily {
     counts.set(phase, (counts.get(phase) ?? 0) + 1);
   }
   const samples = [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
-  return family('gauge', 'lifepod_pods', 'Pods of the node by their phase.', samples);
+  return family('gauge', 'lifepod_pods', 'Pods of the node by phase.', samples);
 }

@@ -1,14 +1,14 @@
-/** Assigns processes to containers by the control group that the kernel reports for each process. */
+/** Counts the processes of containers by the control group that the kernel reports for each process. */
 import { readdir, readFile } from 'node:fs/promises';
 
-/** The number of processes of each container, by container ID. */
+/** Returns the number of processes of each container by container ID. Containers without processes are absent. */
 export async function countProcesses(containerIds: readonly string[]): Promise<Map<string, number>> {
   const ids = new Set(containerIds);
   const counts = new Map<string, number>();
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid)) continue;
     const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-    // 4:memory:/kubepods/pod1-2-3/ID, or /kubepods.slice/crio-ID.scope
+    // A line contains the container's ID: 4:memory:/kubepods/pod1-2-3/ID, or 0::/kubepods.slice/crio-ID.scope.
     const id = groups.split(/[^A-Za-z0-9]+/).find((word) => ids.has(word));
     if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
   }

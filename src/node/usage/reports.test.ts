@@ -1,4 +1,4 @@
-/** Reports about simulated Pods on the real machine. */
+/** The node's reports about simulated Pods, with measurements of the real machine. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,13 +42,13 @@ function pods(): NodePod[] {
   const logDirectory = join(dataDir, 'logs', 'web');
   const pending = { ...pod, metadata: { ...metadata, name: 'pending', uid: 'v' } };
   return [
-    // The containers are not in the order of the spec, and one of them does not run.
+    // The containers are not in the order of the spec, and the one with the ID `gone` no longer runs.
     { pod, logDirectory, sandboxes: [], containers: [run('c2', 'side'), run('c1', 'app'), run('gone', 'app')] },
     { pod: pending, logDirectory, sandboxes: [], containers: [] },
   ];
 }
 
-/** Reports about two containers, the second of which uses half a core. */
+/** Creates reports about a Pod with two running containers, the second of which uses half a core. */
 function reports() {
   const began = timers.now();
   const usage = (id: string, name: string, cores: number): ContainerUsage => ({
@@ -90,7 +90,7 @@ test('usage() returns usage by Pod and container', async () => {
     ],
   });
   expect(windowMillis).toBeGreaterThanOrEqual(1000);
-  // May be 0 on an idle machine.
+  // The rate may be 0 on an idle machine.
   expect(cpuNanoCores).toBeGreaterThanOrEqual(0);
   expect(memoryWorkingSetBytes).toBeGreaterThan(MEBIBYTE);
 });
@@ -123,11 +123,11 @@ test('stats/summary has the shape of v1.33', async () => {
     { name: 'data', capacityBytes: node.fs.capacityBytes, pvcRef: { name: 'claimed', namespace: 'default' } },
   ]);
   expect(web.process_stats).toEqual({ process_count: 0 });
-  // The claim's volume outlives the Pod, though it is on the same disk.
+  // The claim's volume is on the same disk, but its usage does not count, because the volume outlives the Pod.
   const files = web['ephemeral-storage'].usedBytes - app.logs.usedBytes - web.volume[0].usedBytes;
   expect(files).toBeGreaterThanOrEqual(2_000_000);
   expect(files).toBeLessThan(2_100_000);
-  // The network of the Pod is unknown.
+  // The Pod has no sandbox, so its network is unknown.
   expect(web).not.toHaveProperty('network');
 });
 

@@ -1,5 +1,6 @@
 /**
- * The node's reports: the usage behind `kubectl top`, and the kubelet's documents, which the proxy subresource of the Node serves.
+ * The node's reports: the usage that `kubectl top` shows, and the kubelet's documents, which the proxy subresource of the Node
+ * serves.
  *
  * Boundary: only reads (the runtime, /proc, the sizes of files). The API server authorizes the requests.
  * Invariant: nothing is measured unless a report is requested (sampler.ts).
@@ -25,9 +26,9 @@ export interface NodeReportsOptions {
   nodeName: string;
   runtime: RuntimeUsage & Pick<ContainerRuntime, 'imageFolder'>;
   pods(): NodePod[];
-  /** The metrics of the node. */
+  /** The metrics that /metrics reports. */
   metrics: Metrics;
-  /** Contains the folders of the Pods; on the disk of their volumes and logs. */
+  /** The folder that contains the Pods' folders. The Pods' volumes and logs are on the same disk. */
   dataDir: string;
   timers: Timers;
   signal: AbortSignal;
@@ -70,20 +71,20 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
   };
 }
 
-/** Where the reports get their measurements from. */
+/** The sources of the measurements in the reports. */
 interface Sources {
   look(signal: AbortSignal): Promise<Sample>;
   sampler: Sampler;
   networks: PodNetworks;
   volumes: VolumeReader;
   podFolder(podUid: string): string;
-  /** The Pods that had running containers when the sample was taken. */
+  /** Returns the Pods that had running containers when the sample was taken. */
   podsIn(sample: Sample): UsedPod[];
 }
 
 type ReadDocument = (signal: AbortSignal) => Promise<NodeDocument>;
 
-/** The kubelet's documents, by path. */
+/** Returns the functions that create the kubelet's documents, by path. */
 function createDocuments(options: NodeReportsOptions, sources: Sources): Readonly<Record<string, ReadDocument>> {
   const { nodeName, dataDir, runtime, metrics, timers } = options;
   const { look, networks, volumes, podsIn } = sources;

@@ -19,7 +19,7 @@ interface Metric<Measured, Value = number> {
   valueIn(measured: Measured): Value;
 }
 
-/** Containers for which the value is undefined have no sample. */
+/** A container for which the value is undefined has no sample. */
 type ContainerMetric = Metric<UsedContainer, number | undefined>;
 
 const seconds = (nanoSeconds: number): number => nanoSeconds / 1e9;
@@ -45,18 +45,18 @@ const CONTAINER_START: ContainerMetric = {
   valueIn: ({ startedAt }) => (startedAt === undefined ? undefined : startedAt / 1000),
 };
 
-/** The metrics of containers that only /metrics/cadvisor has, in the order of their output. */
+/** The memory and disk metrics of containers that only /metrics/cadvisor has, in the order of the output. */
 const CADVISOR_MEMORY: readonly ContainerMetric[] = [
   {
     type: 'gauge',
     name: 'container_memory_usage_bytes',
-    help: 'Memory of the container with all pages of files, in bytes.',
+    help: 'Memory of the container, including all of its page cache, in bytes.',
     valueIn: ({ usage }) => usage.usageBytes,
   },
   {
     type: 'gauge',
     name: 'container_memory_rss',
-    help: 'Memory of the container that belongs to no file, in bytes.',
+    help: 'Anonymous memory of the container, in bytes.',
     valueIn: ({ usage }) => usage.rssBytes,
   },
   {
@@ -98,7 +98,7 @@ const NETWORK_METRICS: readonly Metric<InterfaceUsage>[] = [
   {
     type: 'counter',
     name: 'container_network_receive_errors_total',
-    help: 'Errors while the Pod received.',
+    help: 'Errors when receiving data for the Pod.',
     valueIn: ({ rxErrors }) => rxErrors,
   },
   {
@@ -110,12 +110,12 @@ const NETWORK_METRICS: readonly Metric<InterfaceUsage>[] = [
   {
     type: 'counter',
     name: 'container_network_transmit_errors_total',
-    help: 'Errors while the Pod sent.',
+    help: 'Errors when sending data of the Pod.',
     valueIn: ({ txErrors }) => txErrors,
   },
 ];
 
-/** CPU and memory of the node, the Pods and the containers. */
+/** Returns the metrics of /metrics/resource: CPU and memory of the node, the Pods and the containers. */
 export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): MetricFamily[] {
   const labelsOf = (pod: UsedPod, { name }: UsedContainer): Labels => ({ container: name, ...podLabels(pod) });
   const starts = containerFamily(CONTAINER_START, pods, labelsOf);
@@ -140,7 +140,10 @@ export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): 
   ];
 }
 
-/** `interfaces`: in the order of the Pods; undefined for a Pod without a network of its own. */
+/**
+ * Returns the metrics of /metrics/cadvisor. `interfaces`: the interfaces of each Pod, in the order of `pods`; undefined for a Pod
+ * without its own network.
+ */
 export function cadvisorMetrics(
   pods: readonly UsedPod[],
   interfaces: readonly (readonly InterfaceUsage[] | undefined)[],
@@ -210,7 +213,7 @@ function networkFamily(
   return family(type, name, help, samples);
 }
 
-/** Metrics of the volumes of claims, each once however many Pods use it. */
+/** Returns the metrics of the claims' volumes. A claim has one sample per metric, even if several Pods use it. */
 export function volumeMetrics(claims: readonly { pod: Pod; usage: VolumeUsage }[]): MetricFamily[] {
   const byClaim = new Map(claims.map((each) => [`${each.pod.metadata.namespace}/${each.usage.claim}`, each.usage.own]));
   const figure = (name: string, help: string, of: (disk: DiskUsage) => number): MetricFamily =>
@@ -224,11 +227,11 @@ export function volumeMetrics(claims: readonly { pod: Pod; usage: VolumeUsage }[
       }),
     );
   return [
-    figure('available_bytes', 'Bytes that are free in the volume.', (disk) => disk.availableBytes),
-    figure('capacity_bytes', 'Bytes that the volume has.', (disk) => disk.capacityBytes),
-    figure('inodes', 'Inodes that the volume has.', (disk) => disk.inodes),
-    figure('inodes_free', 'Inodes that are free in the volume.', (disk) => disk.inodesFree),
-    figure('inodes_used', 'Inodes that are used in the volume.', (disk) => disk.inodes - disk.inodesFree),
-    figure('used_bytes', 'Bytes that are used in the volume.', (disk) => disk.usedBytes),
+    figure('available_bytes', 'Free bytes of the volume.', (disk) => disk.availableBytes),
+    figure('capacity_bytes', 'Capacity of the volume, in bytes.', (disk) => disk.capacityBytes),
+    figure('inodes', 'Total number of inodes of the volume.', (disk) => disk.inodes),
+    figure('inodes_free', 'Free inodes of the volume.', (disk) => disk.inodesFree),
+    figure('inodes_used', 'Used inodes of the volume.', (disk) => disk.inodes - disk.inodesFree),
+    figure('used_bytes', 'Used bytes of the volume.', (disk) => disk.usedBytes),
   ];
 }

@@ -1,11 +1,11 @@
 /**
  * The CPU usage of the node and its containers: a rate, computed from two samples of counters that only grow.
  *
- * Samples are taken only on request. A repeated request uses earlier samples; the first one waits a second for its second sample.
- * Source: metrics-server, which samples every 15 s whether or not there are requests (behavior).
+ * Samples are taken only on request. The first request waits one second for a second sample; later requests reuse earlier samples.
+ * Source: metrics-server (behavior), which however samples every 15 s even without requests.
  *
  * Invariants:
- *  1. At most one sample per second, however many requests there are; concurrent requests share it.
+ *  1. The sampler takes at most one sample per second, however many requests there are. Concurrent requests share their samples.
  *  2. Samples are dropped after a minute, and at most about a dozen are kept.
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -13,7 +13,7 @@ import type { Timers } from '../../platform/platform.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import type { MachineUsage } from './machine-usage.ts';
 
-/** The counters at one time. */
+/** The values of all counters at the time `at`. */
 export interface Sample {
   at: Millis;
   machine: MachineUsage;
@@ -26,16 +26,16 @@ export interface SamplePair {
   last: Sample;
 }
 
-/** The shortest window; a sample younger than that is recent enough to be reused. */
+/** The shortest window. A sample younger than this is reused instead of taking another one. */
 const FRESH_MILLIS = 1_000;
-/** The desired window. */
+/** The desired window, which is used if there are samples that are old enough. */
 const WINDOW_MILLIS = 15_000;
 const KEEP_MILLIS = 60_000;
-/** Samples closer to each other than this are thinned out. */
+/** If two samples are closer than this, a sample between them is dropped. */
 const SPACING_MILLIS = 5_000;
 
 export interface Sampler {
-  /** Rejects if the runtime does not answer. */
+  /** Returns the samples from which to compute the current usage; takes them if necessary. Rejects if the runtime does not answer. */
   pair(): Promise<SamplePair>;
 }
 
@@ -55,7 +55,7 @@ export function createSampler(options: {
   };
   const measure = async (): Promise<SamplePair> => {
     const now = timers.now();
-    // Samples in the future are unusable: the clock was set back.
+    // Samples with a time in the future are unusable: the clock has been set back since.
     kept = kept.filter(({ at }) => at <= now && now - at <= KEEP_MILLIS);
     const [oldest] = kept;
     const newest = kept.at(-1);
@@ -77,13 +77,13 @@ export function createSampler(options: {
   };
 }
 
-/** The newest sample that is a whole window older than the last one, or the oldest sample. */
+/** Returns the newest of the samples that are at least WINDOW_MILLIS older than `last`; if there is none, the oldest sample. */
 export function firstOf(samples: readonly Sample[], last: Sample): Sample {
   const before = samples.filter((sample) => sample !== last);
   return before.findLast(({ at }) => last.at - at >= WINDOW_MILLIS) ?? before[0] ?? last;
 }
 
-/** Removes the second to last sample if its neighbors are close to each other. */
+/** Removes the second to last sample if the samples before and after it are less than SPACING_MILLIS apart. */
 export function thinned(samples: Sample[]): Sample[] {
   const [before, middle, last] = samples.slice(-3);
   if (before === undefined || middle === undefined || last === undefined) return samples;
@@ -106,8 +106,8 @@ function until(time: Millis, timers: Timers, signal: AbortSignal): Promise<void>
 }
 
 /**
- * CPU time per second, in nanoseconds. A container that is not in the first sample counts from its start. undefined: its start is
- * unknown, or no time has passed.
+ * Returns the CPU usage of a container in nanocores. For a container that is not in the first sample, the window begins at the
+ * container's start. Returns undefined if the start is unknown, or if no time has passed.
  */
 export function containerRate(
   { first }: SamplePair,

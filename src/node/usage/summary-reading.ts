@@ -1,4 +1,4 @@
-/** Reads what /stats/summary reports about the machine and the Pods. */
+/** Reads the measurements that /stats/summary reports about the machine and the Pods. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
@@ -17,7 +17,7 @@ export interface SummaryPorts {
   dataDir: string;
   /** The folder on the disk that holds images and the root file systems of containers; undefined: the disk of `dataDir` holds them. */
   imageFolder: string | undefined;
-  /** The folder of the Pod's own files. */
+  /** Returns the path of the folder with the Pod's own files. */
   podFolder(podUid: string): string;
   networks: PodNetworks;
   volumes: VolumeReader;
@@ -68,7 +68,7 @@ function memoryLimit(pod: Pod, container: string): number | undefined {
   return limit === undefined ? undefined : Number(quantityValue(limit));
 }
 
-/** The disk usage of the Pod's own files that its containers can write: /etc/hosts and termination messages. */
+/** Measures the Pod's own files that its containers can write: /etc/hosts and the termination messages. */
 async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse> {
   const hosts = await folderUsage(etcHostsFile(podFolder), signal);
   const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);

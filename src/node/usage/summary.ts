@@ -1,4 +1,4 @@
-/** /stats/summary. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
+/** Composes the document /stats/summary. Pure. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
 import { uidOf } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { DiskUse } from './folder-usage.ts';
@@ -38,7 +38,7 @@ export interface SummaryContainer extends UsedContainer {
   memoryLimitBytes: number | undefined;
 }
 
-/** The document, to be encoded as JSON, which omits the undefined fields. */
+/** Returns the document. Its undefined fields are omitted when it is encoded as JSON. */
 export function summary(facts: SummaryFacts) {
   const { machine, now } = facts;
   const time = formatTime(now);
@@ -134,7 +134,7 @@ const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => 
   usageCoreNanoSeconds: nanoSeconds,
 });
 
-/** The first interface is also reported as the default one of the Pod or node. */
+/** The fields of the first interface also appear at the top level, as those of the default interface of the Pod or node. */
 const network = (time: string, interfaces: readonly InterfaceUsage[]) => ({
   time,
   ...interfaces[0],

@@ -1,4 +1,4 @@
-/** The disk usage of the volumes in the folders of Pods. */
+/** Measures the disk usage of the Pods' volumes. */
 
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,30 +15,34 @@ export interface VolumeUsage {
   name: string;
   usedBytes: number;
   inodesUsed: number;
-  /** The volume's file system if it is in memory or belongs to a claim; absent: the volume is on the disk of the Pod's folder. */
+  /**
+   * The usage of the volume's file system if it is in memory or belongs to a claim; absent: the volume is on the disk of the Pod's
+   * folder.
+   */
   own?: DiskUsage;
   /** The name of the claim, in the Pod's namespace. */
   claim?: string;
 }
 
-/** How long a result is reused, because the duration of a walk through volumes depends on what Pods have written. */
+/** A result is reused for this long, because the duration of a walk through volumes depends on the files that Pods have written. */
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {
+  /** Returns the usage of the Pod's own volumes, measured at most KEEP_MILLIS ago. */
   read(pod: Pod): Promise<VolumeUsage[]>;
-  /** Only the volumes of claims, without a walk through their files. */
+  /** Returns the usage of the volumes of claims only, without a walk through their files. */
   claims(pods: readonly Pod[]): Promise<{ pod: Pod; usage: VolumeUsage }[]>;
 }
 
-/** `directoriesOf`: the directories of the Pod with the UID. `signal` aborts every walk. */
+/** `directoriesOf`: returns the directories of the Pod with the UID. `signal`: aborts every walk. */
 export function createVolumeReader(
   directoriesOf: (podUid: string) => PodDirectories,
   timers: Timers,
   signal: AbortSignal,
 ): VolumeReader {
-  /** Results by Pod UID; `until` is set when the reading has finished. */
+  /** Results by Pod UID. `until`: when the result expires; set when the reading has finished. */
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
-  /** The last walk; Pods are read one after the other. */
+  /** The most recent walk. The next one waits for it, so that only one Pod is measured at a time. */
   let last: Promise<unknown> = Promise.resolve();
   const foldersFor = (pod: Pod): PodDirectories => directoriesOf(uidOf(pod));
   return {
@@ -70,7 +74,10 @@ export function createVolumeReader(
   };
 }
 
-/** Omits volumes that are removed during the measurement, and volumes that are not the Pod's own: hostPath and image volumes. */
+/**
+ * Measures the Pod's volumes. Omits volumes that cannot be read because they are being removed, and hostPath and image volumes,
+ * because they do not belong to the Pod.
+ */
 export async function readVolumes(pod: Pod, folders: PodDirectories, signal: AbortSignal): Promise<VolumeUsage[]> {
   const found: VolumeUsage[] = [];
   for (const volume of pod.spec?.volumes ?? []) {
@@ -92,10 +99,10 @@ async function readVolume(
   const path = folderOf(folders, volume);
   const claim = claimNameOf(pod, volume);
   const devices = await Promise.all([path, dirname(path), folders.disk].map(async (each) => (await lstat(each)).dev));
-  const [device, aboveIt, ofPod] = devices;
-  if (claim === undefined && device === aboveIt) {
+  const [device, parentDevice, podDevice] = devices;
+  if (claim === undefined && device === parentDevice) {
     const { bytes, inodes } = await folderUsage(path, signal);
-    const own = device === ofPod ? undefined : await readDiskUsage(path);
+    const own = device === podDevice ? undefined : await readDiskUsage(path);
     return { name, usedBytes: bytes, inodesUsed: inodes, own };
   }
   const disk = await readDiskUsage(path);
