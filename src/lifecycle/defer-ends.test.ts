@@ -17,8 +17,9 @@ import {
   sandbox,
   settled,
   stamp,
+  startOf,
 } from './fixtures.ts';
-import type { Action, FailedAction, Stop } from './types.ts';
+import type { FailedAction, Stop } from './types.ts';
 
 const app = running('app');
 /** A Pod with S at 25 and D at 30, in which the entry `clean` has had its turn since START. */
@@ -199,8 +200,7 @@ describe('an entry that does not start', () => {
     expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }), now: 1 })))).toEqual(['pullImage/clean/0/i']);
   });
   it('a failed start ends an entry with restartPolicy Never', () => {
-    const start = { kind: 'startContainer', sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 1 } as const;
-    const action = { ...start, container: 'clean', containerKind: 'defer', attempt: 0 } as const;
+    const action = startOf('clean', 'defer', { backoffSeconds: 1 });
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
@@ -242,17 +242,7 @@ describe('the next attempt', () => {
 });
 
 describe('the start of an entry', () => {
-  const start: Action = {
-    kind: 'startContainer',
-    container: 'clean',
-    containerKind: 'defer',
-    attempt: 0,
-    sandboxId: 's0',
-    image: 'i',
-    imageId: 'sha',
-    backoffSeconds: 0,
-  };
-  const observed = { underWay: [start] };
+  const observed = { underWay: [startOf('clean', 'defer')] };
   it('the start of an entry is awaited until S, even past its timeoutSeconds, and then canceled', () => {
     expect(endOf(inTurn({ timeoutSeconds: 20 }, { observed, now: 24 }))).toBeUndefined();
     const late = inTurn({}, { observed, now: 25 });
@@ -339,9 +329,7 @@ describe('a lost sandbox', () => {
     ]);
   });
   it('a lost sandbox ends a PreExit entry that was starting in it, because its app does not run in the new one', () => {
-    const start = { kind: 'startContainer', container: 'clean', containerKind: 'defer', attempt: 0 } as const;
-    const action = { ...start, sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 0 };
-    const observed = { underWay: [action], sandboxes: [sandbox(0, { ready: false })] };
+    const observed = { underWay: [startOf('clean', 'defer')], sandboxes: [sandbox(0, { ready: false })] };
     expect(endOf(inTurn(OnFailure, { observed }))).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
   });
   it('a lost sandbox does not undo a success', () => {

@@ -17,6 +17,7 @@ import {
   sandbox,
   secondsOf,
   settled,
+  startOf,
 } from './fixtures.ts';
 
 const runs = [running('app')];
@@ -34,9 +35,8 @@ const skipOf = (given: Given, name = 'clean'): string | undefined => {
   return end?.message;
 };
 const NODE = { reason: 'NodePressure', message: 'low', at: at(0) } as const;
-const STARTING = { kind: 'startContainer', sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 0 } as const;
-const appStart = { ...STARTING, container: 'app', containerKind: 'app', attempt: 0 } as const;
-const initStart = { ...STARTING, container: 'init', containerKind: 'init', attempt: 0 } as const;
+const appStart = startOf('app', 'app');
+const initStart = startOf('init', 'init');
 
 describe('the order of the list', () => {
   const spec = listed(entry('one'), entry('two'), postExit('three'));

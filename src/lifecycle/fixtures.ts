@@ -6,7 +6,18 @@ import type { ObjectMeta } from '../machinery/meta.ts';
 import { formatTime, type Millis, parseTime } from '../machinery/time.ts';
 import { decide } from './decide.ts';
 import { emptyMemory } from './initial-memory.ts';
-import type { Action, ContainerState, Decision, ImageState, Input, Memory, Observed, SandboxState } from './types.ts';
+import type {
+  Action,
+  ActionOf,
+  ContainerKind,
+  ContainerState,
+  Decision,
+  ImageState,
+  Input,
+  Memory,
+  Observed,
+  SandboxState,
+} from './types.ts';
 import { actionKey } from './types.ts';
 
 export const START: Millis = parseTime('2026-01-31T00:00:00Z') ?? 0;
@@ -28,6 +39,23 @@ export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxS
   stopped: false,
   createdAt: at(-100),
   ips: ['10.0.0.2'],
+  ...more,
+});
+
+/** The start of the container's first attempt in the first sandbox. */
+export const startOf = (
+  name: string,
+  kind: ContainerKind,
+  more: Partial<ActionOf<'startContainer'>> = {},
+): ActionOf<'startContainer'> => ({
+  kind: 'startContainer',
+  container: name,
+  containerKind: kind,
+  attempt: 0,
+  sandboxId: 's0',
+  image: 'i',
+  imageId: 'sha',
+  backoffSeconds: 0,
   ...more,
 });
 

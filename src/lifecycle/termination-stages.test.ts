@@ -17,9 +17,10 @@ import {
   postExit,
   running,
   secondsOf,
+  startOf,
   written,
 } from './fixtures.ts';
-import type { Action, Decision, ProbeMemory } from './types.ts';
+import type { Decision, ProbeMemory } from './types.ts';
 
 const app = running('app');
 const gone = exited('app', 0, 1);
@@ -132,16 +133,7 @@ describe('the extension by count', () => {
     const decision = decided(given);
     expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([ends, extendedSeconds]);
   });
-  const starting: Action = {
-    kind: 'startContainer',
-    container: 'app',
-    containerKind: 'app',
-    attempt: 1,
-    sandboxId: 's0',
-    image: 'i',
-    imageId: 'sha',
-    backoffSeconds: 0,
-  };
+  const starting = startOf('app', 'app', { attempt: 1 });
   it.each<[string, Given, PodSpec['deferContainers']]>([
     ['was given up', { skip: ['pre'] }, [entry('pre'), postExit('post')]],
     ['has used up its timeoutSeconds', {}, [entry('pre', { timeoutSeconds: 15 }), postExit('post')]],

@@ -18,6 +18,7 @@ import {
   sandbox,
   settled,
   stamp,
+  startOf,
 } from './fixtures.ts';
 import type { FailedAction, NodeEnd } from './types.ts';
 
@@ -58,6 +59,15 @@ describe('the order of waves with defer containers', () => {
       'the sidecar that started first stops next',
       { runs: [...without('app', 'second'), exited('app', 0, 2)], ...recorded('pre', 'post') },
       ['stopContainer/first-0/@30'],
+    ],
+    [
+      'while a sidecar is being started, the sidecars before it keep running',
+      {
+        runs: [...without('app', 'second'), exited('app', 0, 2)],
+        ...recorded('pre', 'post'),
+        observed: { underWay: [startOf('second', 'init')] },
+      },
+      [],
     ],
     [
       'ephemeral containers stop after the sidecars',
@@ -126,14 +136,7 @@ describe('the order of waves with defer containers', () => {
     expect(asked(decided({ ...hooked, ...recorded('pre', 'post') }))).not.toContain('runHook/first-1/postStart');
   });
   it('a restarting sidecar delays no entry', () => {
-    const start = {
-      kind: 'startContainer',
-      container: 'first',
-      containerKind: 'init',
-      attempt: 1,
-      image: 'i',
-    } as const;
-    const underWay = [{ ...start, sandboxId: 's0', imageId: 'sha', backoffSeconds: 10 }];
+    const underWay = [startOf('first', 'init', { attempt: 1, backoffSeconds: 10 })];
     const runs = [...without('first'), exited('first', 1, 2)];
     const status = { deferContainerStatuses: [announcedEntry('pre')] };
     expect(asked(decided({ ...given, runs, status, observed: { underWay } }))).toEqual(['startContainer/pre/0']);
@@ -249,6 +252,15 @@ describe('a Pod without defer containers', () => {
     expect(asks('app', 'debug', 'second')).toEqual(['stopContainer/first-0/@30']);
     expect(asks('app', 'debug', 'second', 'first')).toEqual(['stopSandbox/s0', 'unmountVolumes']);
   });
+  it('sidecars keep running while an app container or a later sidecar is being started, until the grace period ends', () => {
+    const given: Given = { spec: { initContainers: SIDECARS }, deleted: 30, ending: ending(30), now: 3 };
+    const runs = [running('first')];
+    for (const start of [startOf('second', 'init'), startOf('app', 'app')]) {
+      const starting = { ...given, runs, observed: { underWay: [start] } };
+      expect(asked(decided(starting))).toEqual([]);
+      expect(asked(decided({ ...starting, now: 30 }))).toContain('stopContainer/first-0/@32');
+    }
+  });
   it('every preStop hook starts immediately, including those of sidecars', () => {
     const spec = { initContainers: [sidecar('first', hooked)], containers: [container('app', hooked)] };
     expect(asked(decided({ spec, deleted: 30, runs: without('second', 'debug') }))).toEqual([
@@ -284,14 +296,7 @@ describe('the cleanup of a Pod', () => {
     expect(asked(decided({ ...given, observed: STOPPED }))).toEqual(['removeSandbox/s0', 'removeFiles']);
   });
   it('no sandbox stops while a start is under way', () => {
-    const start = {
-      kind: 'startContainer',
-      container: 'app',
-      containerKind: 'app',
-      attempt: 1,
-      sandboxId: 's0',
-    } as const;
-    const underWay = [{ ...start, image: 'i', imageId: 'sha', backoffSeconds: 0 }];
+    const underWay = [startOf('app', 'app', { attempt: 1 })];
     expect(asked(decided({ ...given, observed: { underWay } }))).toEqual([]);
     expect(
       asked(decided({ ...given, observed: { sandboxes: [], underWay: [{ kind: 'createSandbox', attempt: 0 }] } })),

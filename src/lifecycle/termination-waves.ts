@@ -58,7 +58,10 @@ const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerSta
   view.init
     .filter(({ sidecar }) => sidecar)
     .reverse()
-    .map((sidecar) => ({ runs: live([sidecar]), end, hooksBegin: live([sidecar]).every(hooksBegin) }));
+    .map((sidecar) => {
+      const runs = live([sidecar]);
+      return { runs, end, open: sidecar.starting, hooksBegin: runs.every(hooksBegin) };
+    });
 
 function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   const { deadline, preExitDeadline, startedAt } = termination;
@@ -70,8 +73,11 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   const isEarly = (run: ContainerState): boolean => concurrent && (list === undefined || run.createdAt < startedAt);
   const sidecars = sidecarWaves(view, deadline, isEarly);
   const debuggers = live(view.ephemeral);
-  if (list === undefined)
-    return [{ runs: [...apps, ...debuggers, ...live(view.defers)], end: deadline, hooksBegin: true }, ...sidecars];
+  const starting = mainContainers(view).some((each) => each.starting);
+  if (list === undefined) {
+    const runs = [...apps, ...debuggers, ...live(view.defers)];
+    return [{ runs, end: deadline, open: starting, hooksBegin: true }, ...sidecars];
+  }
   const stage = (postExit: boolean): Wave => {
     const entries = list.entries.filter(({ spec }) => isPostExit(spec) === postExit);
     // A start that was canceled may still take effect after its entry has ended.
@@ -82,7 +88,6 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
     const open = list.skipped === undefined && entries.some(isOpen);
     return { runs: live(ended), end: 0, open };
   };
-  const starting = list.skipped === undefined && mainContainers(view).some((each) => each.starting);
   return [
     stage(false),
     { runs: apps, end: preExitDeadline, open: starting, hooksBegin: concurrent },
@@ -187,7 +192,8 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   const others = known.filter((run) => containerOf(view, run)?.sidecar !== true);
   const waves: Wave[] = [
     { runs: others, end: until, open: known.length < remains.length, hooksBegin: true },
-    ...sidecarWaves(view, until, () => true),
+    // The start of a sidecar in the lost sandbox is not awaited, because it may hang.
+    ...sidecarWaves(view, until, () => true).map((wave) => ({ ...wave, open: false })),
   ];
   const ending = { ...view, stops: Object.fromEntries(stops.map(([{ id }, stop]) => [id, stop])) };
   if (!(yield* walk(ending, waves, until))) return;
