@@ -219,8 +219,9 @@ export interface ContainerRuntime {
 }
 
 /**
- * The streams of real containers; a runtime without processes does not implement this. Each call resolves with an http URL on loopback,
- * to be upgraded to SPDY/3.1, that is valid for one connection within one minute. Rejects if the container is not running.
+ * The streams of real containers; a runtime without processes does not implement this. Each call resolves with an HTTP URL on
+ * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1. Rejects if the
+ * container is not running.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -255,8 +256,8 @@ export interface RuntimeUsage {
   /** Resolves with the usage of every running container that lifepod created. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
   /**
-   * Resolves with the ID of the sandbox's first process, through which the sandbox's namespaces can be entered; undefined if the
-   * sandbox does not exist or the runtime does not report the ID.
+   * Resolves with the ID of the sandbox's first process, whose entry in /proc shows the sandbox's network; undefined if the sandbox
+   * does not exist or the runtime does not report the ID.
    */
   sandboxPid(id: string, signal: AbortSignal): Promise<number | undefined>;
 }
