@@ -158,8 +158,8 @@ async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
 async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
   const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });
   if ((await readLinks(['link', 'show', 'dev', bridge], signal)).length === 0) {
-    // Without a fixed MAC address, the bridge would use the address of a Pod's interface. The bridge's address would change, and other
-    // Pods would not reach their gateway, when that interface is deleted.
+    // Without a fixed MAC address, the bridge would use the MAC address of a Pod's interface. When that interface is deleted, the
+    // bridge's address would change, and the other Pods could not reach their gateway.
     const hash = createHash('sha256').update(bridge).digest('hex');
     const hardware = `02:${(hash.slice(0, 10).match(/../g) ?? []).join(':')}`;
     await ip('link', 'add', bridge, 'address', hardware, 'type', 'bridge');
@@ -176,8 +176,8 @@ async function setUpBridge(bridge: string, addresses: string[], signal: AbortSig
 /**
  * Loads the rules for masquerading and the filter. The filter is necessary because the CNI plugin portmap sets route_localnet on the
  * bridge for the first host port and never unsets it: from then on, the kernel accepts packets from Pods to or from 127.0.0.0/8. The
- * filter drops these packets before connection tracking. There, replies to the machine's own connections to 127.0.0.1:HOSTPORT still
- * have the gateway as their destination, so they pass. The kernel itself drops the corresponding IPv6 packets.
+ * filter drops these packets. It runs before connection tracking, when replies to the machine's own connections to 127.0.0.1:HOSTPORT
+ * still have the gateway as their destination, so that these replies pass. The kernel itself drops the corresponding IPv6 packets.
  */
 async function loadTable({ table, bridge }: NetworkNames, podCidr: string, signal: AbortSignal): Promise<void> {
   const rules = `

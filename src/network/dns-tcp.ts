@@ -43,7 +43,7 @@ export function serveConnection(
       const response = await answer(message, 'tcp');
       if (response !== undefined && socket.writable) socket.write(withLength(response));
     } catch (error) {
-      log.warn('a DNS question failed', { error: (error as Error).message });
+      log.warn('cannot answer a DNS query', { error: (error as Error).message });
     }
     underWay -= 1;
     take();

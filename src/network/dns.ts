@@ -152,7 +152,7 @@ async function listen(
     udp.on('message', (message, peer) => {
       answer(message, 'udp').then(
         (response) => response !== undefined && !signal.aborted && udp.send(response, peer.port, peer.address),
-        (error: Error) => log.warn('a DNS question failed', { error: error.message }),
+        (error: Error) => log.warn('cannot answer a DNS query', { error: error.message }),
       );
     });
     const connections = new Set<Socket>();

@@ -103,7 +103,10 @@ export interface ResourceBackend {
       onCreated?: () => void;
     },
   ): Promise<KubeObject>;
-  /** Returns the terminating object, or the last state of the deleted object. */
+  /**
+   * Resolves with the object if it is terminating now. If the object was deleted immediately, resolves with a Status or, for kinds
+   * whose deletion returns the object, with the object's last state.
+   */
   delete(
     ref: ResourceRef,
     namespace: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * Converts the runtime's times to the engine's time. The runtime uses the machine's clock, which can be set. The engine's clock does
- * not follow such steps (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when it is first read,
- * shortly after the runtime recorded it. Later steps of the machine's clock therefore do not change it.
+ * Converts the runtime's times to the engine's time. The runtime uses the machine's clock, which can be set. The engine's clock is not
+ * affected when the machine's clock is set (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when
+ * the time is first read, shortly after the runtime recorded it. If the machine's clock is set later, the converted time stays the same.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Clock } from '../platform/platform.ts';
@@ -12,7 +12,7 @@ type Stamps = Pick<ContainerObservation, 'createdAt' | 'startedAt' | 'finishedAt
 export interface SteadyStamps {
   /** Returns the observation of the Pod with all times converted. */
   read(podUid: string, seen: PodObservation): PodObservation;
-  /** Does the same for all Pods, by UID, and forgets the times of other Pods. */
+  /** Returns the observations of all Pods with all times converted, by Pod UID. Forgets the times of Pods that are missing in `seen`. */
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 

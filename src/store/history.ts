@@ -1,7 +1,7 @@
 /**
  * The history of a store as an undo log: each revision has one record with the previous values of the keys that the revision changed.
  * Therefore each value is stored only once: in the current state, or in the record of the revision that replaced the value. Records
- * are deleted oldest first, so that the remaining records can still be undone.
+ * are deleted oldest first, which does not affect the remaining records.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
@@ -38,7 +38,7 @@ export function eventsOf(
   return events.reverse();
 }
 
-/** Adds the previous values of a record to `state`, unless an older record has added the key. Must be called oldest record first. */
+/** Adds the previous values of a record to `state`, except for keys that are already present. Call it with the oldest record first. */
 export function addStateBefore(
   state: Map<string, StoredValue | undefined>,
   { changes }: HistoryRecord,

@@ -9,7 +9,7 @@ const KEY = /^[\x01-\x7f]+$/;
 /** Whether the text is a valid key. */
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
-/** Returns a valid key that sorts like the given text: the same keys come after both. The text does not have to be a valid key. */
+/** Returns a valid key that sorts like `key`, which may be invalid: the keys after the result are the same as the keys after `key`. */
 export const comparableKey = (key: string): string =>
   isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
 

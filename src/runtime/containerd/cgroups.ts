@@ -15,7 +15,7 @@ export function cgroupFolders(pid: number): string[] {
   return parseCgroups(lines, existsSync(join(ROOT, 'unified')));
 }
 
-/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: the machine uses v1, and the v2 hierarchy is in the folder `unified`. */
+/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: the machine uses v1 and has the v2 hierarchy in the folder `unified`. */
 export function parseCgroups(lines: string, hybrid: boolean): string[] {
   return lines
     .split('\n')

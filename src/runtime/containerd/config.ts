@@ -7,8 +7,8 @@ export interface ConfigOptions {
   cniConfDir: string;
   cniBinDir: string;
   /**
-   * Required without CAP_SYS_RESOURCE: containerd must then not set an oom_score_adj below its own, because the kernel refuses this
-   * and the creation of sandboxes would fail.
+   * Whether containerd gives no process an oom_score_adj below its own. Required without CAP_SYS_RESOURCE: the kernel would refuse a
+   * lower value, and the creation of sandboxes would fail.
    */
   restrictOomScoreAdj: boolean;
   /** By handler name: the path of a program with runc's command line, or the type of a shim, such as io.containerd.kata.v2. */

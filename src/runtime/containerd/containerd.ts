@@ -5,7 +5,7 @@
  * stopped and started at any time; only shutdown() and clearRunState() end containers.
  *
  * Invariants:
- * 1. At most one containerd runs per data folder: if a killed engine left its containerd running, startContainerd() ends that first.
+ * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
  * 2. Until stop() or shutdown(), a containerd that exits is restarted, with increasing delays if it exits repeatedly.
  */
 
@@ -25,7 +25,7 @@ export interface ContainerdOptions {
   dataDir: string;
   log: Log;
   timers: Timers;
-  /** Reference of the image for Pod sandboxes, which must be present or can be pulled. */
+  /** Reference of the image for Pod sandboxes. The image must be present, or a registry must provide it. */
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;

@@ -27,7 +27,7 @@ export interface ContainerdPaths {
   bootId: string;
 }
 
-/** Returns the paths. The run folder is <dataDir>/run, or a folder under /run if a socket path in <dataDir>/run would be too long. */
+/** Returns the paths for a data folder. The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
 export function containerdPaths(dataDir: string): ContainerdPaths {
   const home = join(resolve(dataDir), 'containerd');
   const near = join(resolve(dataDir), 'run');

@@ -26,8 +26,8 @@ export interface ContainerdProcess {
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**
-   * Resolves with containerd's version once containerd serves CRI. If it exits before, takes longer than 60 s, or the launch is
-   * aborted, kills the process and rejects after its exit.
+   * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, or if the launch is
+   * aborted, the process is killed. Rejects after the process has exited.
    */
   readonly ready: Promise<string>;
   /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
@@ -125,8 +125,8 @@ function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<voi
 }
 
 /**
- * Resolves with containerd's version once it serves CRI. Throws a UserError if containerd exits or `giveUp` is aborted before. In
- * each case, aborts `giveUp` at the end, which also ends the wait for the socket.
+ * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if containerd exits or `giveUp` is aborted
+ * before that. In all cases, finally aborts `giveUp`, which ends the wait for the socket.
  */
 async function servesCri(
   { paths, logFile, timers }: LaunchOptions,

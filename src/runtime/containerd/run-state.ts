@@ -1,6 +1,6 @@
 /**
- * Clears the state that a private containerd leaves behind: in its run folder after a reboot, when this state is no longer valid, and
- * everywhere except in its images when lifepod is shut down completely.
+ * Clears the state that a private containerd leaves behind. After a reboot, this is the content of the run folder, which is no longer
+ * valid. When lifepod is taken down, it is everything except the images.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';

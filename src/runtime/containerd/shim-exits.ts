@@ -1,6 +1,6 @@
 /**
- * Records the exits of containers that end while containerd is not running, as reported by their shims. When containerd 2.x starts,
- * it removes the shims of ended containers without reading the exit codes, so CRI reports exit code 255 and reason `Unknown`.
+ * Records the exits of containers that end while containerd is not running, as reported by their shims. Otherwise the exit codes would
+ * be lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
  *
  * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds is recorded here.
  */

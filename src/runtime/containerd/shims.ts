@@ -31,7 +31,10 @@ interface Bootstrap {
   protocol: string;
 }
 
-/** containerd 2.x writes all fields to the file bootstrap.json. containerd 1.x writes only the address, to the file `address`. */
+/**
+ * Reads the address and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json; containerd 1.x writes
+ * only the address, to the file `address`.
+ */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
   try {

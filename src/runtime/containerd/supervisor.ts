@@ -1,6 +1,6 @@
 /**
- * Keeps containerd running until stop(): restarts it after each exit. The delay before a restart doubles each time, and is reset once
- * containerd has run for long enough.
+ * Keeps containerd running until stop(): restarts it after each exit. The delay before a restart doubles each time, up to 10 s, and is
+ * reset if containerd has run for more than 30 s.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
@@ -53,7 +53,7 @@ export async function superviseContainerd(options: SupervisorOptions, signal?: A
       try {
         current = launch();
         await current.ready;
-        log.info('containerd is back');
+        log.info('containerd serves CRI again');
       } catch (error) {
         log.error('containerd does not start', { error: String(error) });
       }

@@ -10,7 +10,7 @@ import { type Timestamp, timestampMillis } from './responses.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;
-/** CRI normally shows the exit of a deleted task within a few ms, because containerd only has to write one file. */
+/** Maximum time to wait until CRI shows the exit of a deleted task. Normally this is short: containerd only has to write one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {
@@ -19,7 +19,7 @@ interface Task {
   exitedAt: Timestamp | null;
 }
 
-/** Queries the tasks of all running containers and ready sandboxes, and records those that have ended in `source.facts`. */
+/** Queries the tasks of all running containers and ready sandboxes, and records in `source.facts` which tasks have ended. */
 export async function catchUpExits(source: EventSource, signal: AbortSignal): Promise<void> {
   const { observer, facts, timers } = source;
   const [containers, sandboxes] = await Promise.all([

@@ -85,7 +85,7 @@ export const CRI_NAMESPACE = 'k8s.io';
 /** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;
 
-/** Does not wait until the runtime is reachable. `endpoint`: such as unix:///run/containerd/containerd.sock. */
+/** Creates a connection without waiting for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
   // Load the definitions while the runtime may still be starting, so that the first call is not delayed.
   loadDefinitions();

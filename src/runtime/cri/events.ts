@@ -238,7 +238,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** Returns the container or sandbox to which the task belongs; undefined if lifepod did not create it. */
+/** Returns the container or sandbox to which the task belongs; undefined if this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -66,7 +66,7 @@ const NANOS_PER_MILLI = 1e6;
 export const millisOf = (nanos: number): number | undefined =>
   nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
 
-/** google.protobuf.Timestamp */
+/** The message google.protobuf.Timestamp. */
 export interface Timestamp {
   seconds: number;
   nanos: number;

@@ -47,7 +47,7 @@ async function readDriver(connection: Connection, signal: AbortSignal): Promise<
   }
 }
 
-/** Returns the cgroup driver of the default handler; undefined if `config` is not containerd's configuration in JSON. */
+/** Returns the cgroup driver of the default handler; undefined if `config` is absent or is not containerd's configuration in JSON. */
 export function driverOf(config: string | undefined): 'cgroupfs' | 'systemd' | undefined {
   if (config === undefined) return undefined;
   let containerd: ContainerdConfig['containerd'];

@@ -69,7 +69,7 @@ export function stopSandbox(
 export async function removeSandbox(parts: EndingParts, id: string, signal: AbortSignal): Promise<void> {
   const { connection, facts, observer, timers } = parts;
   facts.sandboxes.delete(id);
-  // Remove the containers concurrently; the runtime would remove them one after another together with the sandbox.
+  // Remove the containers concurrently. RemovePodSandbox would also remove them, but one after another.
   const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
   await Promise.all(ended.map(([container]) => removeContainer(parts, container, signal)));
   const remove = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);

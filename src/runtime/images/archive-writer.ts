@@ -7,7 +7,7 @@ import { chmodSync, createWriteStream, renameSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
 
-/** One file of the image. The entries of its parent folders must precede it. */
+/** One file, folder or link of the image. The entries of its parent folders must precede it. */
 export type Entry =
   | { type: 'directory'; path: string; mode: number }
   | { type: 'file'; path: string; mode: number; content: Buffer | string }

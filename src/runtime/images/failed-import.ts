@@ -22,11 +22,11 @@ interface NamedImage {
 
 export interface ImportGuard {
   /**
-   * Assigns the names to the images that had them before the import, and deletes names that did not exist. Resolves once CRI shows
-   * the result, or after 30 s.
+   * Assigns the names to the images that had them before the import, and deletes names that did not exist before. Resolves once CRI
+   * shows the result, or after 30 s.
    */
   undo(): Promise<void>;
-  /** Lets containerd garbage-collect the previous images again. Must be called after the import, whether or not it failed. */
+  /** Ends the protection of the previous images. Must be called after the import, whether or not the import failed. */
   release(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function guardImport(
   return {
     async undo() {
       const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
-      // CRI processes new names asynchronously. Until it is finished, it may still add an image's ID as another name.
+      // CRI processes new names asynchronously. Until this is finished, CRI may still add an image's ID as another name.
       while ((await restore()) || !(await isSettled())) {
         if (timers.now() > deadline) return;
         await delay(POLL_MILLIS, timers, signal);

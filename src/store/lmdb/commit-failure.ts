@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { StorageFullError } from '../store.ts';
 
-/** Source: lmdb.h */
+/** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
 /** If less space than this is free, any failed write is reported as a full disk, because LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;

@@ -1,8 +1,8 @@
 /**
  * Allocates disk blocks for LMDB's data file before LMDB needs them.
  *
- * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. It
- * can fail even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
+ * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. This
+ * is possible even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
  * Therefore the file is extended with zeros before a commit, so that LMDB writes only to blocks that the file already has.
  *
  * Invariants:
@@ -86,7 +86,7 @@ export class DataFile {
     this.#isCopyOnWrite = COPY_ON_WRITE.has(statfsSync(path).type);
   }
 
-  /** Whether the file has blocks for the commit, even if LMDB finds no free page, and for the part of the reserve that must be left. */
+  /** Whether the file has enough blocks even if LMDB finds no free page, for the commit and the part of the reserve that must remain. */
   isSafe(commit: Commit, { last }: PageUse): boolean {
     const { events, keepsHistory } = commit;
     const values = events.flatMap((event) => [eventValue(event), keepsHistory ? event.previous : undefined]);

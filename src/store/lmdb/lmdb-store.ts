@@ -1,8 +1,7 @@
 /**
  * The embedded store, in an LMDB environment: a folder that only one process uses at a time.
  *
- * Transactions that arrive during a commit wait, and share the next commit. Therefore many concurrent writers together need only one
- * flush to the disk at a time.
+ * Transactions that arrive during a commit wait and share the next commit, so that concurrent writers share one flush to the disk.
  *
  * Invariants:
  *  1. There is one commit at a time, evaluated on the result of the previous commit. A failed commit has changed nothing.

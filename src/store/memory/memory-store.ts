@@ -88,7 +88,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
   };
 }
 
-/** Reads a range of the newest state or, with `changed`, of an older state: `changed` has the older values of the changed keys. */
+/** Reads a range of the newest state. Given `changed`, the older values of the keys that have changed since, reads an older state. */
 function readRange(
   values: SortedValues,
   range: RangeOptions,

@@ -45,7 +45,8 @@ export async function pullImage(
     const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
     return imageRef;
   } catch (error) {
-    // If the runtime itself returned the error, the pull has failed. A timeout of the registry has the same code as an unknown outcome.
+    // If the runtime itself returned the error, the pull has failed, even if the code is one that usually means an unknown outcome:
+    // runtimes return the same codes for a timeout of the registry.
     const call = callErrorOf(error);
     throw call?.answered === true ? call : error;
   }
