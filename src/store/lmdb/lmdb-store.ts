@@ -162,10 +162,7 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
-  /**
-   * Calls `body` and returns its result. `body` gets the keys with the prefix that have changed since an older revision, with their
-   * values at that revision, and a transaction that reads the newest state.
-   */
+  /** Calls `body` with the values at an older revision, for keys that have changed since, and a transaction for the newest state. */
   private async snapshotOf<T>(
     { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
@@ -258,10 +255,7 @@ class LmdbStore implements Store {
     return this.tables.file.makeRoom(commitOf(batch, this.before()), pageUse(this.tables));
   }
 
-  /**
-   * Makes room for the batch by deleting the history, if necessary including the history of the batch itself. Throws a
-   * StorageFullError if this is not sufficient.
-   */
+  /** Makes room by deleting the history, if necessary also that of the batch. Throws a StorageFullError if this is not sufficient. */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
       const compacted = Math.min(this.compacted + FORGET_AT_ONCE, this.newest);
