@@ -54,7 +54,7 @@ export interface Runs {
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
   begin(run: Run): void;
-  /** Ends a run that has not ended yet. */
+  /** Ends the run, unless it has already ended. */
   end(run: Run, exitCode: number, cause?: Cause): void;
   signalStop(run: Run): void;
   /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */
