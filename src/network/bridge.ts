@@ -1,12 +1,12 @@
 /**
- * The Pod network of one machine: a bridge with the gateway of the Pods and the address of the cluster DNS, the CNI
- * configuration that attaches sandboxes to it, masquerading of traffic that leaves the Pod range, and a filter between Pods and the
- * loopback addresses of the machine.
+ * Sets up the Pod network of one machine: a bridge that has the Pods' gateway address and the address of the cluster DNS, the CNI
+ * configuration that attaches sandboxes to the bridge, masquerading of traffic that leaves the Pod range, and a filter between Pods and
+ * the loopback addresses of the machine.
  * Boundary: ip(8), nft(8), /proc/sys and files under <dataDir>/cni. The runtime calls the CNI plugins.
  * Invariants:
- *  1. Every name contains the hash of the instance: two instances never touch each other's bridge, table or addresses.
- *  2. setUpNetwork() may be repeated at any time, also after a crash in the middle; attached Pods keep their network.
- *  3. After tearDownNetwork() nothing of the instance is left in the kernel, and no address is leased.
+ *  1. Every name contains the hash of the instance, so an instance never changes the bridge, table or addresses of another instance.
+ *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
+ *  3. After tearDownNetwork(), the kernel has no objects of the instance, and no address is leased.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { runCommand, runCommandOk } from '../platform/processes.ts';
 
 export interface NetworkOptions {
   dataDir: string;
-  /** Identifies this engine among others on the machine, for example by its data folder. */
+  /** Distinguishes this engine from other engines on the machine, for example the path of its data folder. */
   instance: string;
   /** The range of the Pods' addresses; its first address becomes the gateway. */
   podCidr: string;
@@ -35,11 +35,11 @@ export interface NetworkNames {
   table: string;
   /** Name of the CNI network. */
   network: string;
-  /** The folder of CNI configuration that the runtime reads. */
+  /** The folder from which the runtime reads CNI configurations. */
   cniConfigDirectory: string;
 }
 
-/** Results of CNI calls that libcni keeps on the machine. */
+/** The folder in which libcni stores the results of CNI calls. */
 const CNI_CACHE = '/var/lib/cni/results';
 
 export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDir' | 'instance'>): NetworkNames {
@@ -52,14 +52,14 @@ export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDi
   };
 }
 
-/** Rejects with a UserError if a range overlaps another network. */
+/** Sets up the network, or updates it. Rejects with a UserError if the Pod or Service range overlaps another network. */
 export async function setUpNetwork(options: NetworkOptions): Promise<NetworkNames & { gateway: string }> {
   const { signal } = options;
   const names = networkNames(options);
   const range = parseCidr(options.podCidr);
   const gateway = formatIpv4(range.base + 1);
   await checkRanges(options, names.bridge);
-  // Before the bridge is up, so that no packet of a Pod goes unfiltered.
+  // Load the filter before the bridge is up, so that no packet of a Pod is unfiltered.
   await loadTable(names, formatCidr(range), signal);
   await setUpBridge(names.bridge, [`${gateway}/${range.prefixLength}`, `${options.dnsIp}/32`], signal);
   await enableForwarding();
@@ -74,7 +74,7 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
 async function enableForwarding(): Promise<void> {
-  // In a container, forwarding may be on and the file read-only.
+  // In a container, the file may be read-only although forwarding is already enabled.
   if ((await readFile(FORWARDING, 'utf8')).trim() === '1') return;
   await writeFile(FORWARDING, '1').catch((error: Error) => {
     throw new UserError(`IP forwarding cannot be enabled: ${error.message}; set the sysctl net.ipv4.ip_forward to 1`);
@@ -151,11 +151,15 @@ async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as Link[]) : [];
 }
 
-/** The order of the addresses matters: the bridge plugin uses the first address of the bridge as the gateway. */
+/**
+ * Creates the bridge if it does not exist, and sets its addresses. Their order matters: the CNI bridge plugin uses the bridge's first
+ * address as the gateway.
+ */
 async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
   const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });
   if ((await readLinks(['link', 'show', 'dev', bridge], signal)).length === 0) {
-    // Without a fixed MAC address the bridge takes that of a Pod's interface, and Pods lose their gateway when that interface is deleted.
+    // Without a fixed MAC address, the bridge would use the MAC address of a Pod's interface. When that interface is deleted, the
+    // bridge's address would change, and the other Pods could not reach their gateway.
     const hash = createHash('sha256').update(bridge).digest('hex');
     const hardware = `02:${(hash.slice(0, 10).match(/../g) ?? []).join(':')}`;
     await ip('link', 'add', bridge, 'address', hardware, 'type', 'bridge');
@@ -170,10 +174,10 @@ async function setUpBridge(bridge: string, addresses: string[], signal: AbortSig
 }
 
 /**
- * The portmap plugin sets route_localnet on the bridge for the first host port and leaves it set. From then on the kernel routes
- * packets of Pods to 127.0.0.0/8 and accepts packets with such a source address. Both are dropped before connection tracking, so that
- * replies to the machine's own connections to 127.0.0.1:HOSTPORT still pass: on the bridge they have the address of the gateway. The
- * kernel itself drops the corresponding IPv6 packets.
+ * Loads the rules for masquerading and the filter. The filter is necessary because the CNI plugin portmap sets route_localnet on the
+ * bridge for the first host port and never unsets it: from then on, the kernel accepts packets from Pods to or from 127.0.0.0/8. The
+ * filter drops these packets. It runs before connection tracking, when replies to the machine's own connections to 127.0.0.1:HOSTPORT
+ * still have the gateway as their destination, so that these replies pass. The kernel itself drops the corresponding IPv6 packets.
  */
 async function loadTable({ table, bridge }: NetworkNames, podCidr: string, signal: AbortSignal): Promise<void> {
   const rules = `
@@ -194,7 +198,7 @@ table ip ${table} {
   await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
 }
 
-/** Removes the network of the instance. Safe to repeat: missing parts are ignored. */
+/** Removes the network of the instance. May be repeated: missing parts are ignored. */
 export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);
@@ -212,7 +216,7 @@ export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 
   if (left.length > 0) throw new Error(`the bridge ${names.bridge} could not be removed`);
 }
 
-/** Removes the network namespaces of sandboxes (cni-…) at the other ends of the bridge's ports. */
+/** Removes the sandboxes' network namespaces (cni-…) to which the bridge's ports are connected. */
 async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<void> {
   const { stdout } = await runCommand('ip', ['-json', 'netns', 'list'], { signal });
   const known = (stdout.trim() === '' ? [] : JSON.parse(stdout)) as { name: string; id?: number }[];
@@ -223,7 +227,7 @@ async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<voi
   }
 }
 
-/** The leased addresses by sandbox ID, read from the files of the IPAM plugin. */
+/** Returns the leased addresses by sandbox ID, as recorded in the files of the IPAM plugin. */
 export async function leasedAddresses(
   options: Pick<NetworkOptions, 'dataDir' | 'instance'>,
 ): Promise<Map<string, string>> {

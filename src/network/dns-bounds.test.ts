@@ -1,4 +1,4 @@
-/** Any query of one client takes little time and memory. */
+/** Tests that no query of a DNS client takes much time or memory. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -13,7 +13,7 @@ import { createServiceIndex } from './service-index.ts';
 
 const STALL_MILLIS = 1000;
 
-/** Answers queries for one Service with this number of ports. */
+/** Returns a responder that knows one Service, which has this number of ports. */
 function responder(ports = 1) {
   const index = createServiceIndex();
   index.put({
@@ -28,7 +28,7 @@ function responder(ports = 1) {
 }
 const srv = (name: string): Buffer => encode({ type: 'query', id: 1, questions: [{ name, type: 'SRV' }] });
 
-/** In milliseconds of CPU time. */
+/** Returns the CPU time of the call in milliseconds. */
 async function timeOf(call: () => Promise<unknown>): Promise<number> {
   const began = process.cpuUsage();
   await call();
@@ -62,7 +62,10 @@ test('a DNS response over TCP contains as many records as fit into 65,535 bytes'
   }
 });
 
-/** A message whose header has the given counts in bytes 4 to 11. The name of each record is a pointer to one long name. */
+/**
+ * Returns a DNS message whose header has the given counts in bytes 4 to 11. The first question has a long name; the name of each other
+ * record is a pointer to it.
+ */
 function compressed(counts: [number, number, number, number], record: Buffer): Buffer {
   const header = Buffer.alloc(12);
   for (const [i, count] of counts.entries()) header.writeUInt16BE(count, 4 + 2 * i);
@@ -95,7 +98,7 @@ test('a DNS message with thousands of compressed names is refused after reading 
 const manyQuestions = (count: number): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => withLength(srv('wide.default.svc.cluster.local'))));
 
-test('a DNS client over TCP that reads no responses gets no more of its queries processed until it reads', async () => {
+test('the DNS server pauses processing the queries of a TCP client while the client does not read the responses', async () => {
   const count = 1000;
   const answer = Buffer.alloc(60_000);
   let asked = 0;
@@ -130,7 +133,7 @@ test('a DNS client over TCP that reads no responses gets no more of its queries 
   expect(written).toBe(count * (2 + answer.length));
 });
 
-test('a DNS client over TCP that has closed its side of the connection gets all its responses', async () => {
+test('a DNS client that has closed its side of a TCP connection still gets all responses', async () => {
   const answer = responder(800);
   const server = createServer({ allowHalfOpen: true }, (socket) => serveConnection(socket, answer, silentLog));
   onTestFinished(() => void server.close());

@@ -7,7 +7,7 @@ import { encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import { createForwarder } from './dns-forward.ts';
 
-test('forwarding a DNS query leaves no listener on the signal of the server', async () => {
+test("forwarding a DNS query leaves no listener on the server's abort signal", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   const upstream = createSocket('udp4').bind(0, '127.0.0.1');
   onTestFinished(() => {
@@ -23,7 +23,7 @@ test('forwarding a DNS query leaves no listener on the signal of the server', as
   const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
   for (let i = 0; i < 3; i++) await forwarder.ask(query, 'udp', signal);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
-  // Node.js stores the signals that AbortSignal.any() derived from this one under a symbol.
+  // If AbortSignal.any() derives a signal from this signal, Node.js stores the derived signal in a set under a symbol.
   const lists = Object.getOwnPropertySymbols(signal).map(
     (key) => Reflect.get(signal, key) as { size?: number } | undefined,
   );

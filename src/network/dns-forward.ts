@@ -1,23 +1,23 @@
 /**
- * Forwards DNS queries for names outside the cluster to the machine's name servers.
- * The servers come from a resolv.conf file, which is read again when it changes. Rejects if no server answers in time.
+ * Forwards DNS queries for names outside the cluster to the machine's name servers. The servers are listed in a resolv.conf file, which
+ * is read again after each change.
  */
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { readFileSync, statSync } from 'node:fs';
 import { connect, isIPv6 } from 'node:net';
 
-/** Timeout of one server. */
+/** Time limit for the response of one name server. */
 const TIMEOUT_MILLIS = 2000;
-/** Maximum number of concurrent queries; more are rejected. */
+/** Maximum number of concurrent queries; further queries are rejected. */
 const MAX_IN_FLIGHT = 1000;
 
 export interface Forwarder {
-  /** Resolves with the answer to a DNS message, with the ID of that message. */
+  /** Resolves with the response to a DNS message, with the ID of that message. Rejects if no name server responds in time. */
   ask(query: Buffer, transport: 'udp' | 'tcp', signal: AbortSignal): Promise<Buffer>;
 }
 
-/** `exclude`: the address of the cluster DNS, so that no query is forwarded to itself. */
+/** `exclude`: the address of the cluster DNS itself. It is removed from the name servers, because it would cause a forwarding loop. */
 export function createForwarder(resolvConf: string, exclude: string, port = 53): Forwarder {
   let changed = Number.NaN;
   let servers: string[] = [];
@@ -61,7 +61,10 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
   };
 }
 
-/** Used instead of AbortSignal.any(), which would leak memory on the long-lived signal of the server. */
+/**
+ * Calls `work` with a signal that aborts after TIMEOUT_MILLIS or when `signal` aborts. AbortSignal.any() would leak memory, because
+ * `signal` exists as long as the server.
+ */
 async function inTime<T>(signal: AbortSignal, work: (limit: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const limit = new AbortController();
@@ -76,7 +79,7 @@ async function inTime<T>(signal: AbortSignal, work: (limit: AbortSignal) => Prom
   }
 }
 
-/** Each query uses its own port and random ID, so that answers are hard to forge. */
+/** Sends each query from a port of its own and with a random ID, so that responses are hard to forge. */
 function askUdp(query: Buffer, server: string, port: number, signal: AbortSignal): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server) ? 'udp6' : 'udp4');
@@ -117,7 +120,7 @@ function askTcp(query: Buffer, server: string, port: number, signal: AbortSignal
       const all = Buffer.concat(chunks);
       if (all.length < 2 || all.length < 2 + all.readUInt16BE(0)) return;
       resolve(all.subarray(2, 2 + all.readUInt16BE(0)));
-      // Not end(), which would leave the connection open if the server does not close its half.
+      // Do not use end(): the connection would stay open if the server does not close its half.
       socket.destroy();
     });
   });

@@ -1,4 +1,4 @@
-/** Encodes the DNS messages of the server itself, within the size limit of the transport. */
+/** Encodes the DNS server's own responses, within the size limit of the transport. */
 import {
   type Answer,
   AUTHORITATIVE_ANSWER,
@@ -16,9 +16,9 @@ import { TTL_SECONDS } from './zone.ts';
 
 const HEADER_BYTES = 12;
 const CLASSIC_UDP_BYTES = 512;
-/** The size that is never fragmented in practice (DNS flag day 2020). */
+/** Messages up to this size are never fragmented in practice. Source: DNS flag day 2020. */
 const MAX_UDP_BYTES = 1232;
-/** Over TCP the length of a message has two bytes. */
+/** Over TCP, the length of a message is sent as two bytes. */
 const MAX_TCP_BYTES = 65_535;
 
 export interface Answers {
@@ -27,7 +27,10 @@ export interface Answers {
   additionals: Answer[];
 }
 
-/** A response that is too long is truncated: over UDP to no answers, so that the client retries over TCP; over TCP to those that fit. */
+/**
+ * Encodes a response. If the response is too long, truncates it: over UDP to no answers, so that the client retries over TCP; over TCP
+ * to the answers that fit.
+ */
 export function respond(
   query: Packet,
   question: Question,
@@ -56,7 +59,7 @@ export function respond(
     : encode({ ...cut, answers: [], additionals: edns });
 }
 
-/** The first answers that fit; does not measure the possibly many after them. */
+/** Returns the first answers that fit. Does not measure the answers after them, because there may be many. */
 function thatFit(answers: Answer[], room: number): Answer[] {
   let left = room;
   const tooMany = answers.findIndex((answer) => {
@@ -77,7 +80,7 @@ const ownOpt = (): OptAnswer => ({
   options: [],
 });
 
-/** Sets how long resolvers may cache a negative answer. */
+/** Returns the SOA record of a negative answer. The record defines how long resolvers may cache the answer. */
 const startOfAuthority = (zone: string): SoaAnswer => ({
   name: zone,
   type: 'SOA',
@@ -93,7 +96,7 @@ const startOfAuthority = (zone: string): SoaAnswer => ({
   },
 });
 
-/** Built from the raw bytes, because the message may not be decodable. */
+/** Returns a response without records. It is built from the bytes of the message, because the message may not be decodable. */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

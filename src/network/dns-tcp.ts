@@ -1,13 +1,13 @@
-/** One TCP connection of a DNS client: length-prefixed messages. */
+/** Serves one TCP connection of a DNS client, on which each message is preceded by its length. */
 import type { Socket } from 'node:net';
 import type { Log } from '../platform/platform.ts';
 import { withLength } from './dns-forward.ts';
 
 const IDLE_MILLIS = 10_000;
-/** Concurrent queries of one connection: enough for a resolver that sends A and AAAA together. */
+/** Maximum number of concurrent queries of one connection, enough for a resolver that sends its A and AAAA queries together. */
 const MAX_UNDER_WAY = 4;
 
-/** The socket must allow half-open connections: a client that ends its half still gets the pending answers. */
+/** The socket must allow half-open connections, so that a client that ends its half still gets the pending responses. */
 export function serveConnection(
   socket: Socket,
   answer: (message: Buffer, transport: 'tcp') => Promise<Buffer | undefined>,
@@ -23,7 +23,7 @@ export function serveConnection(
     pending = pending.subarray(end);
     return message;
   };
-  /** Reading pauses while the client does not read its answers, which would otherwise fill the memory. */
+  /** Whether the next message may be processed. It must wait while the client does not read responses, which would fill the memory. */
   const mayTake = (): boolean => underWay < MAX_UNDER_WAY && !socket.writableNeedDrain && !socket.destroyed;
   const take = (): void => {
     while (mayTake()) {
@@ -43,7 +43,7 @@ export function serveConnection(
       const response = await answer(message, 'tcp');
       if (response !== undefined && socket.writable) socket.write(withLength(response));
     } catch (error) {
-      log.warn('a DNS question failed', { error: (error as Error).message });
+      log.warn('cannot answer a DNS query', { error: (error as Error).message });
     }
     underWay -= 1;
     take();

@@ -71,7 +71,7 @@ const ask = async (...args: Parameters<typeof question>) => {
 };
 
 describe('startDns', () => {
-  it('closes its sockets if the signal aborts at any moment of the start', async () => {
+  it('the DNS server closes its sockets if the signal aborts at any time during the start', async () => {
     for (let moment = 0; moment < 40; moment++) {
       const stopping = new AbortController();
       const starting = start(stopping.signal).catch(() => undefined);
@@ -84,7 +84,7 @@ describe('startDns', () => {
     }
   });
 
-  it('resolves a Service as soon as it is created and until it is deleted', async () => {
+  it('the DNS server resolves the name of a Service from its creation until its deletion', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
     await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
     const found = await ask('web.default.svc.cluster.local');
@@ -99,7 +99,7 @@ describe('startDns', () => {
     });
   });
 
-  it('answers queries with EDNS and truncates responses that are too long for UDP', async () => {
+  it('the DNS server answers queries with EDNS and truncates responses that are too long for UDP', async () => {
     const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
     await backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
     const opt = {
@@ -130,7 +130,7 @@ describe('startDns', () => {
     expect(decode(bytes.subarray(2)).answers).toHaveLength(20);
   });
 
-  it('answers SERVFAIL without a working upstream, and keeps running after malformed messages', async () => {
+  it('the DNS server returns SERVFAIL without a working name server, and keeps running after malformed messages', async () => {
     expect((await ask('example.com')).rcode).toBe('SERVFAIL');
     const bad = Buffer.concat([question('a.cluster.local').subarray(0, 14), Buffer.from([0xff])]);
     expect((await askRaw(bad)).readUInt8(3) & 15).toBe(1);
@@ -140,7 +140,7 @@ describe('startDns', () => {
     expect((await ask('a.cluster.local')).rcode).toBe('NXDOMAIN');
   });
 
-  it('fails with the address if it is in use', async () => {
+  it('startDns() rejects with an error that contains the address if the address is in use', async () => {
     const options = { client: inProcessClient(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
     const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
     await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
@@ -148,9 +148,9 @@ describe('startDns', () => {
 });
 
 describe('createForwarder', () => {
-  it('queries the next name server if one does not answer, over UDP and TCP', async () => {
+  it('the forwarder queries the next name server if one does not respond, over UDP and TCP', async () => {
     await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
-    // 127.0.0.2 has no listener on that port, so the connection is refused at once.
+    // No server listens on this port of 127.0.0.2, so the connection is refused immediately.
     const file = join(folder, 'two.conf');
     writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');
     const forwarder = createForwarder(file, '10.96.0.10', port);

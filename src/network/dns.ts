@@ -1,6 +1,6 @@
 /**
  * The cluster's DNS server, over UDP and TCP.
- * Boundary: zone.ts answers for cluster names, other names are forwarded (dns-forward.ts); Services come from an informer.
+ * Boundary: zone.ts answers queries for cluster names, dns-forward.ts forwards other queries, and an informer provides the Services.
  * Invariants: a Service resolves as soon as its watch event has arrived; a malformed message never stops the server; no query is
  * forwarded to the server itself.
  */
@@ -25,11 +25,11 @@ import { answerQuestion, type ZoneServices } from './zone.ts';
 export interface DnsOptions {
   client: Client;
   ip: string;
-  /** 0 picks a free port. */
+  /** 0: startDns() chooses a free port. */
   port: number;
-  /** cluster.local */
+  /** The domain of cluster names, such as cluster.local. */
   clusterDomain: string;
-  /** A resolv.conf file that names the servers for other names. */
+  /** The path of a resolv.conf file with the name servers for names outside the cluster. */
   upstreamFrom: string;
   timers: Timers;
   log: Log;
@@ -45,7 +45,7 @@ const HEADER_BYTES = 12;
 const MAX_ALIASES = 8;
 const MAX_CONNECTIONS = 256;
 
-/** Serves until `signal` aborts. Resolves when it listens and knows all Services. */
+/** Starts the server, which runs until `signal` aborts. Resolves when the server listens and knows all Services. */
 export async function startDns(options: DnsOptions): Promise<{ port: number }> {
   const { client, ip, log, signal, timers } = options;
   const index = createServiceIndex();
@@ -63,7 +63,7 @@ export async function startDns(options: DnsOptions): Promise<{ port: number }> {
 
 type Responder = (message: Buffer, transport: 'udp' | 'tcp') => Promise<Buffer | undefined>;
 
-/** Answers one message; undefined for a message that must not be answered. */
+/** Returns a function that answers one DNS message. The function resolves with undefined if the message must not be answered. */
 export function createResponder(
   services: ZoneServices,
   forwarder: Forwarder,
@@ -88,7 +88,7 @@ export function createResponder(
     }
   }
 
-  /** The records of the target of an alias; none if it cannot be resolved, and the client gets the alias alone. */
+  /** Returns the records of an alias's target; none if the target cannot be resolved. The client then gets only the alias. */
   async function follow(question: Question, depth: number): Promise<Answer[]> {
     if (depth > MAX_ALIASES || (question.type !== 'A' && question.type !== 'AAAA')) return [];
     const local = await resolve(question, depth);
@@ -125,7 +125,7 @@ export function createResponder(
 }
 
 /**
- * Whether the message has one question and at most four other records. Decoding thousands of compressed names would take long.
+ * Whether the message has one question and at most four other records. Decoding thousands of compressed names would take too long.
  * The header counts the questions, answers, authorities and additional records.
  */
 const isShort = (message: Buffer): boolean =>
@@ -152,7 +152,7 @@ async function listen(
     udp.on('message', (message, peer) => {
       answer(message, 'udp').then(
         (response) => response !== undefined && !signal.aborted && udp.send(response, peer.port, peer.address),
-        (error: Error) => log.warn('a DNS question failed', { error: error.message }),
+        (error: Error) => log.warn('cannot answer a DNS query', { error: error.message }),
       );
     });
     const connections = new Set<Socket>();
@@ -179,7 +179,7 @@ async function listen(
   }
 }
 
-/** Binds TCP first, then UDP to the port that TCP got. */
+/** Binds the TCP server to the port, then the UDP socket to the same port, which it returns. */
 async function bind(tcp: Server, udp: UdpSocket, ip: string, port: number): Promise<number> {
   tcp.listen(port, ip);
   await once(tcp, 'listening');

@@ -1,4 +1,4 @@
-/** An index of Services for the DNS lookups. An informer keeps it up to date. */
+/** An index of Services for DNS lookups. An informer keeps the index up to date. */
 import type { Service } from '../api/generated/types.ts';
 import type { ZoneServices } from './zone.ts';
 

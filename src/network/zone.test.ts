@@ -24,7 +24,7 @@ add('ns1', 'web', {
 add('ns1', 'headless', { clusterIP: 'None', ports: [{ name: 'http', port: 80 }] });
 add('ns1', 'out', { type: 'ExternalName', externalName: 'example.com' });
 
-/** The answer as a short text. */
+/** Formats the answer as a short text. */
 const show = (answer: ZoneAnswer): string => {
   if (answer.kind !== 'records' && answer.kind !== 'alias') return answer.kind;
   return answer.answers
@@ -71,16 +71,16 @@ describe('answerQuestion', () => {
     ['example.com', 'A', 'foreign'],
     ['notcluster.local', 'A', 'foreign'],
   ];
-  it.each(table)('a query for %s of type %s gets %s', (name, type, expected) => {
+  it.each(table)('a DNS query for %s of type %s gets %s', (name, type, expected) => {
     expect(show(answerQuestion(name, type, 'cluster.local', index))).toBe(expected);
   });
 
-  it('keeps the case of the question in the answer', () => {
+  it('the name in a DNS answer has the same case as in the question', () => {
     const answer = answerQuestion('WEB.ns1.svc.cluster.local', 'A', 'cluster.local', index);
     expect(answer).toMatchObject({ answers: [{ name: 'WEB.ns1.svc.cluster.local' }] });
   });
 
-  it('answers with the current address of a changed Service', () => {
+  it('DNS answers contain the current address of a changed Service', () => {
     const old = add('ns3', 'moving', { clusterIP: '10.96.0.20' });
     index.put({ ...old, spec: { clusterIP: '10.96.0.21' } });
     const ask = (name: string, type: string) => show(answerQuestion(name, type, 'cluster.local', index));

@@ -1,7 +1,7 @@
 /**
- * Answers DNS questions for cluster names from the current Services. Pure.
- * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33; where they leave
- * room, it answers like CoreDNS (a headless Service without endpoints does not exist).
+ * Answers DNS questions for cluster names from the current Services, without side effects.
+ * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a choice,
+ * the answers are the same as CoreDNS's (for example, a headless Service without endpoints does not exist).
  */
 import type { SrvAnswer, StringAnswer, TxtAnswer } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
@@ -16,7 +16,7 @@ export type ZoneAnswer =
   | { kind: 'nxDomain' }
   /** The name is an alias (CNAME) of an external name. */
   | { kind: 'alias'; answers: ZoneRecord[]; target: string }
-  /** Not a cluster name. */
+  /** The name is not a cluster name. */
   | { kind: 'foreign' };
 
 /** Access to the current Services. */
@@ -26,14 +26,14 @@ export interface ZoneServices {
   byClusterIp(ip: string): Service | undefined;
 }
 
-/** How long clients may cache an answer; CoreDNS's default for the cluster. */
+/** How long clients may cache an answer. The value is the default of CoreDNS for cluster names. */
 export const TTL_SECONDS = 5;
-/** More than fit into a DNS message of 64 KiB, so that the encoder still notices and truncates. */
+/** Maximum number of records in an answer: more than fit into a DNS message of 64 KiB, so that the response is marked as truncated. */
 const MAX_RECORDS = 4096;
 const SPEC_VERSION = '1.1.0';
 const REVERSE = '.in-addr.arpa';
 
-/** `name` as asked, in any case; `zone` in lower case, such as cluster.local. */
+/** `name`: as in the question, in upper or lower case. `zone`: the cluster's domain in lower case, such as cluster.local. */
 export function answerQuestion(name: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const lower = name.toLowerCase().replace(/\.$/, '');
   if (lower.endsWith(REVERSE)) return reverseAnswer(name, lower, type, zone, services);
@@ -69,7 +69,7 @@ const address = (name: string, ip: string): ZoneRecord => ({
 const clusterIps = (service: Service): string[] =>
   (service.spec?.clusterIPs ?? [service.spec?.clusterIP ?? '']).filter((ip) => ip !== '' && ip !== 'None');
 
-/** `labels`: namespace, Service, protocol, port. */
+/** `labels`: the labels of the name before `svc`, last label first: namespace, Service, protocol, port. */
 function serviceAnswer(name: string, labels: string[], type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const [namespace, serviceName, protocol, port] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -105,7 +105,7 @@ const srv = (name: string, port: number, target: string): ZoneRecord => ({
   data: { priority: 0, weight: 100, port, target },
 });
 
-/** _port._protocol.service.namespace.svc */
+/** Answers questions for names of the form _port._protocol.service.namespace.svc. */
 function portAnswer(
   name: string,
   service: Service,
@@ -128,7 +128,7 @@ function portAnswer(
   );
 }
 
-/** Answers 10-0-0-7.namespace.pod with the address in the name. */
+/** Answers questions for names of the form 10-0-0-7.namespace.pod, with the address in the name. */
 function podAnswer(name: string, labels: string[], type: string, services: ZoneServices): ZoneAnswer {
   const [namespace, pod] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -138,7 +138,7 @@ function podAnswer(name: string, labels: string[], type: string, services: ZoneS
   return type === 'A' || type === 'ANY' ? records([address(name, formatIpv4(value))]) : { kind: 'noData' };
 }
 
-/** Addresses that do not belong to a Service are forwarded. */
+/** Answers questions for the name of an address. If the address does not belong to a Service, the question must be forwarded. */
 function reverseAnswer(name: string, lower: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const ip = lower.slice(0, -REVERSE.length).split('.').reverse().join('.');
   const service = parseIpv4(ip) === undefined ? undefined : services.byClusterIp(ip);

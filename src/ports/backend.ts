@@ -3,7 +3,7 @@
  * over HTTP. This is a port because the API server and the client may not import each other.
  *
  * Returned objects are shared and must not be modified (copy with structuredClone).
- * Every call fails with an ApiError (see status.ts) that carries a metav1.Status.
+ * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status.
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { PatchType } from '../machinery/patch/patch.ts';
@@ -22,12 +22,15 @@ export interface WatchOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Undefined or '0': synthetic ADDED events for existing objects, then changes. */
+  /** Undefined or '0': the watch begins with synthetic ADDED events for existing objects. */
   resourceVersion?: string;
-  /** Allowed only with sendInitialEvents, and then required. */
+  /** Required if sendInitialEvents is set, and not allowed otherwise. */
   resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   allowWatchBookmarks?: boolean;
-  /** True: ADDED events for existing objects, then a BOOKMARK annotated k8s.io/initial-events-end. False: only changes. */
+  /**
+   * True: the watch begins with ADDED events for existing objects and a BOOKMARK event with the annotation k8s.io/initial-events-end.
+   * False: the watch contains only changes.
+   */
   sendInitialEvents?: boolean;
   timeoutSeconds?: number;
 }
@@ -37,8 +40,8 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ERROR'; object: Status };
 
 /**
- * `initial` marks an object of the initial state of the watch: `shared` if the cache holds it, `own` if it was read for this
- * watch alone.
+ * Receives the events of a watch. `initial` is set if the object belongs to the initial state of the watch: `shared` if the object is in
+ * the cache, `own` if it was read only for this watch.
  */
 export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 
@@ -49,7 +52,7 @@ export interface WriteOptions {
   force?: boolean;
   /** How to treat unknown and duplicate fields. Upstream's default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
-  /** Called with each text of the client's Warning header. */
+  /** Called with the text of each warning; HTTP clients receive the texts in Warning headers. */
   onWarning?: (text: string) => void;
   /** The user who sent the request; absent for components of lifepod in the same process. */
   user?: UserInfo;
@@ -61,7 +64,7 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/** The user as named by the client's certificate. */
+/** The user that is named in the client's certificate. */
 export interface UserInfo {
   name: string;
   groups: string[];
@@ -69,21 +72,24 @@ export interface UserInfo {
 
 export interface ResourceBackend {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
-  /** Rejects when `signal` aborts, if the list is read in more than one step. */
+  /** If the list is read in more than one step, rejects when `signal` aborts. */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
    * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, or 410 as an ERROR
    * event). Rejects if the watch cannot start.
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
-  /** With a `subresource` such as 'binding', the body has the subresource's kind and so has the result. */
+  /** With a `subresource` such as 'binding', `object` and the result are of the subresource's kind. */
   create(
     ref: ResourceRef,
     namespace: string | undefined,
     object: KubeObject,
     options?: WriteOptions & { name?: string; subresource?: string },
   ): Promise<KubeObject>;
-  /** `subresource` 'status' replaces only the status. A resourceVersion in the object is a precondition (409). */
+  /**
+   * With the `subresource` 'status', replaces only the status. If `object` has a resourceVersion that is not the current one, rejects
+   * with 409 Conflict.
+   */
   update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
   patch(
     ref: ResourceRef,
@@ -97,7 +103,10 @@ export interface ResourceBackend {
       onCreated?: () => void;
     },
   ): Promise<KubeObject>;
-  /** Returns the terminating object, or the last state of the deleted object. */
+  /**
+   * Resolves with the object if it is terminating now. If the object was deleted immediately, resolves with a Status or, for kinds
+   * whose deletion returns the object, with the object's last state.
+   */
   delete(
     ref: ResourceRef,
     namespace: string | undefined,
@@ -106,8 +115,8 @@ export interface ResourceBackend {
   ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
   /**
-   * Calls the listener with each object that the backend returned earlier and has now dropped from its cache. Returns a function
-   * that removes the listener. Absent if the backend does not cache objects.
+   * Calls the listener with each object that the backend returned earlier and has now removed from its cache. Returns a function that
+   * removes the listener. The method is absent if the backend does not cache objects.
    */
   onDrop?(listener: (object: KubeObject) => void): () => void;
 }

@@ -1,6 +1,6 @@
 /**
- * What the API server requests from a node besides objects: logs and streams of a Pod's containers.
- * The node implements this interface, and the engine passes it to the API server.
+ * The API server's requests to a node about Pods: the logs and the streams of their containers. The node implements this interface, and
+ * the engine passes it to the API server.
  */
 
 /** Query parameters of the log subresource. Source: PodLogOptions of v1.33. */
@@ -9,14 +9,14 @@ export interface LogOptions {
   previous?: boolean;
   timestamps?: boolean;
   sinceSeconds?: number;
-  /** RFC 3339 */
+  /** In RFC 3339 format. */
   sinceTime?: string;
   tailLines?: number;
   limitBytes?: number;
   stream?: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** The requested streams of a container's process; at least one. With a tty, stderr is part of stdout. */
+/** The requested streams of a process in a container. At least one is requested. With a tty, stderr is part of stdout. */
 export interface StreamSelection {
   stdin: boolean;
   stdout: boolean;
@@ -30,7 +30,10 @@ export interface PodRef {
   uid: string;
 }
 
-/** Where the node serves a stream: a loopback HTTP URL, upgraded to SPDY/3.1. Valid for one connection within a minute. */
+/**
+ * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The client
+ * must upgrade the connection to SPDY/3.1.
+ */
 export interface StreamEndpoint {
   url: string;
 }
@@ -42,8 +45,8 @@ export interface NodeConnection {
    */
   logs(pod: PodRef, container: string, options: LogOptions, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Runs a command in the current run of the container. Rejects, like attach() and portForward(), with an ApiError (500
-   * InternalError) in upstream's wording if that run has ended or the runtime refuses.
+   * Runs a command in the container. Like attach() and portForward(), rejects with an ApiError (500 InternalError) in upstream's wording
+   * if the container has ended or the runtime refuses the call.
    */
   exec(
     pod: PodRef,
@@ -52,12 +55,13 @@ export interface NodeConnection {
     signal: AbortSignal,
   ): Promise<StreamEndpoint>;
   /**
-   * Waits until a command of exec() may start. Await it before opening the last stream, because the command starts when all its
-   * streams are open. Call the returned function once the command has written output or exited, so that the next can start.
+   * Waits until a command of exec() may start. A caller must await this before it opens the last stream of the command, because the
+   * command starts when all its streams are open. The caller must call the returned function once the command has written output or
+   * exited, so that the next command can start.
    */
   execTurn(signal: AbortSignal): Promise<() => void>;
-  /** The streams of the container's own process. */
+  /** Attaches to the streams of the container's first process. */
   attach(pod: PodRef, container: string, options: StreamSelection, signal: AbortSignal): Promise<StreamEndpoint>;
-  /** Connections to ports of the Pod. With SPDY each stream names its port, so `ports` may be empty. */
+  /** Connects to ports of the Pod. With SPDY, each stream specifies its port, so `ports` may be empty. */
   portForward(pod: PodRef, ports: readonly number[], signal: AbortSignal): Promise<StreamEndpoint>;
 }

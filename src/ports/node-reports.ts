@@ -1,13 +1,13 @@
 /**
- * What the API server requests from a node about the node itself: resource usage, and the documents that upstream's kubelet
- * serves. The node implements this interface, and the engine passes it to the API server.
+ * The API server's requests to a node about the node itself: its resource usage, and the documents that upstream's kubelet serves. The
+ * node implements this interface, and the engine passes it to the API server.
  */
 import type { Millis } from '../machinery/time.ts';
 
 export interface ResourceUsage {
   /** CPU time per second in nanoseconds, averaged over the window: 1e9 is one core. */
   cpuNanoCores: number;
-  /** Memory at the end of the window that cannot be reclaimed without harm. */
+  /** Memory usage at the end of the window, without memory that the kernel can reclaim without harm. */
   memoryWorkingSetBytes: number;
 }
 
@@ -20,7 +20,7 @@ export interface PodUsage {
 
 export interface NodeUsage extends ResourceUsage {
   node: string;
-  /** The end of the window. */
+  /** The end of the window for which the usage was measured. */
   at: Millis;
   windowMillis: Millis;
   pods: readonly PodUsage[];
@@ -28,16 +28,16 @@ export interface NodeUsage extends ResourceUsage {
 
 export interface NodeDocument {
   contentType: string;
-  /** To be concatenated. The document of all Pods may be longer than the longest possible string. */
+  /** The parts of the document, to be concatenated. The document about all Pods may be too long for one JavaScript string. */
   texts: Iterable<string>;
 }
 
 export interface NodeReports {
-  /** A CPU rate needs two samples, so this takes up to a second if there is no recent sample. */
+  /** Returns the current usage. Takes up to a second if there is no recent sample, because a CPU rate needs two samples. */
   usage(): Promise<NodeUsage>;
   /**
-   * The document at a path of the node's own server, such as `/stats/summary`; undefined if there is none. Rejects with an
-   * ApiError (503 ServiceUnavailable) if the node of that name cannot be reached.
+   * Returns the document at a path of the node's own server, such as `/stats/summary`; undefined if there is no document at the path.
+   * Rejects with an ApiError (503 ServiceUnavailable) if the node with the name `node` cannot be reached.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

@@ -19,12 +19,12 @@ const seen = (id: string, times: Partial<ContainerObservation>): PodObservation 
 const read = (id: string, times: Partial<ContainerObservation>): Partial<ContainerObservation> | undefined =>
   stamps.read('uid', seen(id, times)).containers[0];
 
-it('times are unchanged while the clock is not set', () => {
+it("the runtime's times are unchanged if the machine's clock is not set", () => {
   expect(read('a', { startedAt: 999_999_000 })).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000 });
 });
 
 it.each([HOUR, -HOUR])(
-  'a clock step of %d ms changes no time that was seen before it, and is removed from later times',
+  'a step of %d ms of the machine clock does not change times read before it, and is subtracted from later ones',
   (step) => {
     read('a', { startedAt: 999_999_000 });
     ahead = step;
@@ -35,11 +35,11 @@ it.each([HOUR, -HOUR])(
   },
 );
 
-it('a time in the future counts as now', () => {
+it('a runtime time in the future is replaced by the current time', () => {
   expect(read('a', { finishedAt: engine + HOUR })).toMatchObject({ finishedAt: engine });
 });
 
-it('the times of containers that no longer exist are forgotten', () => {
+it('readAll() forgets the times of containers that no longer exist', () => {
   read('a', {});
   stamps.readAll(new Map());
   ahead = HOUR;

@@ -1,7 +1,7 @@
 /**
- * Converts the runtime's times to the engine's time. The runtime stamps events with the machine's clock; the engine counts from its
- * start and follows no step of that clock (platform/node.ts). Each stamp is converted once, by the difference of the two clocks
- * when it is first seen, moments after it was made: a later step does not change it any more.
+ * Converts the runtime's times to the engine's time. The runtime uses the machine's clock, which can be set. The engine's clock is not
+ * affected when the machine's clock is set (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when
+ * the time is first read, shortly after the runtime recorded it. If the machine's clock is set later, the converted time stays the same.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Clock } from '../platform/platform.ts';
@@ -10,18 +10,18 @@ import type { ContainerObservation, PodObservation } from './runtime.ts';
 type Stamps = Pick<ContainerObservation, 'createdAt' | 'startedAt' | 'finishedAt'>;
 
 export interface SteadyStamps {
-  /** The observation of the Pod, with its times converted to the engine's. */
+  /** Returns the observation of the Pod with all times converted. */
   read(podUid: string, seen: PodObservation): PodObservation;
+  /** Returns the observations of all Pods with all times converted, by Pod UID. Forgets the times of Pods that are missing in `seen`. */
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 
-/** `machine`: the machine's clock. A time in the future counts as now. */
+/** `engine`, `machine`: the two clocks. A time that would be in the future is replaced by the current time. */
 export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps {
-  /** By Pod UID, then by ID of the sandbox or container. */
+  /** The converted times, by Pod UID, then by ID of the sandbox or container. */
   const known = new Map<string, Map<string, Stamps>>();
   const readStamp = (stamp: Millis): Millis => {
     const ahead = machine.now() - engine.now();
-    // A small difference is only due to reading one clock after the other.
     return Math.min(engine.now(), Math.abs(ahead) < STEP_MILLIS ? stamp : stamp - ahead);
   };
   const read = (podUid: string, seen: PodObservation): PodObservation => {
@@ -51,5 +51,8 @@ export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps 
   };
 }
 
-/** A smaller difference is ignored: it is normal while a clock is being adjusted gradually. */
+/**
+ * Smaller differences of the two clocks are ignored: they arise from reading the clocks one after the other, and while the machine's
+ * clock is being adjusted gradually.
+ */
 const STEP_MILLIS = 500;

@@ -1,4 +1,4 @@
-/** The configurations that the node passes to a runtime for a sandbox and for a container. */
+/** The configurations that the node passes to a runtime in order to create a sandbox or a container. */
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -10,9 +10,10 @@ export interface PodIdentity {
 
 export interface SandboxConfig {
   pod: PodIdentity;
+  /** The number of this sandbox of the Pod: 0, 1, … */
   attempt: number;
   hostname: string;
-  /** Folder into which the runtime writes container logs (CRI log format). */
+  /** Folder to which the runtime writes container logs (CRI log format). */
   logDirectory: string;
   labels: Record<string, string>;
   annotations: Record<string, string>;
@@ -23,12 +24,12 @@ export interface SandboxConfig {
   hostPid?: boolean;
   hostIpc?: boolean;
   shareProcessNamespace?: boolean;
-  /** A container of the Pod is privileged; CRI needs to know this when the sandbox is created. */
+  /** Whether a container of the Pod is privileged. CRI needs to know this when the sandbox is created. */
   privileged?: boolean;
   sysctls?: Record<string, string>;
   seLinux?: SeLinuxOptions;
   supplementalGroupsPolicy?: SupplementalGroupsPolicy;
-  /** The runtime's name for the handler that runs the Pod; absent: its default. */
+  /** The name of the runtime handler that runs the Pod; absent: the runtime's default handler. */
   runtimeHandler?: string;
 }
 
@@ -36,11 +37,11 @@ export interface ContainerConfig {
   pod: PodIdentity;
   name: string;
   kind: ContainerKind;
-  /** restartCount of this run: 0, 1, … */
+  /** The container's restartCount during this run: 0, 1, … */
   attempt: number;
-  /** As resolved by imageStatus: an image ID or reference that is present. */
+  /** The ID or reference of an image that is present, as returned by imageStatus(). */
   imageId: string;
-  /** The reference as written in the Pod's spec. */
+  /** The image reference as written in the Pod's spec. */
   imageName: string;
   command?: string[];
   args?: string[];
@@ -50,20 +51,20 @@ export interface ContainerConfig {
     hostPath: string;
     containerPath: string;
     readOnly?: boolean;
-    /** Also applies to the mounts below it. */
+    /** Makes the mounts below this one read-only, too. */
     recursiveReadOnly?: boolean;
-    /** Gives its files the container's SELinux label. */
+    /** The runtime gives the mounted files the container's SELinux label. */
     relabel?: boolean;
     propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
   }[];
-  /** Relative to the sandbox's logDirectory, e.g. `app/0.log`. */
+  /** Path of the log file relative to the sandbox's logDirectory, e.g. `app/0.log`. */
   logPath: string;
   stdin?: boolean;
   stdinOnce?: boolean;
   tty?: boolean;
-  /** Shares the process namespace of this container of the same sandbox. */
+  /** ID of a container in the same sandbox whose process namespace this container shares. */
   targetContainerId?: string;
-  /** Annotations that observations return. */
+  /** The runtime stores these annotations and returns them in observations. */
   annotations: Record<string, string>;
   resources: {
     cpuPeriod?: number;
@@ -73,9 +74,9 @@ export interface ContainerConfig {
     /** Limit of memory and swap together. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** By page size in the kernel's notation: 2MB, 1GB. */
+    /** Limits by page size, in the kernel's notation: 2MB, 1GB. */
     hugepageBytes?: Record<string, number>;
-    /** Files of a control group of version 2, and the values to write to them. */
+    /** Values to write to the files of the container's cgroup, by file name. Only for cgroup v2. */
     unified?: Record<string, string>;
   };
   security: {
@@ -103,5 +104,5 @@ export interface SeLinuxOptions {
   level?: string;
 }
 
-/** Merge: in addition to the groups of the image's user. */
+/** Merge: the container also gets the groups of its user in the image's /etc/group. Strict: it does not. */
 export type SupplementalGroupsPolicy = 'Merge' | 'Strict';

@@ -1,10 +1,10 @@
 /**
- * The container runtime as the node sees it: CRI's verbs, with lifepod's labels as fields.
- * cri/ speaks to containerd (and any CRI v1 runtime); simulated/ runs in virtual time. test/contract runs one suite on both.
+ * The node's interface to the container runtime: CRI's calls, with lifepod's labels as fields. cri/ implements the interface for
+ * containerd and any other CRI v1 runtime; simulated/ implements it in virtual time. test/contract runs one suite on both.
  *
- * Every call is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists returns
- * the existing ID; stop and remove treat NotFound as success. Every call takes an AbortSignal. A call with an unknown outcome
- * rejects with an OutcomeUnknownError.
+ * Every call except execSync() is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists
+ * returns the existing ID; stop and remove treat NotFound as success. Every call takes an AbortSignal. A call with an unknown
+ * outcome rejects with an OutcomeUnknownError.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -15,9 +15,9 @@ export type * from './configs.ts';
 
 /** Features that only some runtimes have. */
 export interface RuntimeFeatures {
-  /** The runtime supports the policy Strict. */
+  /** Whether the runtime supports the policy Strict. */
   supplementalGroupsPolicy: boolean;
-  /** By name; '' is the default handler. */
+  /** The runtime handlers. The name '' stands for the default handler. */
   handlers: readonly { name: string; recursiveReadOnlyMounts: boolean }[];
 }
 
@@ -29,7 +29,7 @@ export interface SandboxObservation {
   attempt: number;
   ready: boolean;
   createdAt: Millis;
-  /** The primary address first; empty if there is none (yet, or host network). */
+  /** The primary address first. Empty while the sandbox has no address, and with the host's network. */
   ips: string[];
 }
 
@@ -48,9 +48,9 @@ export interface ContainerObservation {
   /** The runtime's reason: Completed, Error, OOMKilled, StartError, … */
   reason?: string;
   message?: string;
-  /** The image as named when the container was created. */
+  /** The image's name, as given when the container was created. */
   image: string;
-  /** Digest reference or ID (status.imageID). */
+  /** The image's digest reference or ID, for status.imageID. */
   imageId: string;
   annotations: Record<string, string>;
 }
@@ -61,9 +61,9 @@ export interface PodObservation {
 }
 
 export type RuntimeEvent =
-  /** A container or sandbox of this Pod changed: observe it. */
+  /** A container or sandbox of this Pod has changed, so the Pod must be observed. */
   | { type: 'changed'; podUid: string }
-  /** The stream was cut and has been reopened (or the runtime restarted): observe everything. */
+  /** Events may have been missed before the stream was opened or reopened, so all Pods must be observed. */
   | { type: 'resync' };
 
 export interface ImageInfo {
@@ -72,12 +72,12 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
-  /** The runtime itself needs the image. */
+  /** Set if the runtime itself needs the image. */
   pinned?: true;
 }
 
 export interface ImageChange {
-  /** As storedName returns it. */
+  /** The image's name in the form that storedName() returns. */
   name: string;
   present: boolean;
 }
@@ -93,7 +93,7 @@ export interface RegistryCredential {
   password: string;
 }
 
-/** The arguments of mount(8). */
+/** The arguments for mount(8). */
 export interface RuntimeMount {
   type: string;
   source: string;
@@ -106,17 +106,17 @@ export interface RuntimeVersion {
   apiVersion: string;
 }
 
-/** How a command in a container ended. stdout and stderr have the first 16 KiB of each. */
+/** The result of a command in a container. stdout and stderr contain at most the first 16 KiB of each output. */
 export interface ExecResult {
   exitCode: number;
   stdout: string;
   stderr: string;
 }
 
-/** Maximum size that is kept of each output of a command. */
+/** Maximum size of stdout and of stderr in an ExecResult. */
 export const MAX_EXEC_OUTPUT_BYTES = 16 * 1024;
 
-/** A command did not end in time, and was killed. */
+/** The command in a container did not end within its timeout and was killed. */
 export class ExecTimeoutError extends Error {
   override readonly name = 'ExecTimeoutError';
   constructor(command: readonly string[]) {
@@ -125,12 +125,12 @@ export class ExecTimeoutError extends Error {
 }
 
 /**
- * It is not known whether a call had its effect: the runtime could not be reached, the connection was cut, or the runtime did not
- * respond in time. Neither a success nor a failure: observe before deciding what to do next.
+ * It is not known whether the call took effect: the runtime could not be reached, the connection was lost, or the runtime did not
+ * respond in time. The caller must treat this neither as success nor as failure, but observe the Pod before deciding what to do next.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
-  /** `cause`: the error of the call. */
+  /** `options.cause`: the error of the call. */
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);
   }
@@ -138,16 +138,18 @@ export class OutcomeUnknownError extends Error {
 
 export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** The conditions that are not met (NetworkReady, RuntimeReady); empty if the runtime is ready. */
+  /** Resolves with a message for each condition that is not met (NetworkReady, RuntimeReady); empty if the runtime is ready. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
-  /** Absent, or undefined: the runtime does not report them. */
+  /** The method is absent, or resolves with undefined, if the runtime does not report its features. */
   features?(signal: AbortSignal): Promise<RuntimeFeatures | undefined>;
 
+  /** Creates and starts the sandbox. Resolves with its ID. */
   runSandbox(config: SandboxConfig, signal: AbortSignal): Promise<string>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
 
+  /** Creates the container without starting it. Resolves with its ID. */
   createContainer(
     sandboxId: string,
     sandbox: SandboxConfig,
@@ -155,57 +157,71 @@ export interface ContainerRuntime {
     signal: AbortSignal,
   ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Sends the stop signal, waits, and kills at the end of the grace period (0: at once). Resolves when the container is dead. */
+  /**
+   * Sends the stop signal, and kills the container if it still runs after the grace period (0: immediately). Resolves when the
+   * container has ended.
+   */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Makes the runtime reopen the log file, after rotation. */
+  /** Makes the runtime reopen the container's log file. Must be called after the file has been rotated. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Runs a command in a running container and resolves when the command and its output have ended, whatever its exit code.
-   * Kills it and rejects with an ExecTimeoutError after `timeoutMillis` (0: no limit), or with the signal's reason on abort.
-   * Not idempotent.
+   * Runs a command in a running container. Resolves when the command and its output have ended, even if the exit code is not 0.
+   * After `timeoutMillis` (0: no limit), kills the command and rejects with an ExecTimeoutError. On abort, kills the command and
+   * rejects with the signal's reason. Not idempotent.
    */
   execSync(id: string, command: readonly string[], timeoutMillis: Millis, signal: AbortSignal): Promise<ExecResult>;
 
-  /** All sandboxes and containers that lifepod created, by Pod UID. */
+  /** Resolves with all sandboxes and containers that lifepod created, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Calls the listener until `signal` aborts; reconnects automatically, and then sends `resync`. */
+  /** Calls the listener with each event until `signal` aborts. Reconnects automatically, and sends `resync` after each connection. */
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**
-   * Calls the listener with each image that appears or disappears, whatever the cause, until `signal` aborts; with undefined if any
-   * image may have changed. Absent, or resolved early: the runtime has no such events.
+   * Calls the listener with each image that appears or disappears, whatever the cause, until `signal` aborts. Calls the listener
+   * with undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
-  /** undefined if the image is not present. */
+  /** Resolves with undefined if the image is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /** Returns the image's ID. Rejects with the registry's error. */
+  /** Resolves with the image's ID. If the registry refuses the pull, rejects with the registry's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
-  /** The progress of the pulls of these images (storedName), as far as the runtime reports it; absent: it never does. */
+  /**
+   * Resolves with the progress of the pulls of these images, as far as it is known. `names`: as returned by storedName(). The method
+   * is absent if the runtime does not report progress.
+   */
   pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
-  /** IDs or names of the images of all containers, including those of other clients. Absent: the runtime has no disk to keep free. */
+  /**
+   * Resolves with the IDs or names of the images of all containers, including those of other clients of the runtime. The method is
+   * absent if the runtime does not store images on a disk.
+   */
   imagesInUse?(signal: AbortSignal): Promise<string[]>;
-  /** A folder on the disk that holds the images; undefined if the runtime does not report it. */
+  /** Resolves with a folder on the disk on which images are stored; undefined if the runtime does not report one. */
   imageFolder?(signal: AbortSignal): Promise<string | undefined>;
   removeImage(id: string, signal: AbortSignal): Promise<void>;
-  /** Resolves once the data of removed containers is deleted from the disk. Absent: it is deleted when they are removed. */
+  /**
+   * Resolves once the data of removed containers has been deleted from the disk. The method is absent if the runtime deletes the data
+   * together with the container.
+   */
   collectGarbage?(signal: AbortSignal): Promise<void>;
   /**
-   * The mounts, in order, that show the files of a present image, read-only; they stay until they are released under the same key,
-   * even if the image is removed. Absent: the runtime does not support this.
+   * Resolves with the mounts, in order, that make the files of a present image available, read-only. The files are kept until
+   * releaseImageMounts() is called with the same key, even if the image is removed. The method is absent if the runtime does not
+   * support this.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
-  /** To be called after unmounting; NotFound is success. */
+  /** Must be called after the mounts have been unmounted. NotFound is success. */
   releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
 }
 
 /**
- * The streams of real containers; a runtime without processes has none. Each call returns a URL on loopback that is valid for
- * one connection, within a minute: http, upgraded to SPDY/3.1. Rejects if the container does not run.
+ * The streams of real containers; a runtime without processes does not implement this. Each call resolves with an HTTP URL on
+ * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1. Rejects if the
+ * container is not running.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -213,29 +229,35 @@ export interface ContainerStreams {
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
-/** Resource usage of a running container; cumulative values count from its start. Absent: the runtime does not report the value. */
+/**
+ * Resource usage of a running container. Cumulative values count from the container's start. Optional values are absent if the
+ * runtime does not report them.
+ */
 export interface ContainerUsage {
   podUid: string;
   id: string;
   name: string;
   attempt: number;
-  /** When the CPU time was read. */
+  /** When cpuNanoSeconds was measured. */
   at: Millis;
   cpuNanoSeconds: number;
-  /** Memory that cannot be reclaimed without harm: all but pages of files that were not used recently. */
+  /** Memory usage without the pages of files that were not used recently, which the kernel can reclaim without harm. */
   workingSetBytes: number;
   usageBytes?: number;
   rssBytes?: number;
   pageFaults?: number;
   majorPageFaults?: number;
-  /** The files that the container has written outside of its volumes. The runtime may measure them only now and then. */
+  /** The size of the files that the container has written outside of its volumes. The value may be some time old. */
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 
-/** Resource usage of real containers; a runtime without processes has none. */
+/** Resource usage of real containers; a runtime without processes does not implement this. */
 export interface RuntimeUsage {
-  /** For every running container that lifepod created. */
+  /** Resolves with the usage of every running container that lifepod created. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
-  /** The first process of the sandbox, by which its namespaces are found; undefined: none, or the runtime does not report it. */
+  /**
+   * Resolves with the ID of the sandbox's first process, whose entry in /proc shows the sandbox's network; undefined if the sandbox
+   * does not exist or the runtime does not report the ID.
+   */
   sandboxPid(id: string, signal: AbortSignal): Promise<number | undefined>;
 }

@@ -1,7 +1,7 @@
 /**
- * The history of a store as an undo log: a record for each revision with the previous values of the keys that it changed.
- * Each value is thus stored once: in the current state, or in the record of the revision that replaced it. Records are
- * forgotten oldest first, which leaves the others readable.
+ * The history of a store as an undo log: each revision has one record with the previous values of the keys that the revision changed.
+ * Therefore each value is stored only once: in the current state, or in the record of the revision that replaced the value. Records
+ * are deleted oldest first, which does not affect the remaining records.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
@@ -16,7 +16,10 @@ export interface HistoryRecord {
   changes: UndoChange[];
 }
 
-/** Returns the events of the records. Needs every record after some revision, oldest first, and the current state. */
+/**
+ * Returns the events of the records, for the keys with the prefix. `records`: all records after some revision, oldest first.
+ * `current`: returns the newest value of a key.
+ */
 export function eventsOf(
   records: readonly HistoryRecord[],
   prefix: string,
@@ -35,7 +38,7 @@ export function eventsOf(
   return events.reverse();
 }
 
-/** Adds the values that the record's keys had before it. Call it with the records oldest first. */
+/** Adds the previous values of a record to `state`, except for keys that are already present. Call it with the oldest record first. */
 export function addStateBefore(
   state: Map<string, StoredValue | undefined>,
   { changes }: HistoryRecord,

@@ -3,7 +3,7 @@ import { createMetrics, metricsText } from '../platform/metrics.ts';
 import { measuredStore } from './measured-store.ts';
 import { createMemoryStore } from './memory/memory-store.ts';
 
-test('measuredStore passes calls through, times them and counts failures', async () => {
+test('measuredStore() forwards calls to the store, measures their duration and counts failures', async () => {
   const metrics = createMetrics();
   const store = measuredStore(createMemoryStore(), metrics);
   const batchSizes: number[] = [];

@@ -1,17 +1,17 @@
 /**
- * The store, modeled on etcd. One revision counter for all keys; every write of a transaction has the transaction's
- * revision. lmdb/ and memory/ implement it (later perhaps etcd/) and share one test suite in test/contract.
+ * The interface of the store, modeled on etcd. All keys share one revision counter, and all writes of a transaction have the same
+ * revision. lmdb/ and memory/ implement the interface (later perhaps etcd/) and share one test suite in test/contract.
  *
  * Invariants:
- *  1. When txn() resolves, its writes are durable (lmdb: flushed to disk) and every listener of watch() whose
- *     prefix matches has been called with them.
- *  2. Listeners are called in revision order, each revision of a key exactly once.
- *  3. A revision below the compacted one cannot be read or watched: CompactedError.
+ *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), and every listener of watch() whose prefix matches has
+ *     been called with the writes.
+ *  2. A listener is called in the order of revisions, and exactly once for each change of a key.
+ *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.
  *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not
  *     exist) does not increase the revision.
  *
- * Keys are ASCII without NUL, 1 to 1024 bytes; a transaction writes a key at most once. A value is not modified after it was
- * passed to the store or returned by it. A listener must not throw.
+ * Keys are ASCII strings of 1 to 1024 bytes without NUL. A transaction writes each key at most once. Callers must not modify a value
+ * that they have passed to the store or received from it. A listener must not throw.
  */
 
 export interface StoredValue {
@@ -24,11 +24,11 @@ export interface StoredValue {
 
 export interface RangeOptions {
   prefix: string;
-  /** Return keys strictly after this one. */
+  /** Return only keys that come after this key. */
   after?: string;
-  /** The maximum number of items; the result also ends once its values have 8 MiB together. 0 or absent: no limit. */
+  /** Maximum number of items. With a limit, the result also ends once its values have 8 MiB in total. 0 or absent: no limit. */
   limit?: number;
-  /** Read as of this revision; if absent, the newest. */
+  /** Read the state at this revision; absent: the newest revision. */
   revision?: number;
   /** Aborts a running or queued read of an older revision, which then rejects. */
   signal?: AbortSignal;
@@ -38,11 +38,11 @@ export interface RangeResult {
   items: StoredValue[];
   /** The revision that was read. */
   revision: number;
-  /** How many keys with the prefix come after the last one returned. */
+  /** The number of keys with the prefix that come after the last returned key. */
   remaining: number;
 }
 
-/** A condition of a transaction: the key's current modRevision; 0 means that the key does not exist. */
+/** A condition of a transaction: the modRevision that the key must have. 0: the key must not exist. */
 export interface Compare {
   key: string;
   modRevision: number;
@@ -58,7 +58,8 @@ export type TxnResult =
   | { succeeded: true; revision: number }
   | {
       succeeded: false;
-      revision: number /** the current values of the compared keys */;
+      revision: number;
+      /** The current values of the compared keys, in the order of `compare`. */
       current: (StoredValue | undefined)[];
     };
 
@@ -73,11 +74,12 @@ export interface Store {
   range(options: RangeOptions): Promise<RangeResult>;
   txn(txn: Txn): Promise<TxnResult>;
   /**
-   * Calls the listener for each change after `afterRevision` (if absent, from now on) of keys with the prefix: first the changes in
-   * the history, then new ones. Throws CompactedError if that history has been compacted. Returns a function that ends the watch.
+   * Calls the listener for each change of a key with the prefix after `afterRevision` (undefined: from now on): first for the changes in
+   * the history, then for new changes. Throws a CompactedError if the history after `afterRevision` is incomplete. Returns a function
+   * that ends the watch.
    */
   watch(prefix: string, afterRevision: number | undefined, listener: (events: StoreEvent[]) => void): () => void;
-  /** Forgets the history up to and including the revision. */
+  /** Deletes the history up to and including the revision. */
   compact(revision: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -92,8 +94,8 @@ export class CompactedError extends Error {
 }
 
 /**
- * A write could not be made durable, usually because the disk is full. Nothing of the transaction was stored. The store continues to
- * serve reads, deletions and small updates, and accepts other writes as soon as there is space again.
+ * A transaction could not be written to the disk, usually because the disk is full. The transaction has changed nothing. The store
+ * continues to serve reads, deletions and small updates, and accepts other writes as soon as there is enough space again.
  */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';

@@ -1,6 +1,4 @@
-/**
- * Evaluating transactions and reading ranges: the code that all stores share.
- */
+/** The code that all stores share: the evaluation of transactions, and the reading of ranges. */
 import { eventOf } from './history.ts';
 import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
 import { CompactedError } from './store.ts';
@@ -11,11 +9,11 @@ const KEY = /^[\x01-\x7f]+$/;
 /** Whether the text is a valid key. */
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
-/** A valid key that sorts like the given text, which need not be one: the same keys sort after it. */
+/** Returns a valid key that sorts like `key`, which may be invalid: the keys after the result are the same as the keys after `key`. */
 export const comparableKey = (key: string): string =>
   isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
 
-/** Throws if the transaction can never succeed. */
+/** Throws if the transaction contains an invalid key, or writes a key twice. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {
@@ -25,7 +23,10 @@ export function checkTxn(txn: Txn): void {
   }
 }
 
-/** The outcome of a transaction on the state read with `lookup`, and the events that change the state. */
+/**
+ * Returns the outcome of the transaction and the events that it causes. `revision`: the newest revision. `lookup`: returns the current
+ * value of a key.
+ */
 export function evaluate(
   txn: Txn,
   revision: number,
@@ -54,24 +55,24 @@ export const eventRevision = (event: StoreEvent): number =>
   event.type === 'put' ? event.kv.modRevision : event.revision;
 export const eventValue = (event: StoreEvent): StoredValue | undefined => (event.type === 'put' ? event.kv : undefined);
 
-/** Throws if the revision cannot be read: it is compacted or in the future. */
+/** Throws if the revision cannot be read because it is older than the compacted revision or newer than the newest revision. */
 export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
   if (revision === undefined) return;
   if (revision < compacted) throw new CompactedError(compacted);
   if (revision > newest) throw new Error(`required revision ${revision} is a future revision, the newest is ${newest}`);
 }
 
-/** The first key after all keys with the prefix; undefined if no key can follow them. */
+/** Returns the first string that sorts after all keys with the prefix; undefined for the empty prefix. */
 export function prefixEnd(prefix: string): string | undefined {
   if (prefix === '') return undefined;
   const last = prefix.length - 1;
   return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);
 }
 
-/** A range with a limit ends once its values have this many bytes. */
+/** If a range is read with a limit, the result ends once its values have this many bytes in total. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Reads the values of the entries up to the limit, and no further ones. A range with a limit also ends at PAGE_BYTES. */
+/** Returns the values of the first entries: at most `limit`, ending once they have PAGE_BYTES. Without a limit (0), returns all. */
 export function firstValues<Entry>(
   entries: Iterable<Entry>,
   read: (entry: Entry) => StoredValue | undefined,
@@ -91,17 +92,17 @@ export function firstValues<Entry>(
 
 /** The newest state of a range. */
 export interface NewestState {
-  /** Ascending, from the beginning of the range; consumed only as far as needed. */
+  /** The keys of the range in ascending order; iterated only as far as needed. */
   keys: Iterable<string>;
   read(key: string): StoredValue | undefined;
   has(key: string): boolean;
-  /** The number of keys of the range after the given one. */
+  /** Returns the number of keys of the range that come after `key`. */
   countAfter(key: string): number;
 }
 
 /**
- * Reads an older state: the newest one with the changes undone. Reads only the keys and values that it returns.
- * `changed` maps each key that has changed since to its older value; undefined if it did not exist.
+ * Reads a range of an older state, by undoing later changes in the newest state. Reads only the keys and values that it returns.
+ * `changed`: the keys that have changed after the older state, with their older values (undefined: the key did not exist).
  */
 export function rewoundRange(
   newest: NewestState,

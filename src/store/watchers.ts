@@ -1,6 +1,6 @@
 /**
- * The listeners of a store. Each records the last revision that it has seen, so a listener that started from a snapshot newer
- * than the last dispatched revision does not get any event twice.
+ * The listeners of a store, each with the last revision that the listener has seen. A listener that is added with a revision newer than
+ * the last dispatched revision therefore does not get any event twice.
  */
 import type { StoreEvent } from './store.ts';
 import { eventKey, eventRevision } from './transaction.ts';
@@ -12,9 +12,9 @@ interface Watcher {
 }
 
 export interface Watchers {
-  /** Returns a function that removes the listener. */
+  /** Adds a listener for changes after `seenRevision` of keys with the prefix. Returns a function that removes the listener. */
   add(prefix: string, seenRevision: number, listener: (events: StoreEvent[]) => void): () => void;
-  /** Takes events in revision order, with all events of each revision. */
+  /** Calls the listeners. `events` must be in the order of revisions and contain all events of each revision. */
   dispatch(events: readonly StoreEvent[]): void;
 }
 

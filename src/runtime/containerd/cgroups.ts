@@ -1,10 +1,10 @@
-/** Control groups of processes, in both versions: v2 has one hierarchy, v1 one per controller. */
+/** Finds and removes control groups (cgroups) of processes. In cgroup v2 there is one hierarchy; in v1 there is one per controller. */
 import { existsSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** The folders of the process's cgroups; none if it has ended. Source: cgroups(7), /proc/<pid>/cgroup. */
+/** Returns the folders of the process's cgroups; none if the process has ended. Source: cgroups(7), /proc/<pid>/cgroup. */
 export function cgroupFolders(pid: number): string[] {
   let lines: string;
   try {
@@ -15,7 +15,7 @@ export function cgroupFolders(pid: number): string[] {
   return parseCgroups(lines, existsSync(join(ROOT, 'unified')));
 }
 
-/** `hybrid`: v1 hierarchies, with that of v2 in the folder `unified`. */
+/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: the machine uses v1 and has the v2 hierarchy in the folder `unified`. */
 export function parseCgroups(lines: string, hybrid: boolean): string[] {
   return lines
     .split('\n')
@@ -27,13 +27,13 @@ export function parseCgroups(lines: string, hybrid: boolean): string[] {
     });
 }
 
-/** Removes the empty ones; the kernel keeps the others. */
+/** Removes the cgroups that are empty; the kernel refuses to remove the others. */
 export function removeEmptyCgroups(folders: Iterable<string>): void {
   for (const folder of folders) {
     try {
       rmdirSync(folder);
     } catch {
-      // It is already gone, or still has processes.
+      // The cgroup does not exist any more, or is not empty.
     }
   }
 }

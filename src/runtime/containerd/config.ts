@@ -1,4 +1,4 @@
-/** containerd's configuration file (version 2, which 1.6 to 2.x read) for lifepod's private instance. */
+/** The configuration file of lifepod's private containerd, in format version 2, which containerd 1.6 to 2.x can read. */
 import { MAX_RESPONSE_BYTES } from '../cri/connection.ts';
 import type { ContainerdPaths } from './paths.ts';
 
@@ -6,13 +6,16 @@ export interface ConfigOptions {
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** Without CAP_SYS_RESOURCE no process may lower an oom_score_adj, and the creation of sandboxes would fail. */
+  /**
+   * Whether containerd gives no process an oom_score_adj below its own. Required without CAP_SYS_RESOURCE: the kernel would refuse a
+   * lower value, and the creation of sandboxes would fail.
+   */
   restrictOomScoreAdj: boolean;
-  /** By handler name: the path of a program that runs containers like runc, or the type of a shim. */
+  /** By handler name: the path of a program with runc's command line, or the type of a shim, such as io.containerd.kata.v2. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
-/** Plugins that lifepod does not use; each slows down the start. */
+/** Plugins that lifepod does not use. Each of them would slow down the start of containerd. */
 const DISABLED_PLUGINS = [
   'io.containerd.snapshotter.v1.aufs',
   'io.containerd.snapshotter.v1.blockfile',
@@ -29,7 +32,7 @@ const DISABLED_PLUGINS = [
   'io.containerd.tracing.processor.v1.otlp',
 ];
 
-/** A TOML basic string, which has the escapes of JSON. */
+/** Quotes the value as a TOML basic string, which has the same escapes as a JSON string. */
 const text = (value: string): string => JSON.stringify(value);
 
 export function containerdConfig(paths: ContainerdPaths, options: ConfigOptions): string {
@@ -49,10 +52,10 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
 [${cri}]
   sandbox_image = ${text(options.sandboxImage)}
   restrict_oom_score_adj = ${options.restrictOomScoreAdj}
-  # Exec, attach and port-forward: only on loopback, on any free port; each URL has a token that is valid once.
+  # Exec, attach and port-forward are served only on loopback, on a free port. Each URL has a token that is valid once.
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
-  # Network namespaces are mounted in the state folder: one folder then shows everything that is left.
+  # Network namespaces are mounted in the state folder, so that lifepod finds and unmounts them when it clears this folder.
   netns_mounts_under_state_dir = true
 
 [${cri}.cni]

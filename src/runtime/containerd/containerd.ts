@@ -1,12 +1,12 @@
 /**
- * A private containerd as a child process of the engine: configured, started, watched and restarted.
+ * Runs a private containerd as a child process of the engine: writes its configuration, starts it, and restarts it after an exit.
  *
- * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So it can be
- * stopped and started freely; only clearRunState() ends containers.
+ * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So containerd can be
+ * stopped and started at any time; only shutdown() and clearRunState() end containers.
  *
  * Invariants:
- * 1. One containerd per data folder: one that is left of a killed engine is ended before a new one starts.
- * 2. Until stop(), a child that exits is restarted, with growing delays while it does not stay up.
+ * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
+ * 2. Until stop() or shutdown(), a containerd that exits is restarted, with increasing delays if it exits repeatedly.
  */
 
 import { readFileSync } from 'node:fs';
@@ -25,31 +25,37 @@ export interface ContainerdOptions {
   dataDir: string;
   log: Log;
   timers: Timers;
-  /** Reference of an image that is present or can be pulled. */
+  /** Reference of the image for Pod sandboxes. The image must be present, or a registry must provide it. */
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** In addition to runc, by name: see ConfigOptions. */
+  /** Runtime handlers in addition to runc, by name: see ConfigOptions. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
 export interface Containerd {
-  /** unix:///… for connectRuntime. */
+  /** unix:///…, for connectRuntime(). */
   readonly endpoint: string;
   readonly version: string;
-  /** Exits of containers while containerd is down. The event listener calls unwatch() once it can no longer miss events. */
+  /**
+   * The exits of containers that ended while containerd was down. The client that follows containerd's events must call unwatch()
+   * after each start of containerd, as soon as it can no longer miss events.
+   */
   readonly shimExits: ShimExits;
-  /** undefined while it is down. */
+  /** containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Stops containerd and waits until it has ended; containers keep running. */
+  /** Stops containerd and resolves once it has exited. Containers keep running. */
   stop(): Promise<void>;
-  /** Ends every container that is left, then containerd, and leaves nothing behind but images: see clearRunState. */
+  /** Ends all remaining containers and containerd, and removes everything except the images: see clearRunState(). */
   shutdown(): Promise<void>;
-  /** Called when containerd has exited unexpectedly; it is then restarted automatically. */
+  /** Registers a listener that is called when containerd has exited unexpectedly. containerd is restarted automatically. */
   onExit(listener: (exit: ContainerdExit) => void): void;
 }
 
-/** Resolves once containerd serves CRI. Rejects with a UserError that says what is missing, or when `signal` aborts first. */
+/**
+ * Starts containerd and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
+ * and with the signal's reason if `signal` aborts before that.
+ */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = findProgram('containerd');
   if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);

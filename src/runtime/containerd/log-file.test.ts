@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('a long log is restarted, and the previous one is kept', () => {
+test('a log of more than 8 MiB is truncated, and its content is kept in a second file', () => {
   truncateSync(path, TOO_LONG);
   const log = openLogFile(path);
   expect(statSync(path).size).toBe(0);
@@ -34,9 +34,9 @@ test('a long log is restarted, and the previous one is kept', () => {
 });
 
 test.each([
-  ['if the disk has no room for it', () => symlinkSync('/dev/full', `${path}.1`)],
-  ['if its path is taken', () => mkdirSync(`${path}.1`)],
-])('the previous log is not kept %s', (_, prepare) => {
+  ['the disk is full', () => symlinkSync('/dev/full', `${path}.1`)],
+  ['the path of the second file is a folder', () => mkdirSync(`${path}.1`)],
+])('a log of more than 8 MiB is truncated even if %s', (_, prepare) => {
   prepare();
   appendFileSync(path, Buffer.alloc(TOO_LONG, 'x'));
   openLogFile(path).close();

@@ -1,5 +1,6 @@
 /**
- * containerd's log: containerd writes the file itself, so that it continues when the engine ends. The engine limits the size.
+ * containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. The engine limits
+ * the size of the file.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
@@ -7,14 +8,14 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 2000;
 
 export interface LogFile {
-  /** Open for appending, for the child's standard output and error. */
+  /** File descriptor for containerd's standard output and error, open for appending. */
   fd: number;
-  /** The last lines written since the file was opened. */
+  /** Returns the end of the text that was written since the log was opened, at most 2000 bytes. */
   tail(): string;
   close(): void;
 }
 
-/** The previous 8 MiB are kept in `<path>.1` if the disk has room for them. */
+/** Opens the log for appending. Whenever it exceeds 8 MiB, copies it to `<path>.1` if the disk has room, and truncates it. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;
@@ -26,7 +27,7 @@ export function openLogFile(path: string): LogFile {
   };
   bound();
   const watcher = watch(path, { persistent: false }, bound);
-  // The next engine limits the size again.
+  // If watching the file fails, its size is unlimited until an engine opens it again.
   watcher.on('error', () => undefined);
   return {
     fd,
@@ -38,7 +39,7 @@ export function openLogFile(path: string): LogFile {
   };
 }
 
-/** Keeps the previous log completely or not at all: a part of it would only take up space. */
+/** Copies the log to `<path>.1`. If this fails, removes `<path>.1`, because an incomplete copy would only take up space. */
 function keepPrevious(path: string): void {
   const previous = `${path}.1`;
   try {
@@ -47,7 +48,7 @@ function keepPrevious(path: string): void {
     try {
       rmSync(previous, { force: true });
     } catch {
-      // Limiting the size is more important.
+      // The caller must still truncate the log.
     }
   }
 }

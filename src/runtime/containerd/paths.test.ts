@@ -4,7 +4,7 @@ import { containerdConfig } from './config.ts';
 import { containerdPaths } from './paths.ts';
 import { mountPoints } from './run-state.ts';
 
-test('the run folder is in the data folder if the paths of its sockets are short enough there', () => {
+test('the run folder is in the data folder if the resulting socket paths are short enough', () => {
   expect(containerdPaths('/var/lib/lifepod').socket).toBe('/var/lib/lifepod/run/containerd.sock');
   const room = 104 - '/run/containerd.sock.ttrpc'.length;
   const longest = `/${'x'.repeat(room - 1)}`;
@@ -17,7 +17,7 @@ test('two data folders never share a run folder', () => {
   expect(containerdPaths(`${long}1`).run).not.toBe(containerdPaths(`${long}2`).run);
 });
 
-test('the configuration quotes its values', () => {
+test('containerdConfig() quotes and escapes all values', () => {
   const options = { sandboxImage: 'a"b', cniConfDir: '/c\\d', cniBinDir: '/bin', restrictOomScoreAdj: true };
   const text = containerdConfig(containerdPaths('/data'), options);
   expect(text).toContain('sandbox_image = "a\\"b"');
@@ -26,12 +26,12 @@ test('the configuration quotes its values', () => {
   expect(text).toContain('config_path = "/data/certs.d:/etc/containerd/certs.d"');
 });
 
-test('mount points are unescaped', () => {
+test('mountPoints() decodes escaped characters', () => {
   const mountinfo = '36 35 98:0 / /mnt/a\\040b rw - ext4 /dev/sda rw\n37 36 0:5 / /mnt/a\\040b/c rw - tmpfs tmpfs rw\n';
   expect(mountPoints(mountinfo)).toEqual(['/mnt/a b', '/mnt/a b/c']);
 });
 
-test('cgroups of a process are found in both versions', () => {
+test('parseCgroups() returns the folders of cgroup v2 and of v1', () => {
   expect(parseCgroups('0::/k8s.io/a\n', false)).toEqual(['/sys/fs/cgroup/k8s.io/a']);
   expect(parseCgroups('5:cpu,cpuacct:/k8s.io/a\n1:name=systemd:/k8s.io/a\n0::/k8s.io/a\n', true)).toEqual([
     '/sys/fs/cgroup/cpu,cpuacct/k8s.io/a',

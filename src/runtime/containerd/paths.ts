@@ -1,32 +1,33 @@
 /**
- * The paths of a private containerd. Data that must survive a reboot is in <dataDir>/containerd; the rest (sockets, mounts, the
- * state of running tasks) is in a run folder.
+ * The paths of a private containerd's files. Data that must survive a reboot is in <dataDir>/containerd. Sockets, mounts and the
+ * state of running tasks are in a run folder.
  */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 
-/** containerd refuses longer socket paths (sys.CreateUnixSocket); it creates a second socket with this suffix. */
+/** Maximum length of a socket path in bytes. containerd refuses longer ones (sys.CreateUnixSocket). */
 const LONGEST_SOCKET_PATH = 104;
+/** containerd creates a second socket, whose path has this suffix. */
 const SECOND_SOCKET_SUFFIX = '.ttrpc';
 
 export interface ContainerdPaths {
-  /** Configuration, logs and all images and snapshots. */
+  /** Folder of the configuration, the logs and all images and snapshots. */
   home: string;
   config: string;
   log: string;
   root: string;
-  /** Folders with a subfolder for each registry that contains its hosts.toml; the first folder that has one applies. */
+  /** Folders that have a subfolder with a hosts.toml for each configured registry. The first folder that has the registry applies. */
   registries: readonly string[];
-  /** Empty once nothing runs. */
+  /** The run folder: nothing in it is needed after a reboot. */
   run: string;
   socket: string;
   state: string;
   runcRoot: string;
-  /** Contains the ID of the boot in which `run` was filled. */
+  /** File with the ID of the boot during which the run folder was filled. */
   bootId: string;
 }
 
-/** The run folder is <dataDir>/run, or a folder under /run if the path of a socket in <dataDir>/run would be too long. */
+/** Returns the paths for a data folder. The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
 export function containerdPaths(dataDir: string): ContainerdPaths {
   const home = join(resolve(dataDir), 'containerd');
   const near = join(resolve(dataDir), 'run');

@@ -1,6 +1,6 @@
 /**
- * Processes of the machine that belong to a private containerd, found by their arguments: a containerd that outlived its
- * engine, and shims. Their command lines name files of one data folder, so they cannot belong to another instance.
+ * Finds the processes of a private containerd by their arguments: a containerd that outlived its engine, and shims. The arguments
+ * contain paths that only one data folder uses, so the processes cannot belong to another lifepod instance.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -16,7 +16,7 @@ const readOrEmpty = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // The process has ended in the meantime.
+    // The process has ended.
     return '';
   }
 };
@@ -46,7 +46,7 @@ export function findShims(paths: ContainerdPaths): number[] {
     .map(({ pid }) => pid);
 }
 
-/** The processes whose parent is one of `pids`. */
+/** Returns the IDs of the processes whose parent is one of `pids`. */
 export function childrenOf(pids: number[]): number[] {
   const parents = new Set(pids);
   return processes()
@@ -54,7 +54,7 @@ export function childrenOf(pids: number[]): number[] {
     .filter((pid) => parents.has(Number(statFields(pid)?.[1])));
 }
 
-/** The fields after the command's name in /proc/<pid>/stat: state, parent, …; undefined if the process is gone. */
+/** Returns the fields of /proc/<pid>/stat after the command's name: state, parent, …; undefined if the process does not exist. */
 function statFields(pid: number): string[] | undefined {
   const stat = readOrEmpty(`/proc/${pid}/stat`);
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -68,8 +68,8 @@ const isAlive = (pid: number): boolean => {
 const POLL_MILLIS = 10;
 
 /**
- * Resolves with whether all processes have ended within the time. They are polled, because the kernel reports an exit only to the
- * parent (Node has no pidfd), and they are not our children.
+ * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. The processes are polled: they are
+ * not children of the engine, the kernel reports an exit only to the parent, and Node.js has no pidfd.
  */
 export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
   const deadline = timers.now() + withinMillis;

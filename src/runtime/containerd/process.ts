@@ -1,4 +1,4 @@
-/** One containerd process: its start until it serves CRI, and its end. */
+/** Starts one containerd process, waits until it serves CRI, and stops it. */
 import { spawn } from 'node:child_process';
 import { chmodSync, rmSync, watch } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -22,12 +22,15 @@ export interface LaunchOptions {
 }
 
 export interface ContainerdProcess {
-  /** undefined after its exit. */
+  /** The process ID; undefined once the process has exited. */
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
-  /** Resolves with containerd's version once it serves CRI. Rejects after its exit if it does not, or if the launch is aborted. */
+  /**
+   * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, or if the launch is
+   * aborted, the process is killed. Rejects after the process has exited.
+   */
   readonly ready: Promise<string>;
-  /** Stops it, by force after 10 s, and waits for its exit. */
+  /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
   end(): Promise<void>;
 }
 
@@ -72,7 +75,7 @@ export function launchContainerd(options: LaunchOptions, signal?: AbortSignal): 
   };
 }
 
-/** The variables that containerd, its shims and CNI plugins need; they get no others of the engine's environment. */
+/** Environment variables that are passed to containerd and therefore to its shims and CNI plugins. They get no others except PATH. */
 const PASSED_VARIABLES = [
   'TZ',
   'LANG',
@@ -89,8 +92,8 @@ const PASSED_VARIABLES = [
 function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number) {
   const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
   for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
-  // A session of its own: Ctrl-C on the engine's terminal is meant for the engine.
-  // The engine may have raised its own priority, which containers must not inherit through containerd.
+  // `detached` starts a new session, so that Ctrl-C on the engine's terminal does not reach containerd.
+  // `nice` restores the default priority: the engine may have raised its own, and containers inherit the priority of containerd.
   const child = spawn('nice', ['-n', String(-getPriority()), program, '--config', paths.config], {
     cwd: '/',
     detached: true,
@@ -104,7 +107,10 @@ function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number)
   return { child, exited };
 }
 
-/** Resolves when containerd begins to listen. Must be called before containerd starts: the socket is created only once. */
+/**
+ * Deletes the socket of an earlier containerd, and resolves when a new socket is created. Must be called before containerd starts,
+ * so that the creation is not missed. Rejects on abort.
+ */
 function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
   rmSync(paths.socket, { force: true });
   return new Promise((resolve, reject) => {
@@ -118,7 +124,10 @@ function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<voi
   });
 }
 
-/** Resolves with containerd's version once it serves CRI. Aborts `giveUp` in any case. */
+/**
+ * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if containerd exits or `giveUp` is aborted
+ * before that. In all cases, finally aborts `giveUp`, which ends the wait for the socket.
+ */
 async function servesCri(
   { paths, logFile, timers }: LaunchOptions,
   spawned: { listening: Promise<void>; exited: Promise<ContainerdExit>; giveUp: AbortController },
@@ -142,7 +151,7 @@ async function servesCri(
   }
 }
 
-/** Waits until the listening containerd serves CRI; makes its socket private. */
+/** Waits until containerd, which is already listening, serves CRI. Makes its socket private and returns its version. */
 async function versionOf(
   connection: Connection,
   paths: ContainerdPaths,

@@ -1,6 +1,6 @@
 /**
- * The state that a containerd leaves in its run folder, and how it is cleared: after a reboot, when none of it is valid any more,
- * and when lifepod is taken down.
+ * Clears the state that a private containerd leaves behind. After a reboot, this is the content of the run folder, which is no longer
+ * valid. When lifepod is taken down, it is everything except the images.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
@@ -15,7 +15,7 @@ import { removeShimSockets } from './shims.ts';
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
-/** Creates the run folder, and empties one from before the last boot. */
+/** Creates the run folder. If the folder exists but was filled before the last boot, its content is deleted first. */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const filled = readTextIfPresent(paths.bootId)?.trim();
@@ -27,7 +27,7 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
 }
 
-/** Ends a containerd of this data folder that outlived its engine. Containers and their shims keep running. */
+/** Ends the containerd of this data folder if it outlived its engine. Containers and their shims keep running. */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
   if (pids.length === 0) return;
@@ -43,8 +43,8 @@ async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers
 }
 
 /**
- * Removes everything that a data folder's containerd leaves except its images: processes, mounts, the run folder. Meant for when all
- * Pods are gone: containers that still run are killed, and the addresses that CNI gave them are not released.
+ * Removes everything that a data folder's containerd leaves behind except its images: processes, mounts and the run folder. All Pods
+ * should have been deleted before: containers that still run are killed, and their CNI addresses are not released.
  */
 export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
   const { log, timers } = options;
@@ -65,7 +65,10 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
 
 const END_SANDBOXES_MILLIS = 30_000;
 
-/** Uses CRI, so that networks, cgroups and sockets are removed too. Sandboxes that cannot be ended this way are left to clearRunState. */
+/**
+ * Stops and removes all sandboxes through CRI, so that their networks, cgroups and sockets are removed too. On the first error, logs
+ * it and leaves the remaining sandboxes to clearRunState().
+ */
 export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   const connection = connect(endpoint);
   const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
@@ -78,13 +81,13 @@ export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
       await call('RemovePodSandbox', { podSandboxId: id });
     }
   } catch (error) {
-    log.warn('not every sandbox could be ended', { error: String(error) });
+    log.warn('could not stop and remove all sandboxes', { error: String(error) });
   } finally {
     connection.close();
   }
 }
 
-/** Unmounts lazily: a mount that is still in use must not prevent the others from being unmounted. */
+/** Unmounts all file systems at or below the folders, lazily: a mount that is in use must not prevent unmounting the others. */
 async function unmountUnder(folders: string[]): Promise<void> {
   const mounts = mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).filter((point) =>
     folders.some((folder) => point === folder || point.startsWith(`${folder}/`)),
@@ -92,7 +95,7 @@ async function unmountUnder(folders: string[]): Promise<void> {
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts.reverse()]);
 }
 
-/** Mount points in the order of mounting; the kernel writes space, tab, newline and backslash as \ooo. */
+/** Returns the mount points in the order of mounting. In `mountinfo`, space, tab, newline and backslash are written as \ooo. */
 export function mountPoints(mountinfo: string): string[] {
   return mountinfo
     .split('\n')

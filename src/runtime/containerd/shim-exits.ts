@@ -1,8 +1,8 @@
 /**
- * Exits of containers while no containerd runs, as reported by their shims. A containerd 2.x that starts removes the shim of a
- * container that has ended, and its exit code with it: CRI then reports 255 and `Unknown`.
+ * Records the exits of containers that end while containerd is not running, as reported by their shims. Otherwise the exit codes would
+ * be lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
  *
- * Invariant: once watch() has resolved, the exit of each container whose shim responds is recorded here, until unwatch().
+ * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds is recorded here.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -18,13 +18,16 @@ export interface ContainerExit {
 }
 
 export interface ShimExits {
-  /** Queries all shims not queried yet. Resolves with their number when a containerd may start, after at most 2 s; never rejects. */
+  /**
+   * Queries all shims that are not being watched yet. Resolves, after at most 2 s, when containerd may be started; the value is the
+   * number of shims found. Never rejects.
+   */
   watch(): Promise<number>;
   /** Stops watching, because a running containerd reports exits itself. */
   unwatch(): void;
-  /** undefined: the container has not ended between watch() and unwatch(). */
+  /** Returns the recorded exit of the container; undefined if no exit between watch() and unwatch() was recorded. */
   exitOf(containerId: string): ContainerExit | undefined;
-  /** Forgets all other containers. */
+  /** Deletes the recorded exits of all other containers. */
   keepOnly(containerIds: ReadonlySet<string>): void;
 }
 
@@ -33,10 +36,10 @@ interface ExitAnswer {
   exitedAt: Timestamp | null;
 }
 
-/** A shim normally responds within a few ms. */
+/** Maximum time that watch() waits for the shims. A shim normally responds within a few ms. */
 const ANSWER_MILLIS = 2000;
 
-/** `state`: as for findBundledShims(). */
+/** `state`: containerd's state folder, as for findBundledShims(). */
 export function createShimExits(options: { state: string; log: Log; timers: Timers }): ShimExits {
   const { state, log, timers } = options;
   const exits = new Map<string, ContainerExit>();
@@ -52,18 +55,18 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
       const payload = await shim.call(`containerd.task.v${version}.Task`, method, request);
       return decodeMessage(`containerd.shim.${method}Response`, payload);
     };
-    // The shim responds when the container ends; if it has already ended, at once.
+    // The shim responds when the container ends, or immediately if the container has already ended.
     void call<ExitAnswer>('Wait').then(
       (answer) => note(containerId, answer),
       (error) => {
-        // A shim that refuses the call keeps the connection open, and the connection keeps this process alive.
+        // A shim that rejects the call does not close the connection, and an open connection keeps this process alive.
         shim.close();
         if (asked.get(containerId)?.shim !== shim) return;
         asked.delete(containerId);
         log.debug('a shim does not report the exit of its container', { containerId, error: String(error) });
       },
     );
-    // Once the shim has answered this call, it has also received the one above.
+    // Once the shim has responded to State, it has also received Wait.
     const answered = call<ExitAnswer & { status: string }>('State').then(
       (answer) => {
         if (answer.status === 'STOPPED') note(containerId, answer);

@@ -14,13 +14,13 @@ beforeEach(() => {
 afterEach(() => rmSync(state, { recursive: true, force: true }));
 
 test.each([
-  ['address, as containerd before 2.0 writes it', 'address', (socket: string) => `unix://${socket}\n`],
+  ['the file address, as containerd before 2.0 does', 'address', (socket: string) => `unix://${socket}\n`],
   [
-    'bootstrap.json, as containerd 2.x writes it',
+    'the file bootstrap.json, as containerd 2.x does',
     'bootstrap.json',
     (socket: string) => JSON.stringify({ version: 3, address: `unix://${socket}`, protocol: 'ttrpc' }),
   ],
-])('the socket of a killed shim is removed by the address in its %s', (_, file, contents) => {
+])('removeShimSockets() removes a socket whose address containerd wrote to %s', (_, file, contents) => {
   const [socket, bundle] = [join(state, 's'), join(state, 'io.containerd.runtime.v2.task/k8s.io/shim')];
   writeFileSync(socket, '');
   mkdirSync(bundle, { recursive: true });
@@ -30,7 +30,7 @@ test.each([
 });
 
 test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
-  'ignores a bootstrap.json with the content %j',
+  'removeShimSockets() ignores a bootstrap.json with the content %j',
   (contents) => {
     const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
     mkdirSync(bundle, { recursive: true });
@@ -39,7 +39,7 @@ test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
   },
 );
 
-test('shims are found next to a stray file, and a file in place of the folder of bundles is no error', async () => {
+test('the search for shims ignores a file among the bundle folders, and a file in place of their parent folder', async () => {
   const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
   mkdirSync(join(bundles, 'c1'), { recursive: true });
   writeFileSync(join(bundles, 'c1', 'address'), 'unix:///nowhere');

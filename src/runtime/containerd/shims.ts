@@ -1,11 +1,11 @@
-/** The shims of containers, found by the files that containerd wrote to the bundle of each container. */
+/** Finds containerd's shims through the files that containerd writes to the bundle folder of each container. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CRI_NAMESPACE } from '../cri/connection.ts';
 
 export interface Shim {
-  /** ID of the container or the sandbox. */
+  /** ID of the container or sandbox that the shim runs. */
   containerId: string;
   /** Path of the shim's Unix socket. Containers of one Pod may share it. */
   socket: string;
@@ -14,7 +14,7 @@ export interface Shim {
   protocol: string;
 }
 
-/** `state`: containerd's state folder, /run/containerd by default. */
+/** Returns the shims of all containers and sandboxes that CRI created. `state`: containerd's state folder, such as /run/containerd. */
 export function findBundledShims(state: string): Shim[] {
   const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
   if (!existsSync(bundles)) return [];
@@ -31,7 +31,10 @@ interface Bootstrap {
   protocol: string;
 }
 
-/** containerd 2.x writes all fields to bootstrap.json; containerd 1.x writes only the address, to a file of that name. */
+/**
+ * Reads the address and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json; containerd 1.x writes
+ * only the address, to the file `address`.
+ */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
   try {
@@ -42,12 +45,12 @@ function readBundle(bundle: string): Bootstrap {
       ? { address, version, protocol }
       : plain;
   } catch {
-    // containerd was killed while writing the file, or this is not a bundle.
+    // The file is incomplete because containerd was killed while writing it, or `bundle` is not a bundle folder.
     return plain;
   }
 }
 
-/** A shim removes its socket when it ends, but not when it is killed. */
+/** Removes the sockets of shims that were killed; a shim that ends normally removes its socket itself. */
 export function removeShimSockets(state: string): void {
   for (const { socket } of findBundledShims(state)) rmSync(socket, { force: true });
 }

@@ -1,22 +1,25 @@
-/** Keeps containerd running: restarts it after each exit until it is stopped, with growing delays while it does not stay up. */
+/**
+ * Keeps containerd running until stop(): restarts it after each exit. The delay before a restart doubles each time, up to 10 s, and is
+ * reset if containerd has run for more than 30 s.
+ */
 import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
 import type { ContainerdExit, ContainerdProcess } from './process.ts';
 
 export interface SupervisorOptions {
   launch(signal?: AbortSignal): ContainerdProcess;
-  /** Called before each restart. */
+  /** Called before each restart, which waits for the promise. */
   beforeRestart(): Promise<unknown>;
   log: Log;
   timers: Timers;
 }
 
 export interface Supervisor {
-  /** The version of the first process. */
+  /** containerd's version, as reported after its first start. */
   readonly version: string;
-  /** undefined while containerd is down. */
+  /** containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Called after each exit that stop() did not cause. */
+  /** Registers a listener that is called after each exit that stop() did not cause. */
   onExit(listener: (exit: ContainerdExit) => void): void;
   /** Stops containerd and waits until it has exited. */
   stop(): Promise<void>;
@@ -24,10 +27,10 @@ export interface Supervisor {
 
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** A containerd that has lived this long counts as stable. */
+/** If containerd exits after running longer than this, the restart delay is reset to FIRST_RESTART_MILLIS. */
 const STABLE_MILLIS = 30_000;
 
-/** Resolves once the first process serves CRI. Rejects if that one does not start, or when `signal` aborts first. */
+/** Starts containerd and resolves once it serves CRI. Rejects if the first start fails, or when `signal` aborts before that. */
 export async function superviseContainerd(options: SupervisorOptions, signal?: AbortSignal): Promise<Supervisor> {
   const { launch, beforeRestart, log, timers } = options;
   const exitListeners: ((exit: ContainerdExit) => void)[] = [];
@@ -50,7 +53,7 @@ export async function superviseContainerd(options: SupervisorOptions, signal?: A
       try {
         current = launch();
         await current.ready;
-        log.info('containerd is back');
+        log.info('containerd serves CRI again');
       } catch (error) {
         log.error('containerd does not start', { error: String(error) });
       }

@@ -1,18 +1,19 @@
 /**
- * A client of ttrpc, which containerd's shims speak instead of gRPC: requests and responses in frames on a Unix socket. npm has no
- * library for it.
+ * A client for ttrpc, the protocol that containerd's shims use instead of gRPC. Requests and responses are sent in frames over a Unix
+ * socket. npm has no library for ttrpc.
  *
- * A frame is a header of 10 bytes (length of the data and number of the stream, 4 bytes each, big endian; type; flags) and the data,
- * a Request or a Response of containerd-shims.proto. Streams that the client opens have odd numbers.
+ * A frame consists of a header of 10 bytes and the data. The header has the length of the data and the number of the stream (4 bytes
+ * each, big-endian), the type and the flags (1 byte each). The data is a Request or a Response of containerd-shims.proto. Streams
+ * that the client opens have odd numbers.
  * Source: github.com/containerd/ttrpc, PROTOCOL.md.
  */
 import { connect } from 'node:net';
 import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 
 export interface Ttrpc {
-  /** Resolves with the bytes of the response. Rejects if the service refuses the call, or the connection ends first. */
+  /** Resolves with the payload of the response. Rejects if the service returns an error, or if the connection ends first. */
   call(service: string, method: string, payload: Buffer): Promise<Buffer>;
-  /** Closes the connection and fails its pending calls. */
+  /** Closes the connection; pending calls reject. */
   close(): void;
 }
 
@@ -22,12 +23,12 @@ interface Response {
 }
 
 const HEADER_BYTES = 10;
-/** Maximum size of a frame's data, as in containerd's own client. */
+/** Maximum size of the data in a frame. containerd's own client has the same limit. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 const REQUEST = 1;
 const RESPONSE = 2;
 
-/** `path`: of the Unix socket. Returns before it is connected; if nothing listens there, the calls reject. */
+/** Connects to the Unix socket at `path`. Returns before the connection is established; if no shim listens, all calls reject. */
 export function connectTtrpc(path: string): Ttrpc {
   const socket = connect(path);
   const calls = new Map<number, { resolve(payload: Buffer): void; reject(error: Error): void }>();

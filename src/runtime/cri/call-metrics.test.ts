@@ -10,7 +10,7 @@ test.each([
   ['runtime.v1.ImageService/PullImage', 'pull_image'],
 ])('the operation type of %s is %s', (method, operation) => expect(operationType(method)).toBe(operation));
 
-test('counts calls, and failed calls separately', async () => {
+test('callMetrics() counts all calls, and failed calls separately', async () => {
   const metrics = createMetrics();
   const onCall = callMetrics(metrics);
   onCall('runtime.v1.ImageService/PullImage', 0.3, false);

@@ -1,4 +1,4 @@
-/** Metrics of the calls to the runtime. Names: v1.33 metrics reference, kubelet_runtime_operations_*. */
+/** Metrics of the calls to the runtime. Source of the names: v1.33 metrics reference, kubelet_runtime_operations_*. */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { CallListener } from './connection.ts';
 
@@ -8,10 +8,14 @@ export function callMetrics(metrics: Metrics): CallListener {
   const total = metrics.counter('kubelet_runtime_operations_total', 'Calls to the container runtime.', [
     'operation_type',
   ]);
-  const errors = metrics.counter('kubelet_runtime_operations_errors_total', 'Calls that failed.', ['operation_type']);
+  const errors = metrics.counter(
+    'kubelet_runtime_operations_errors_total',
+    'Calls to the container runtime that failed.',
+    ['operation_type'],
+  );
   const durations = metrics.histogram(
     'kubelet_runtime_operations_duration_seconds',
-    'How long calls to the container runtime took.',
+    'Duration of calls to the container runtime in seconds.',
     ['operation_type'],
     BUCKETS_SECONDS,
   );
@@ -25,7 +29,7 @@ export function callMetrics(metrics: Metrics): CallListener {
 
 const names = new Map<string, string>();
 
-/** The operation type as upstream names it: runtime.v1.RuntimeService/RunPodSandbox is run_podsandbox. */
+/** Returns upstream's name for the method, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. */
 export function operationType(method: string): string {
   let name = names.get(method);
   if (name === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Exits that containerd reported before lifepod subscribed to events, and that its CRI plugin has not recorded yet: no later event
- * reports them. After each subscription, containerd's tasks are queried once, because they show an exit first.
+ * Finds the exits that containerd reported before lifepod subscribed to its events, and that its CRI plugin has not recorded yet: no
+ * later event reports them. After each subscription, containerd's tasks are queried once, because a task shows an exit before CRI.
  */
 import { delay, hasCode } from './connection.ts';
 import type { EventSource } from './events.ts';
@@ -10,7 +10,7 @@ import { type Timestamp, timestampMillis } from './responses.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;
-/** Between the end of a task and CRI's record of it, containerd only writes one file. */
+/** Maximum time to wait until CRI shows the exit of a deleted task. Normally this is short: containerd only has to write one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {
@@ -19,7 +19,7 @@ interface Task {
   exitedAt: Timestamp | null;
 }
 
-/** Records the exits in the facts. */
+/** Queries the tasks of all running containers and ready sandboxes, and records in `source.facts` which tasks have ended. */
 export async function catchUpExits(source: EventSource, signal: AbortSignal): Promise<void> {
   const { observer, facts, timers } = source;
   const [containers, sandboxes] = await Promise.all([
@@ -43,7 +43,7 @@ export async function catchUpExits(source: EventSource, signal: AbortSignal): Pr
   ]);
 }
 
-/** undefined if the task was deleted: CRI then knows its exit and is about to record it. */
+/** Returns the container's task; undefined if CRI has deleted the task, which it does just before it records the task's exit. */
 async function taskOf({ connection }: EventSource, id: string, signal: AbortSignal): Promise<Task | undefined> {
   try {
     const { process } = await connection.unary<{ process: Task }>(`${TASKS}/Get`, { containerId: id }, signal);
@@ -54,7 +54,7 @@ async function taskOf({ connection }: EventSource, id: string, signal: AbortSign
   }
 }
 
-/** Resolves when CRI no longer reports the container as running. CRI sends no event for that, so it is polled. */
+/** Resolves when CRI no longer reports the container as running. Polls, because CRI sends no event for this change. */
 async function criAgrees({ observer, timers, log }: EventSource, id: string, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + CRI_AGREES_WITHIN_MILLIS;
   while ((await observer.containerStatus(id, signal))?.state === 'CONTAINER_RUNNING') {

@@ -1,13 +1,11 @@
-/**
- * One gRPC channel to the runtime's socket: calls that an AbortSignal cancels, and errors with upstream's wording.
- */
+/** Makes gRPC calls over one channel to the runtime's socket. An AbortSignal cancels a call; errors have upstream's wording. */
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
 import type { Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 import { decodeMessage, encodeMessage, loadDefinitions } from './definitions.ts';
 
-/** Names of gRPC's codes as Go prints them, indexed by number. */
+/** The names of gRPC's status codes as Go prints them. The index is the number of the code. */
 const CODE_NAMES = [
   'OK',
   'Canceled',
@@ -30,13 +28,13 @@ const CODE_NAMES = [
 
 export type RuntimeErrorCode = (typeof CODE_NAMES)[number];
 
-/** The runtime refused or failed a call; the message is `rpc error: code = … desc = …`, as the kubelet shows it in Events. */
+/** A call to the runtime failed. The message is `rpc error: code = … desc = …`, as the kubelet shows it in Events. */
 export class RuntimeCallError extends Error {
   override readonly name = 'RuntimeCallError';
   readonly code: RuntimeErrorCode;
   /** The runtime's own message. */
   readonly details: string;
-  /** The runtime itself returned the error; false: no response of the runtime arrived. */
+  /** Whether the runtime itself returned the error; false if no response arrived. */
   readonly answered: boolean;
   constructor(code: RuntimeErrorCode, details: string, answered = true) {
     super(`rpc error: code = ${code} desc = ${details}`);
@@ -46,7 +44,7 @@ export class RuntimeCallError extends Error {
   }
 }
 
-/** The error of the call behind a rejection, even if its outcome is unknown; undefined: the rejection is not due to a call. */
+/** Returns the error of the call that caused a rejection, even if the call's outcome is unknown; undefined if no call caused it. */
 export function callErrorOf(error: unknown): RuntimeCallError | undefined {
   const call = error instanceof OutcomeUnknownError ? error.cause : error;
   return call instanceof RuntimeCallError ? call : undefined;
@@ -54,47 +52,51 @@ export function callErrorOf(error: unknown): RuntimeCallError | undefined {
 
 export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => callErrorOf(error)?.code === code;
 
-/** How long upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
+/** The default time limit of a call, as in upstream's kubelet (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
-/** Maximum size of a response: a list of all sandboxes or containers also includes those of up to 12,500 Pods that have ended. */
+/** Maximum size of a response. A list of all sandboxes or containers also includes those of up to 12,500 Pods that have ended. */
 export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
-  /** Rejects with DeadlineExceeded after timeoutMillis; 0: no limit. */
+  /** Makes a call. After `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), rejects with an OutcomeUnknownError. */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
-  /** Waits until the runtime is reachable, then calls `onMessage` until the stream ends; rejects with the reason for its end. */
+  /**
+   * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects when the stream ends, even
+   * if it ends normally, with the reason.
+   */
   stream<Message>(
     method: string,
     request: object,
     onMessage: (message: Message) => void,
     signal: AbortSignal,
   ): Promise<never>;
-  /** Decodes a message that was embedded in another one, by its full name. */
+  /** Decodes a message that is embedded in another message. `type`: the full name of the message. */
   decode<Message>(type: string, bytes: Buffer): Message;
+  /** Encodes a message that is to be embedded in another message. */
   encode(type: string, message: object): Buffer;
-  /** Like unary, but waits until the runtime is reachable. */
+  /** Like unary(), but waits until the runtime is reachable. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
 }
 
-/** containerd's own services require a namespace; CRI keeps its objects in this one. */
+/** The containerd namespace that contains CRI's objects. Calls of containerd's own services must specify a namespace. */
 export const CRI_NAMESPACE = 'k8s.io';
 
-/** Called for each call that has ended. */
+/** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;
 
-/** `endpoint`: such as unix:///run/containerd/containerd.sock. Does not wait until the runtime listens there. */
+/** Creates a connection without waiting for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
-  // Loaded while the runtime may still be starting, not during the first call.
+  // Load the definitions while the runtime may still be starting, so that the first call is not delayed.
   loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
     'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
-    // The runtime is on this machine, and back within a second of a crash.
+    // Reconnect quickly: the runtime is on this machine, and usually available again within a second after a crash.
     'grpc.initial_reconnect_backoff_ms': 20,
     'grpc.min_reconnect_backoff_ms': 20,
     'grpc.max_reconnect_backoff_ms': 500,
-    // By default, channels of one process to one target share a connection, and with it the back-off.
+    // By default, all channels of a process to the same target share one connection and its back-off.
     'grpc.use_local_subchannel_pool': 1,
   });
   return {
@@ -109,7 +111,7 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
   };
 }
 
-/** `name`: such as runtime.v1.RuntimeService/Version. */
+/** Returns the definition of a method. `name`: such as runtime.v1.RuntimeService/Version. */
 function methodOf(name: string): MethodDefinition<object, object> {
   const slash = name.indexOf('/');
   const service = loadDefinitions()[name.slice(0, slash)] as ServiceDefinition;
@@ -187,25 +189,28 @@ function streamCall<Message>(
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
 
-/** A response of the runtime has HTTP headers; an error that the gRPC library reports for a connection has none. */
+/** Whether the runtime itself responded: its responses have HTTP headers, the gRPC library's own errors have none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
-/** containerd listens before its CRI plugin has recovered its state, and refuses calls until then; newer versions return Unavailable. */
+/**
+ * containerd begins to listen before its CRI plugin has recovered its state. Until then, the plugin refuses calls with this message;
+ * newer versions return the code Unavailable.
+ */
 const STARTING = /server is not initialized yet/;
 
 function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {
   const code = STARTING.test(error.details) ? 'Unavailable' : (CODE_NAMES[error.code] ?? 'Unknown');
   const answered = isAnswered(error);
   const call = new RuntimeCallError(code, error.details, answered);
-  // A connection that is cut in the middle of a response ends as Internal.
+  // If the connection is lost in the middle of a response, the gRPC library reports the code Internal.
   const isUnknown = OUTCOME_UNKNOWN.includes(code) || (!answered && /^Received RST_STREAM/.test(error.details));
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
 
-/** How long to wait before asking containerd again whether its CRI plugin is initialized. */
+/** Interval between two queries whether containerd's CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
-/** Resolves when the runtime serves CRI. No event reports the end of its start, so it is polled. */
+/** Resolves when the runtime serves CRI. Polls, because no event reports that the runtime is ready for calls. */
 export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
@@ -218,7 +223,7 @@ export async function runtimeInitialized(connection: Connection, timers: Timers,
   }
 }
 
-/** Resolves after the time; rejects when `signal` aborts. */
+/** Resolves after `millis`; rejects when `signal` aborts. */
 export function delay(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

@@ -1,10 +1,10 @@
 /**
- * A container runtime behind a CRI v1 socket (containerd, CRI-O). Maps the node's verbs to CRI's calls and makes each
- * idempotent; only the runtime itself reports what is running.
+ * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps each method to CRI's
+ * calls and makes the method idempotent. Only the runtime itself determines which containers are running.
  *
  * Invariants:
- * 1. No call retries, except those of stop-and-remove.ts: the caller decides with a new observation.
- * 2. Stop and remove treat NotFound as success if the container or the sandbox itself is gone.
+ * 1. Calls are not retried, except in stop-and-remove.ts: the caller observes the Pod again and then decides.
+ * 2. Stop and remove treat NotFound as success if the container or the sandbox itself does not exist any more.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node-js.ts';
@@ -32,21 +32,24 @@ import { streamCalls } from './streams.ts';
 import { usageCalls } from './usage.ts';
 
 export interface RuntimeOptions {
-  /** unix:///run/containerd/containerd.sock */
+  /** The address of the runtime's socket, such as unix:///run/containerd/containerd.sock. */
   endpoint: string;
   log: Log;
   timers: Timers;
-  /** Set on everything that is created, and required of everything that is observed: several engines can share a runtime. */
+  /**
+   * The labels of this lifepod instance. They are set on each sandbox and container that is created, and only objects with these
+   * labels are observed. Several engines can therefore share a runtime.
+   */
   namespaceLabels?: Labels;
-  /** Receives the metrics of the calls. */
+  /** Receives the metrics of the calls to the runtime. */
   metrics?: Metrics;
-  /** Exits that the shims reported while containerd was down: used if CRI reports the end of a container as unknown. */
+  /** Exits that the shims reported while containerd was down. They are used if CRI reports a container's exit as unknown. */
   shimExits?: ShimExits | undefined;
 }
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** Rejects with an OutcomeUnknownError if nothing responds at the endpoint, and with a RuntimeCallError if it does not serve CRI v1. */
+/** Rejects with an OutcomeUnknownError if no runtime responds, and with a RuntimeCallError if the runtime does not serve CRI v1. */
 export async function connectRuntime(
   options: RuntimeOptions,
 ): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
@@ -179,12 +182,15 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
   };
 }
 
-/** A runtime uses a name for one object only; it reports a conflict in its own words, without a particular code. */
+/** Whether another object has the same name. Runtimes report this conflict in their own words, often without a specific code. */
 const isNameTaken = (error: unknown): boolean =>
   hasCode(error, 'AlreadyExists') ||
   /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
-/** The name may also belong to a creation that is still under way elsewhere; then there is no object to find yet. */
+/**
+ * Calls `create`. If the name is already in use, returns the ID of the existing object. If `find` returns no object, the name is in
+ * use by a creation that is still under way, and the error of `create` is thrown.
+ */
 async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
   try {
     return await create();
@@ -196,7 +202,7 @@ async function createOrFind(create: () => Promise<string>, find: () => Promise<{
   }
 }
 
-/** Whether a container whose start was refused had in fact been started before. A failed start has no start time. */
+/** Whether a container whose start was refused had in fact been started before. A container whose start failed has no start time. */
 async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
   return status !== undefined && status.startedAt > 0;

@@ -1,4 +1,4 @@
-/** The messages and services of the runtime, loaded once from the files of protos/. */
+/** Loads the definitions of the runtime's messages and services from the files in protos/, once. */
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 
@@ -27,8 +27,8 @@ export function loadDefinitions(): PackageDefinition {
 
 const messageOf = (type: string) => loadDefinitions()[type] as MessageTypeDefinition<object, object>;
 
-/** `type`: the full name of a message. */
+/** Encodes a message. `type`: the full name of the message. */
 export const encodeMessage = (type: string, message: object): Buffer => messageOf(type).serialize(message);
-/** Throws if the bytes are not a message of this type. */
+/** Decodes a message. Throws if the bytes are not a message of this type. */
 export const decodeMessage = <Message>(type: string, bytes: Buffer): Message =>
   messageOf(type).deserialize(bytes) as never;

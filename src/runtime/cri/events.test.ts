@@ -1,4 +1,7 @@
-/** Which event stream is followed, against a server that has both: the containerd of Debian 12 only has its own. */
+/**
+ * Tests which event stream connectRuntime() follows. The test server has both CRI's stream and containerd's own; the containerd of
+ * Debian 12 has only its own.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +56,7 @@ async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   return received;
 }
 
-/** Connects to a runtime of this name that has both CRI's event stream and containerd's. */
+/** Starts a server that has this runtime name, CRI's event stream and containerd's event stream, and connects to it. */
 async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
@@ -112,7 +115,7 @@ const event = (uid: string, labels: Record<string, string>): object => ({
 });
 const mine = { 'lifepod.io/attempt': '0', 'lifepod.io/instance': 'mine' };
 
-test("all listeners share one subscription to containerd's events, and none is made to CRI's", async () => {
+test("all listeners share one subscription to containerd's events, and CRI's stream is not opened", async () => {
   await connectTo('containerd');
   await receivedCount(1);
   const second = listen();
@@ -122,7 +125,7 @@ test("all listeners share one subscription to containerd's events, and none is m
   await second;
 });
 
-test('changes of own Pods are reported, those of others are not', async () => {
+test('events() reports changes only of Pods with the labels of this instance', async () => {
   await connectTo('cri-o');
   expect(await receivedCount(1)).toEqual([{ type: 'resync' }]);
   streams[0]?.write(event('kubelet', {}));
@@ -131,7 +134,7 @@ test('changes of own Pods are reported, those of others are not', async () => {
   expect(await receivedCount(2)).toEqual([{ type: 'resync' }, { type: 'changed', podUid: 'own' }]);
 });
 
-test('a stream that was cut is reopened, with a resync', async () => {
+test('an event stream that was cut is reopened, and a resync is sent', async () => {
   await connectTo('cri-o');
   await receivedCount(1);
   streams[0]?.end();
@@ -140,7 +143,7 @@ test('a stream that was cut is reopened, with a resync', async () => {
   expect((await receivedCount(3))[2]).toEqual({ type: 'changed', podUid: 'own' });
 });
 
-test('shims are watched from the cut of a stream until no event can be missed any more', async () => {
+test('shims are watched from the cut of an event stream until no event can be missed any more', async () => {
   const calls: string[] = [];
   const shimExits: ShimExits = {
     watch: async () => calls.push('watch'),

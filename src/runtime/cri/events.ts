@@ -1,10 +1,10 @@
 /**
- * The runtime's events as "this Pod changed": from containerd's own events service, or from CRI's stream for other runtimes
- * (CRI-O). containerd has CRI's stream too, from 1.7 on, but sends each event there to only one of its callers.
+ * Converts the runtime's events to "this Pod has changed". The source is containerd's own events service, or CRI's event stream for
+ * other runtimes (CRI-O). containerd 1.7 and later also has CRI's stream, but sends each event to only one of the stream's clients.
  *
  * Invariants:
- * 1. `resync` is sent once no event can be missed any more and CRI responds: at the start and after every cut.
- * 2. An exit is recorded in the facts before its Pod is announced, so that an observation made then shows it.
+ * 1. At the start and after each cut of the stream, `resync` is sent once no further event can be missed and CRI responds.
+ * 2. An exit is recorded in the facts before its Pod is reported as changed, so that the following observation shows the exit.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
@@ -19,7 +19,7 @@ import { type SandboxStatus, type Timestamp, timestampMillis } from './responses
 const CRI = 'runtime.v1.RuntimeService';
 const CONTAINERD = 'containerd.services.events.v1';
 
-/** Published by lifepod itself, because containerd does not report when a subscription has begun. */
+/** lifepod publishes an event with this topic and waits for it, because containerd does not report when a subscription has begun. */
 const MARKER_TOPIC = '/lifepod/subscribed';
 const MARKER_RETRY_MILLIS = 20;
 const FIRST_RECONNECT_MILLIS = 20;
@@ -45,15 +45,15 @@ export interface EventSource {
   scope: Labels;
   log: Log;
   timers: Timers;
-  /** Version.runtimeName */
+  /** The field runtimeName in CRI's response to Version. */
   runtimeName: string;
-  /** Watched while the stream is cut. */
+  /** Watches the shims while the stream is cut. */
   shimExits?: ShimExits | undefined;
 }
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Resolves when `signal` aborts. `cut`: called whenever the stream ends before that. */
+/** Calls the listener with each event until `signal` aborts; reopens the stream when it ends. `cut`: called before each reopening. */
 export async function followEvents(
   source: EventSource,
   listener: Listener,
@@ -81,7 +81,7 @@ export async function followEvents(
   }
 }
 
-/** Runs `stream` and `begin` at the same time; the first failure ends both. */
+/** Runs `stream` and `begin` concurrently. If one of them fails, aborts the other and throws the error. */
 async function whileBeginning(
   stream: (signal: AbortSignal) => Promise<never>,
   begin: (signal: AbortSignal) => Promise<void>,
@@ -106,7 +106,7 @@ async function followCri(source: EventSource, listener: Listener, resync: () => 
   await whileBeginning(
     (either) => connection.stream(`${CRI}/GetContainerEvents`, {}, onEvent, either),
     async (either) => {
-      // The stream sends nothing until something happens, but it has begun, or failed, by the second response.
+      // CRI does not report when the stream has begun. By the second response to another call, it has begun or failed.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       resync();
@@ -134,7 +134,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
         if (podUid !== undefined && !signal.aborted) listener({ type: 'changed', podUid });
       },
       (error) => {
-        // The runtime has gone away: the stream ends too, and the resync covers what was missed.
+        // The runtime is unreachable. The stream therefore ends as well, and the next resync covers this event.
         log.debug('no Pod found for a runtime event', { error: String(error) });
       },
     );
@@ -163,7 +163,10 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
   );
 }
 
-/** The marker may reach containerd before the subscription does, and is then lost, so it is published repeatedly. */
+/**
+ * Publishes the marker until `began` resolves. A marker that reaches containerd before the subscription is lost, so one marker is not
+ * enough.
+ */
 async function publishUntilSeen(
   { connection, timers }: EventSource,
   marker: string,
@@ -182,7 +185,7 @@ async function publishUntilSeen(
   }
 }
 
-/** Records what the event reports. Returns the UID of the Pod to observe, if any. */
+/** Records the content of the event in the facts. Returns the UID of the Pod that must be observed; undefined if there is none. */
 async function onTaskEvent(
   source: EventSource,
   envelope: Envelope,
@@ -235,7 +238,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** undefined if the task does not belong to this lifepod. */
+/** Returns the container or sandbox to which the task belongs; undefined if this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -1,4 +1,4 @@
-/** One command in a container, for probes and hooks: its exit code and the beginning of its output. */
+/** Runs one command in a container, for probes and hooks, and returns its exit code and the beginning of its output. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError, MAX_EXEC_OUTPUT_BYTES } from '../runtime.ts';
 import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, hasCode } from './connection.ts';
@@ -16,9 +16,9 @@ export interface ExecCall {
 }
 
 /**
- * CRI counts the timeout in whole seconds, and containerd then waits for the end of the output, which a left-over process can hold
- * open. So the call is canceled here in time, upon which runtimes kill the command. CRI's own timeout applies if this process dies
- * in the meantime.
+ * Cancels the call after `timeoutMillis`, which makes the runtime kill the command. CRI's own timeout is not sufficient: it has whole
+ * seconds, and afterwards containerd waits for the end of the output, which a remaining child process can delay. CRI's timeout still
+ * applies if the engine ends before the command.
  */
 export async function execSync(
   connection: Connection,

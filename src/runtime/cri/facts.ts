@@ -1,8 +1,8 @@
 /**
- * Facts about sandboxes and containers in addition to CRI's responses: the Pod to which they belong (so that an event finds its
- * Pod), values that cannot change any more (so that they are queried once), and what an event reported before CRI's own view has it.
+ * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod (to find the Pod of an event), values that
+ * cannot change any more (to query them only once), and exits that an event reported before CRI does.
  *
- * Invariant: an entry is only a shortcut or a newer fact, never the only record; dropping one costs a query.
+ * Invariant: an entry only saves a query or is newer than CRI's response; it is never the only record. Deleting it costs a query.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerObservation } from '../runtime.ts';
@@ -10,32 +10,32 @@ import type { ContainerObservation } from '../runtime.ts';
 export interface ContainerFacts {
   podUid: string;
   startedAt?: Millis;
-  /** As returned by ContainerStatus: a digest if there is one. */
+  /** The image, as returned by ContainerStatus: with a digest if there is one. */
   imageRef?: string;
-  /** From the exit event of its first process. */
+  /** The exit of the container's first process, from an event, a task or a shim. */
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
-  /** The last observation of an exited container. */
+  /** The observation of an exited container, which is not queried again. */
   final?: ContainerObservation;
 }
 
 export interface SandboxFacts {
   podUid: string;
   ips?: string[];
-  /** Its first process has ended: the sandbox is not ready, whatever CRI still reports. */
+  /** Set once the sandbox's first process has ended. The sandbox is then not ready, even if CRI still reports it as ready. */
   exited?: boolean;
 }
 
 export interface Facts {
   containers: Map<string, ContainerFacts>;
   sandboxes: Map<string, SandboxFacts>;
-  /** Containers whose start is under way: the caller of the start observes on its own. */
+  /** IDs of the containers whose start is under way. Their start is not reported, because the caller observes the Pod itself. */
   starting: Set<string>;
 }
 
 export const emptyFacts = (): Facts => ({ containers: new Map(), sandboxes: new Map(), starting: new Set() });
 
-/** The entry of the container, created if it is missing. */
+/** Returns the entry of the container, which is created if it does not exist. */
 export function containerFacts(facts: Facts, id: string, podUid: string): ContainerFacts {
   let known = facts.containers.get(id);
   if (known === undefined) {

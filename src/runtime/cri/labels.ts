@@ -1,6 +1,6 @@
 /**
- * The labels by which lifepod finds what it has created in the runtime. The labels of upstream's kubelet carry identity
- * (k8s.io/kubernetes pkg/kubelet/types/labels.go), so that other tools that read a runtime understand them.
+ * The labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are those
+ * of upstream's kubelet (k8s.io/kubernetes pkg/kubelet/types/labels.go), so that other tools for the runtime understand them.
  */
 import type { ContainerKind, PodIdentity } from '../runtime.ts';
 
@@ -8,11 +8,11 @@ export const POD_UID_LABEL = 'io.kubernetes.pod.uid';
 const POD_NAME_LABEL = 'io.kubernetes.pod.name';
 const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
-/** init, app, defer or ephemeral. */
+/** The kind of the container: init, app, defer or ephemeral. */
 const KIND_LABEL = 'lifepod.io/kind';
-/** restartCount of a container's run, or number of a Pod's sandbox. */
+/** The restartCount of the container in this run, or the number of the Pod's sandbox. */
 export const ATTEMPT_LABEL = 'lifepod.io/attempt';
-/** The image as named in the Pod's spec; CRI itself keeps only the image that the name resolved to. */
+/** The image's name in the Pod's spec. CRI itself only stores the image to which the name was resolved. */
 const IMAGE_ANNOTATION = 'lifepod.io/image';
 
 export type Labels = Record<string, string>;
@@ -34,7 +34,7 @@ export const podUidOf = (labels: Labels): string => labels[POD_UID_LABEL] ?? '';
 
 const KINDS: ReadonlySet<string> = new Set<ContainerKind>(['init', 'app', 'defer', 'ephemeral']);
 
-/** A kubelet may keep its Pods in the same runtime, with the same labels except this one. */
+/** Whether lifepod created the object. A kubelet's objects in the same runtime have the same labels, except for ATTEMPT_LABEL. */
 export const isOurs = (labels: Labels): boolean => labels[ATTEMPT_LABEL] !== undefined;
 
 export function kindOf(labels: Labels): ContainerKind | undefined {

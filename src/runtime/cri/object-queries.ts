@@ -1,4 +1,4 @@
-/** CRI's queries for the sandboxes and containers of this instance. */
+/** CRI's queries, limited to the sandboxes and containers of this lifepod instance. */
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels } from './labels.ts';
 import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } from './responses.ts';
@@ -6,20 +6,20 @@ import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } f
 const SERVICE = 'runtime.v1.RuntimeService';
 
 export interface ObjectQueries {
-  /** Sandboxes with all these labels; their states are CRI's. */
+  /** Returns the sandboxes with all these labels. Their states are as CRI reports them, without regard to newer events. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  /** Containers with all these labels; their states are CRI's. */
+  /** Returns the containers with all these labels. Their states are as CRI reports them, without regard to newer events. */
   listContainers(
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,
   ): Promise<ListedContainer[]>;
-  /** undefined if the sandbox does not exist. */
+  /** Returns undefined if the sandbox does not exist. */
   sandboxStatus(id: string, signal: AbortSignal): Promise<SandboxStatus | undefined>;
-  /** undefined if the container does not exist. */
+  /** Returns undefined if the container does not exist. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
-/** `scope`: labels that everything of this instance has. */
+/** `scope`: the labels that all sandboxes and containers of this lifepod instance have. */
 export function objectQueries(connection: Connection, scope: Labels): ObjectQueries {
   const statusOf = async <Status>(
     method: string,

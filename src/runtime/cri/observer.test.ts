@@ -19,13 +19,13 @@ const listed = {
 const UNKNOWN = { exitCode: 255, reason: 'Unknown' };
 
 test.each([
-  ["the shim's exit is used if CRI does not know it", UNKNOWN, { exitCode: 0, reason: 'Completed', finishedAt: 7 }],
+  ['a shim reported the exit that CRI does not know', UNKNOWN, { exitCode: 0, reason: 'Completed', finishedAt: 7 }],
   [
-    'an exit that CRI knows is kept',
+    'CRI and a shim report different exits',
     { exitCode: 255, reason: 'Error' },
     { exitCode: 255, reason: 'Error', finishedAt: 5 },
   ],
-])('%s', async (_, status, expected) => {
+])('an observation has the correct exit if %s', async (_, status, expected) => {
   const answers: Record<string, object> = {
     ListPodSandbox: { items: [] },
     ListContainers: { containers: [listed] },

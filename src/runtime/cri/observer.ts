@@ -1,8 +1,9 @@
 /**
- * Observations: one round of two list calls, then a status call only for what is not final yet.
+ * Observes the sandboxes and containers of Pods: two concurrent list calls, then a status call for each object whose details are not
+ * in the facts yet.
  *
- * An exit that an event reported counts before CRI reports it too: containerd's CRI plugin learns of it from the same event, a little
- * later.
+ * If an event has reported an exit, the observation shows it even if CRI still reports the container as running: containerd's CRI plugin
+ * processes the same event a little later.
  */
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerObservation, PodObservation, SandboxObservation } from '../runtime.ts';
@@ -33,7 +34,7 @@ export interface Observer extends ObjectQueries {
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
 }
 
-/** `scope`: labels that everything of this instance has. `shimExits`: exits that containerd itself may not know. */
+/** `scope`: the labels of this lifepod instance. `shimExits`: exits that containerd itself may not know. */
 export function createObserver(
   connection: Connection,
   facts: Facts,
@@ -86,7 +87,7 @@ async function assemble(
   };
 }
 
-/** undefined if the sandbox was removed after it was listed. */
+/** Returns undefined if the sandbox was removed after it was listed. */
 async function observeSandbox(
   { queries, facts }: View,
   listed: ListedSandbox,
@@ -113,7 +114,7 @@ async function observeSandbox(
   };
 }
 
-/** undefined if the container was removed after it was listed. */
+/** Returns undefined if the container was removed after it was listed. */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,
@@ -135,14 +136,17 @@ async function observeContainer(
   return known.final;
 }
 
-/** A status call would add nothing: CRI has not started the container, or its start is known and there is no exit to read. */
+/**
+ * Whether a status call would add nothing: CRI has not started the container, or the container's start and image are known and CRI has
+ * no exit to report.
+ */
 const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   const exited = known.exit !== undefined;
   if (listed.state === 'CONTAINER_CREATED') return !exited;
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/** What containerd reports for a container that ended while containerd was down, if its shim can no longer be queried. */
+/** Whether containerd does not know the exit: the container ended while containerd was down, and its shim can no longer be queried. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {

@@ -1,4 +1,4 @@
-/** Calls with an unknown outcome, against a CRI server that returns every code, or dies. */
+/** Tests which calls have an unknown outcome, against a CRI server that returns various codes or is shut down. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ type Answer = (error: { code: number; details: string } | null, response?: objec
 let folder: string;
 let server: Server;
 let runtime: ContainerRuntime;
-/** What the server does with each call except Version. */
+/** Handles each call to the server except Version. */
 let handle: (answer: Answer) => void;
 
 beforeEach(async () => {
@@ -79,20 +79,20 @@ test.each([
   expect(await rejection(runtime.imageStatus('i', never))).toBeInstanceOf(OutcomeUnknownError);
 });
 
-test('any other code is a failure', async () => {
+test('a call that returns the code Unknown rejects with a RuntimeCallError', async () => {
   handle = (answer) => answer({ code: status.UNKNOWN, details: 'no' });
   const error = await rejection(runtime.stopSandbox('s', never));
   expect(error).toMatchObject({ name: 'RuntimeCallError', code: 'Unknown', details: 'no' });
 });
 
-test('a pull that fails because the registry did not answer is a failure, whatever its code', async () => {
+test('a pull that fails because the registry did not respond rejects with a RuntimeCallError, whatever the code', async () => {
   for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED]) {
     handle = (answer) => answer({ code, details: 'failed to do request: Head "http://r/v2/": dial tcp: i/o timeout' });
     expect(await rejection(runtime.pullImage('r/i', undefined, never))).toMatchObject({ name: 'RuntimeCallError' });
   }
 });
 
-test('the outcome is unknown if the connection is cut during a call, or is refused', async () => {
+test('the outcome of a call is unknown if the connection is cut during the call, or is refused', async () => {
   handle = () => setImmediate(() => server.forceShutdown());
   const calls = [runtime.pullImage('r/i', undefined, never), runtime.execSync('c', ['true'], 0, never)];
   for (const call of calls) expect(await rejection(call)).toBeInstanceOf(OutcomeUnknownError);
@@ -106,13 +106,13 @@ test('an aborted call rejects with the reason of the signal', async () => {
   expect((await rejection(runtime.startContainer('c', wanted.signal))).message).toBe('not wanted any more');
 });
 
-test('the runtime reports the timeout of a command; without a timeout the outcome is unknown', async () => {
+test('DeadlineExceeded means that a command with a timeout timed out, and that the outcome of one without is unknown', async () => {
   handle = (answer) => answer({ code: status.DEADLINE_EXCEEDED, details: 'timeout 1s exceeded' });
   expect(await rejection(runtime.execSync('c', ['true'], 1000, never))).toBeInstanceOf(ExecTimeoutError);
   expect(await rejection(runtime.execSync('c', ['true'], 0, never))).toBeInstanceOf(OutcomeUnknownError);
 });
 
-test('a command has timed out when the timer ends, even if the runtime did not respond', async () => {
+test('a command times out after its timeout even if the runtime does not respond', async () => {
   const timers = testTimers();
   const unary = (_method: string, _request: object, signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

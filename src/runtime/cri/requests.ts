@@ -1,6 +1,6 @@
 /**
- * From the node's configurations to CRI's messages. Absent fields get the runtime's defaults, except for /proc: CRI masks only
- * the paths in the request.
+ * Converts the node's configurations to CRI's messages. Absent fields get the runtime's defaults, except for masked and read-only paths:
+ * CRI has no defaults for them, so the request must list them.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { containerLabels, type Labels, podLabels, withImageName } from './labels
 
 const CPUS = '/sys/devices/system/cpu';
 
-/** The files that count how often each CPU was throttled, if the machine has them. */
+/** Returns the folders in which the kernel counts how often each CPU was throttled, if the machine has them. */
 function thermalThrottles(): string[] {
   const cpus = existsSync(CPUS) ? readdirSync(CPUS).filter((name) => /^cpu\d+$/.test(name)) : [];
   return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
 }
 
-/** Hidden from unprivileged containers (k8s.io/kubernetes pkg/securitycontext, v1.33). */
+/** Paths that are hidden from unprivileged containers. Source: k8s.io/kubernetes pkg/securitycontext, v1.33. */
 const MASKED_PATHS = [
   '/proc/asound',
   '/proc/acpi',
@@ -45,7 +45,7 @@ const namespaceOptions = (config: SandboxConfig): object => ({
   ipc: config.hostIpc === true ? 'NODE' : 'POD',
 });
 
-/** `scope`: the labels of this lifepod instance; they and the identity override the Pod's own labels. */
+/** `scope`: the labels of this lifepod instance. These labels and the Pod's identity labels override the Pod's own labels. */
 export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
   return {
     metadata: {

@@ -1,4 +1,4 @@
-/** CRI's responses as proto-loader decodes them: times in nanoseconds, 0 and '' for fields that were not sent. */
+/** CRI's responses as proto-loader decodes them. Times are in nanoseconds; fields that were not sent are 0, false, '', null or empty. */
 
 export type SandboxStateName = 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
 export type ContainerStateName = 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
@@ -52,7 +52,7 @@ export interface Image {
   pinned: boolean;
 }
 
-/** The response of Status; runtimes before 2024 only send the conditions. */
+/** The response to Status. Runtimes from before 2024 send only the conditions. */
 export interface RuntimeStatus {
   status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
   runtimeHandlers: { name: string; features: { recursiveReadOnlyMounts: boolean } | null }[];
@@ -62,11 +62,11 @@ export interface RuntimeStatus {
 
 const NANOS_PER_MILLI = 1e6;
 
-/** CRI's time in milliseconds; undefined for 0, which CRI uses for what has not happened. */
+/** Converts a time of CRI to milliseconds; undefined for 0, which CRI uses for an event that has not happened. */
 export const millisOf = (nanos: number): number | undefined =>
   nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
 
-/** google.protobuf.Timestamp */
+/** The message google.protobuf.Timestamp. */
 export interface Timestamp {
   seconds: number;
   nanos: number;

@@ -13,6 +13,6 @@ test.each([
   [config(null), 'cgroupfs'],
   [config({ SystemdCgroup: false }), 'cgroupfs'],
   [config({ SystemdCgroup: true }), 'systemd'],
-] as const)('the configuration %s has the cgroup driver %s', (text, driver) => {
+] as const)('driverOf() returns for the configuration %s the cgroup driver %s', (text, driver) => {
   expect(driverOf(text)).toBe(driver);
 });

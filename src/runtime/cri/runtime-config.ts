@@ -1,4 +1,4 @@
-/** The configuration of a runtime that lifepod did not start: its cgroup driver and its sandbox image. */
+/** Reads the configuration of a runtime that lifepod did not start: its cgroup driver and its sandbox image. */
 import { type Connection, connect, hasCode } from './connection.ts';
 import { readStatus, sandboxImageOf } from './status.ts';
 
@@ -11,13 +11,14 @@ interface ContainerdConfig {
 
 export interface RuntimeConfig {
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
-  /** An image reference. */
+  /** The reference of the image for Pod sandboxes. */
   sandboxImage: string | undefined;
 }
 
 /**
- * Reads the configuration of the runtime's default handler; values that the runtime does not report are undefined. Sources: CRI's
- * RuntimeConfig (KEP-4033; containerd from 2.0); the configuration that an older containerd includes in a verbose Status.
+ * Reads the configuration of the runtime's default handler. Values that the runtime does not report are undefined. Sources: CRI's
+ * RuntimeConfig (KEP-4033; containerd 2.0 and later), and the configuration that older versions of containerd include in a verbose
+ * Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -30,7 +31,7 @@ export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): 
   }
 }
 
-/** Calls CRI's RuntimeConfig; undefined if the runtime does not have this call, or omits the driver. */
+/** Returns the driver from CRI's RuntimeConfig; undefined if the runtime does not have this call or does not report the driver. */
 async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
   try {
     const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(
@@ -46,14 +47,14 @@ async function readDriver(connection: Connection, signal: AbortSignal): Promise<
   }
 }
 
-/** `config`: JSON in containerd's format. */
+/** Returns the cgroup driver of the default handler; undefined if `config` is absent or is not containerd's configuration in JSON. */
 export function driverOf(config: string | undefined): 'cgroupfs' | 'systemd' | undefined {
   if (config === undefined) return undefined;
   let containerd: ContainerdConfig['containerd'];
   try {
     ({ containerd } = (JSON.parse(config) ?? {}) as ContainerdConfig);
   } catch {
-    // The configuration of another runtime, in a format of its own.
+    // This is the configuration of another runtime, in another format.
     return undefined;
   }
   const handler = containerd?.runtimes?.[containerd.defaultRuntimeName ?? ''];

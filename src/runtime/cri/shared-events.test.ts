@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { shareEvents } from './shared-events.ts';
 
-/** A shared stream whose events the test sends. */
+/** Returns a shared stream for which the test sends the events. */
 function streamed() {
   const opened: { send: (event: RuntimeEvent) => void; cut: () => void; signal: AbortSignal }[] = [];
   const events = shareEvents((send, cut, signal) => {
@@ -25,7 +25,7 @@ function streamed() {
 const resync: RuntimeEvent = { type: 'resync' };
 const changed: RuntimeEvent = { type: 'changed', podUid: 'uid' };
 
-test('all listeners share one stream; a listener that joins later gets a resync at once', () => {
+test('all listeners share one event stream, and a listener that joins later immediately gets a resync', () => {
   const { opened, listen } = streamed();
   const first = listen();
   opened[0]?.send(resync);
@@ -38,7 +38,7 @@ test('all listeners share one stream; a listener that joins later gets a resync 
   ]);
 });
 
-test('a listener that joins while the stream is cut gets a resync once the stream is open again', () => {
+test('a listener that joins while the event stream is cut gets a resync once the stream is open again', () => {
   const { opened, listen } = streamed();
   listen();
   opened[0]?.send(resync);
@@ -49,7 +49,7 @@ test('a listener that joins while the stream is cut gets a resync once the strea
   expect(second.received).toEqual([resync]);
 });
 
-test('a listener gets no event once its signal has aborted', () => {
+test('a listener of runtime events gets no event once its signal has aborted', () => {
   const { opened, listen } = streamed();
   const [first, second] = [listen(), listen()];
   void first.leave();
@@ -57,7 +57,7 @@ test('a listener gets no event once its signal has aborted', () => {
   expect([first.received, second.received]).toEqual([[], [changed]]);
 });
 
-test('the stream ends with its last listener, and the next one opens another', async () => {
+test('the event stream is closed after its last listener has left, and the next listener opens a new stream', async () => {
   const { opened, listen } = streamed();
   const [first, second] = [listen(), listen()];
   await first.leave();

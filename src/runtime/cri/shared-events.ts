@@ -1,6 +1,6 @@
 /**
- * One stream of Pod events for all listeners in a process: each stream costs the runtime work, and a listener that joins later must
- * not miss anything.
+ * Shares one stream of Pod events among all listeners in a process, because each stream causes work for the runtime. A listener that
+ * joins later must not miss any event, so it gets a resync of its own.
  */
 
 import { onAbort } from '../../platform/on-abort.ts';
@@ -8,17 +8,21 @@ import type { RuntimeEvent } from '../runtime.ts';
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Follows the events until the signal aborts. `cut`: called when the stream has ended and is about to be reopened. */
+/** Calls the listener with each event until the signal aborts. `cut`: called when the stream has ended and will be reopened. */
 export type Follow = (listener: Listener, cut: () => void, signal: AbortSignal) => Promise<void>;
 
 interface Stream {
   listeners: Set<Listener>;
-  synced: boolean; // No event has been missed since the last resync.
+  /** Whether there was a resync, and no event has been missed since. */
+  synced: boolean;
   end: AbortController;
   ended: Promise<void>;
 }
 
-/** The stream is open while it has a listener. A listener that joins later gets its own resync. Resolves when `signal` aborts. */
+/**
+ * Returns a function that adds a listener until its `signal` aborts, and then resolves. The stream is open as long as it has a
+ * listener.
+ */
 export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {
   let current: Stream | undefined;
   const open = (): Stream => {

@@ -4,11 +4,11 @@ import { featuresOf, sandboxImageOf } from './status.ts';
 
 const older: RuntimeStatus = { status: null, runtimeHandlers: [], features: null, info: {} };
 
-test('an older runtime reports no features', () => {
+test('featuresOf() returns undefined for an older runtime, which reports no features', () => {
   expect(featuresOf(older)).toBeUndefined();
 });
 
-test('a newer runtime reports its own features and those of its handlers', () => {
+test('featuresOf() returns the features of a newer runtime and of its handlers', () => {
   const handlers = [
     { name: '', features: { recursiveReadOnlyMounts: true } },
     { name: 'other', features: null },
@@ -30,6 +30,6 @@ test.each([
   [{ config: 'pause_image = "x"' }, undefined],
   [{ config: 'null' }, undefined],
   [{}, undefined],
-])('the info %j has the sandbox image %s', (info, image) => {
+])('sandboxImageOf() returns for the info %j the image %s', (info, image) => {
   expect(sandboxImageOf({ ...older, info: info as Record<string, string> })).toBe(image);
 });

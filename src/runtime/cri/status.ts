@@ -1,14 +1,15 @@
-/** What a runtime reports about itself. */
+/** Reads the status of a runtime: its unmet conditions, its features and its sandbox image. */
 import type { RuntimeFeatures } from '../runtime.ts';
 import type { Connection } from './connection.ts';
 import type { RuntimeStatus } from './responses.ts';
 
 const METHOD = 'runtime.v1.RuntimeService/Status';
 
-/** `verbose`: includes `info`, whose format is the runtime's own. */
+/** `verbose`: whether the response includes `info`, whose format depends on the runtime. */
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
+/** Returns a message for each condition that is not met. */
 export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
   const { status } = await readStatus(connection, false, signal);
   return (status?.conditions ?? [])
@@ -16,6 +17,7 @@ export async function notReady(connection: Connection, signal: AbortSignal): Pro
     .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
 }
 
+/** Returns undefined if the runtime does not report its features. */
 export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): RuntimeFeatures | undefined =>
   features === null && runtimeHandlers.length === 0
     ? undefined
@@ -28,14 +30,14 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
       };
 
 /**
- * The sandbox image, from the configuration that containerd before 2.0 includes in a verbose Status; undefined if the runtime
- * does not report it. containerd 2.x pins that image instead.
+ * Returns the reference of the sandbox image, from the configuration that containerd before 2.0 includes in a verbose Status; undefined
+ * if the runtime does not report it. containerd 2.x pins the sandbox image instead.
  */
 export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
   try {
     return (JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null)?.sandboxImage || undefined;
   } catch {
-    // The configuration of another runtime, in a format of its own.
+    // This is the configuration of another runtime, in another format.
     return undefined;
   }
 }

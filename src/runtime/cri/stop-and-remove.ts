@@ -1,10 +1,10 @@
 /**
- * Stops and removals. NotFound is success if the container or sandbox itself is gone from the runtime's list: the code may also refer
- * to something in it.
+ * Stops and removes containers and sandboxes. NotFound is success only if the runtime does not list the container or sandbox any more,
+ * because the code may also refer to a part of it.
  *
- * containerd's CRI plugin has a list of its own in addition to containerd's records of containers. If a record was removed without CRI
- * (`ctr containers rm`), the removals of the container and of its sandbox fail with NotFound, and both stay in the list until
- * containerd restarts. Such a record is restored here, so that CRI can remove the container.
+ * containerd's CRI plugin has its own list of containers in addition to containerd's records. If a record was removed without CRI
+ * (`ctr containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both stay in the list until
+ * containerd restarts. Therefore removeContainer() restores the missing record, so that CRI can remove the container.
  */
 import type { Timers } from '../../platform/platform.ts';
 import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, delay, hasCode } from './connection.ts';
@@ -24,7 +24,7 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
-/** CRI lets two stops of one container wait at the same time; the shorter grace period ends first and kills. */
+/** Stops the container. If two stops of a container wait concurrently, CRI kills it at the end of the shorter grace period. */
 export function stopContainer(
   { connection, observer, timers }: EndingParts,
   id: string,
@@ -45,7 +45,7 @@ export async function removeContainer(
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
-  // Deleted first, so that its event is ignored: the caller observes on its own.
+  // Delete the facts first, so that the event of the removal is ignored: the caller observes the Pod itself.
   facts.containers.delete(id);
   const remove = () => connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal);
   await endOnce(remove, timers, signal, async (error) => {
@@ -69,7 +69,7 @@ export function stopSandbox(
 export async function removeSandbox(parts: EndingParts, id: string, signal: AbortSignal): Promise<void> {
   const { connection, facts, observer, timers } = parts;
   facts.sandboxes.delete(id);
-  // All at once: the runtime would remove them one after the other, as it does with containers that are not known here.
+  // Remove the containers concurrently. RemovePodSandbox would also remove them, but one after another.
   const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
   await Promise.all(ended.map(([container]) => removeContainer(parts, container, signal)));
   const remove = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
@@ -81,9 +81,9 @@ export async function removeSandbox(parts: EndingParts, id: string, signal: Abor
   });
 }
 
-/** Creates an empty record, because CRI only requires that a record exists. */
+/** Creates an empty record of the container, which is sufficient for CRI. `error`: why CRI could not remove the container. */
 async function restoreRecord(connection: Connection, id: string, error: unknown, signal: AbortSignal): Promise<void> {
-  // Any spec will do: no task is created from it.
+  // The content of the spec does not matter, because no task is created from it.
   const spec = { typeUrl: 'types.containerd.io/opencontainers/runtime-spec/1/Spec', value: Buffer.from('{}') };
   const container = { id, runtime: { name: 'io.containerd.runc.v2' }, spec };
   try {
@@ -110,10 +110,10 @@ async function unlessNotFound(
 }
 
 /**
- * Makes a call that ends or removes what may just have ended on its own. Between a container's exit and CRI's record of it,
- * containerd asks the shim to kill a process that is gone, while it closes its connection to that shim: the call fails with
- * `ttrpc: closed` or `context canceled: unknown`. Or it refuses to remove a container that its record shows as running. No event
- * reports the update of the record, so the call is repeated.
+ * Calls `call`, which stops or removes a container that may just have exited on its own, and repeats it if CRI has not recorded the exit
+ * yet. Until then, containerd requests the kill of a process that does not exist any more while it closes the connection to the shim,
+ * so the call fails with `ttrpc: closed` or `context canceled: unknown`. A removal may also be refused because the container is
+ * recorded as running. The call is repeated after a delay, because no event reports that the exit has been recorded.
  */
 async function endOnce(
   call: () => Promise<unknown>,

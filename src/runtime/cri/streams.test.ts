@@ -6,7 +6,7 @@ test.each([
   'http://127.1.2.3:1/attach/x',
   'http://[::1]:10/exec/x',
   'http://localhost:1/',
-])('streams may be served at %s', (url) => {
+])('requireLoopback() accepts %s', (url) => {
   expect(requireLoopback(url)).toBe(url);
 });
 
@@ -16,6 +16,6 @@ test.each([
   'http://127.example.com/exec/x',
   'http://[::]:10/exec/x',
   'http://127.0.0.1@10.0.0.1/exec/x',
-])('streams must not be served at %s', (url) => {
+])('requireLoopback() rejects %s', (url) => {
   expect(() => requireLoopback(url)).toThrow('not with http on loopback');
 });

@@ -1,4 +1,4 @@
-/** Exec, attach and port-forward: the runtime only returns the URL at which it serves the streams. */
+/** Exec, attach and port-forward. Each call returns the URL at which the runtime serves the streams. */
 import { isIPv4 } from 'node:net';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';
@@ -25,7 +25,7 @@ export function streamCalls(connection: Connection): ContainerStreams {
   };
 }
 
-/** Anyone who reaches the URL gets the streams, unencrypted: they must not leave the machine. */
+/** Throws if the URL is not on loopback: every client that can reach the URL gets the streams, unencrypted. */
 export function requireLoopback(url: string): string {
   const { protocol, hostname } = new URL(url);
   const loopback =

@@ -15,7 +15,7 @@ const stats: ListedStats = {
   writableLayer: { usedBytes: { value: 10 }, inodesUsed: null },
 };
 
-test('reported values are converted, and others are omitted', () => {
+test('toUsage() converts the values that the runtime reports, and omits the others', () => {
   expect(toUsage(stats)).toEqual({
     podUid: 'u',
     id: 'c1',
@@ -31,7 +31,7 @@ test('reported values are converted, and others are omitted', () => {
   expect(toUsage({ ...stats, writableLayer: null })).not.toHaveProperty('rootFs');
 });
 
-test('containers of others, and those that have ended in the meantime, are omitted', () => {
+test('toUsage() returns undefined for a container that lifepod did not create, or that ended during the measurement', () => {
   const foreign = { id: 'x', metadata: null, labels: { 'io.kubernetes.pod.uid': 'u' } };
   expect(toUsage({ ...stats, attributes: foreign })).toBeUndefined();
   expect(toUsage({ ...stats, cpu: null })).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Resource usage of containers, as CRI reports it. */
+/** Reads the resource usage of containers from CRI. */
 import type { ContainerUsage, RuntimeUsage } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
@@ -50,7 +50,10 @@ export function usageCalls(connection: Connection, scope: Labels): RuntimeUsage 
   };
 }
 
-/** undefined if the container is not lifepod's, or ended while it was measured: then it has no CPU or memory values. */
+/**
+ * Converts CRI's values. Returns undefined if lifepod did not create the container, or if CPU or memory values are missing because the
+ * container ended during the measurement.
+ */
 export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats): ContainerUsage | undefined {
   const cpuNanoSeconds = cpu?.usageCoreNanoSeconds?.value;
   const workingSetBytes = memory?.workingSetBytes?.value;
@@ -76,7 +79,7 @@ export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats)
 const optional = <K extends string>(key: K, number: Optional | undefined): { [P in K]?: number } =>
   number === null || number === undefined ? {} : ({ [key]: number.value } as { [P in K]?: number });
 
-/** containerd and CRI-O both report it as JSON under `info`. */
+/** Returns the process ID, which both containerd and CRI-O report as JSON under the key `info`; undefined if it is missing. */
 function pidOf({ info = '' }: Record<string, string>): number | undefined {
   try {
     const { pid } = JSON.parse(info) as { pid?: unknown };

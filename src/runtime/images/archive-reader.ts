@@ -1,4 +1,4 @@
-/** Reads which images an archive contains: `docker save` and OCI layouts, plain or compressed with gzip. */
+/** Reads the names of the images in an archive: one made by `docker save` or one with an OCI image layout, plain or gzip-compressed. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -8,10 +8,13 @@ import { extract } from 'tar-stream';
 import { UserError } from '../../platform/files.ts';
 import { referenceError } from './references.ts';
 
-/** Larger files are layers. */
+/** A larger manifest.json or index.json is ignored. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
-/** The names of the images in the archive, as written there. Throws a UserError if it is not an archive of named images. */
+/**
+ * Returns the names of the images, as written in the archive. Throws a UserError if the file cannot be read, is not an archive of
+ * images, or contains no valid names.
+ */
 export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
   let indexes: Map<string, string>;
   try {
@@ -66,7 +69,7 @@ async function readIndexes(file: string, signal: AbortSignal): Promise<Map<strin
   return found;
 }
 
-/** The archive's bytes, decompressed if necessary. */
+/** Returns the archive as a stream, decompressed if necessary. */
 export async function openArchive(file: string): Promise<Readable> {
   if (!(await isGzip(file))) return createReadStream(file);
   const unpacked = createGunzip();
@@ -87,11 +90,14 @@ async function isGzip(file: string): Promise<boolean> {
   }
 }
 
-/** Source: the image specification of Docker, version 1.2. Throws if the value does not have that form. */
+/** Returns the image names in manifest.json. Throws if the value has another form. Source: Docker Image Specification v1.2. */
 const dockerNames = (manifests: unknown): string[] =>
   arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
 
-/** Source: the image layout specification of OCI; the name is an annotation of its exporters. Throws like dockerNames(). */
+/**
+ * Returns the image names in index.json, which exporters write as annotations. Throws if the value has another form.
+ * Source: OCI Image Layout Specification.
+ */
 const ociNames = (index: unknown): string[] =>
   arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {
     const annotations = record(record(manifest)['annotations'] ?? {});

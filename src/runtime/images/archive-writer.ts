@@ -1,17 +1,17 @@
 /**
- * Writes image archives in the format of `docker save`: one layer, a configuration, a manifest. The same input gives the
- * same bytes, so that an image keeps its ID.
+ * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. The same input always results in
+ * the same bytes, so that an image keeps its ID.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, renameSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
 
-/** One file of the image; folders above it must come first. */
+/** One file, folder or link of the image. The entries of its parent folders must precede it. */
 export type Entry =
   | { type: 'directory'; path: string; mode: number }
   | { type: 'file'; path: string; mode: number; content: Buffer | string }
-  /** A hard link to the path of an earlier file. */
+  /** A hard link. `target` is the path of a file in an earlier entry. */
   | { type: 'link'; path: string; target: string }
   | { type: 'symlink'; path: string; target: string };
 
@@ -19,18 +19,18 @@ export interface ImageConfig {
   entrypoint?: string[];
   command?: string[];
   env: string[];
-  /** SIGINT, 2, …; absent: SIGTERM */
+  /** Name or number, such as SIGINT or 2; absent: SIGTERM. */
   stopSignal?: string;
-  /** `user[:group]`, names or numbers; absent: root */
+  /** `user[:group]`, as names or numbers; absent: root. */
   user?: string;
 }
 
-/** The time of everything in an archive: the bytes must not depend on when it was written. */
+/** All timestamps in an archive have this value, so that its bytes do not depend on when it was written. */
 const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Names of architectures in images, by Node's names. */
+/** CPU architectures as named in image configurations, by Node.js's names. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
 
 function addEntry(tar: Pack, entry: Entry): void {
@@ -56,7 +56,7 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** `reference`: complete, such as docker.io/library/busybox:1.28. */
+/** Writes an archive with one image to `file`. `reference`: the image's name, complete, such as docker.io/library/busybox:1.28. */
 export async function writeImageArchive(
   file: string,
   reference: string,

@@ -1,6 +1,6 @@
 /**
- * Undoes a failed import of an archive. containerd names the images of an archive before it unpacks their layers, so after a
- * failure the names refer to images that cannot run, even if good images had these names before.
+ * Undoes a failed import of an archive. containerd assigns the names in an archive before it unpacks the layers. After a failure, the
+ * names therefore refer to images that cannot run, even if working images had these names before.
  */
 import { randomUUID } from 'node:crypto';
 import { formatTime } from '../../machinery/time.ts';
@@ -10,7 +10,7 @@ import { imageStatus } from '../cri/images/image-service.ts';
 
 const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** The lease of an import that was killed expires after this time. */
+/** The lease expires after this time, in case lifepod is killed during the import and does not delete the lease. */
 const LEASE_MILLIS = 60 * 60 * 1000;
 const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
@@ -21,13 +21,19 @@ interface NamedImage {
 }
 
 export interface ImportGuard {
-  /** Gives the names back to the images that had them, and removes them from others; resolves once CRI shows the result. */
+  /**
+   * Assigns the names to the images that had them before the import, and deletes names that did not exist before. Resolves once CRI
+   * shows the result, or after 30 s.
+   */
   undo(): Promise<void>;
-  /** Releases the images that had the names. Must be called in the end. */
+  /** Ends the protection of the previous images. Must be called after the import, whether or not the import failed. */
   release(): Promise<void>;
 }
 
-/** `references`: the names that the import may assign, as the archive and as CRI write them. */
+/**
+ * Records which images have the names before an import, and protects these images from garbage collection until release().
+ * `references`: the names that the import may assign, both as written in the archive and in CRI's complete form.
+ */
 export async function guardImport(
   connection: Connection,
   references: readonly string[],
@@ -41,9 +47,9 @@ export async function guardImport(
   for (const name of references) listedBefore.set(name, (await imageStatus(connection, name, signal))?.id);
 
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
-  /** The digests of the archive's images, which CRI may also have named by their IDs. */
+  /** The digests of the imported images. CRI may have added further names for these images: their IDs. */
   const broken = new Set<string | undefined>();
-  /** Returns whether there was something to restore. */
+  /** Restores all names that have changed. Returns whether there were any. */
   async function restore(): Promise<boolean> {
     const changed = (await listNames(connection, signal)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
@@ -68,7 +74,7 @@ export async function guardImport(
   return {
     async undo() {
       const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
-      // CRI learns of names by events, and may name an image by its ID at any moment until then.
+      // CRI processes new names asynchronously. Until this is finished, CRI may still add an image's ID as another name.
       while ((await restore()) || !(await isSettled())) {
         if (timers.now() > deadline) return;
         await delay(POLL_MILLIS, timers, signal);
@@ -83,7 +89,7 @@ export async function guardImport(
 const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 
-/** Protects the images from containerd's garbage collection while other images have their names. Returns the ID of the lease. */
+/** Creates a lease that protects the images from garbage collection while other images have their names. Returns the lease's ID. */
 async function hold(
   connection: Connection,
   digests: ReadonlySet<string>,

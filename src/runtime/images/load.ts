@@ -15,7 +15,7 @@ import { guardImport } from './failed-import.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
-  /** unix:///… */
+  /** containerd's address: unix:///… */
   endpoint: string;
   timers: Timers;
 }
@@ -24,8 +24,8 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Returns the loaded references, complete (docker.io/library/busybox:1.28). Throws a UserError for a file that is not an
- * archive of named images; the images of earlier files stay loaded.
+ * Loads the files in order. Returns the loaded references, complete (docker.io/library/busybox:1.28). Throws a UserError for a file
+ * that is not an archive of named images; the images of the files before it stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
@@ -41,7 +41,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
       );
       for (const name of names) {
         const reference = normalizeReference(name);
-        // containerd stores a short name of an OCI layout unchanged, but CRI then looks for the complete one.
+        // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
         if (!report.includes(`unpacking ${reference} `)) {
           await runCommandOk(ctr, [...args, 'tag', '--force', name, reference], { signal });
         }
@@ -55,7 +55,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
   }
 }
 
-/** Restores the names if the import fails, as it does if a layer cannot be unpacked. */
+/** Calls `run`, which imports an archive. If it fails, for example because a layer cannot be unpacked, restores the image names. */
 async function importWhole(
   connection: Connection,
   names: readonly string[],
@@ -68,7 +68,7 @@ async function importWhole(
   try {
     return await run();
   } catch (error) {
-    // The user needs to know why the import failed, even if the undo fails as well.
+    // Throw the error of the import even if undo() fails: the user needs to know why the import failed.
     await guard.undo().catch(() => undefined);
     throw error;
   } finally {
@@ -76,7 +76,7 @@ async function importWhole(
   }
 }
 
-/** Returns ctr's output. The archive is decompressed here: ctr of containerd 1.6 reads no compressed archives. */
+/** Imports the archive and returns ctr's output. Decompresses it first: ctr of containerd 1.6 cannot read compressed archives. */
 async function importArchive(ctr: string, args: string[], file: string, signal: AbortSignal): Promise<string> {
   const source = await openArchive(file);
   const child = spawn(ctr, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
@@ -84,14 +84,14 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // ctr may exit before it has read everything; its error output says why.
+  // ctr may exit before it has read the whole archive. Its error output then contains the reason, so the write error is ignored.
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
   if (code === 0) return stdout;
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
-/** CRI adds new images on containerd's event and does not report when it has done so, so it is polled. */
+/** Resolves once CRI lists the image. Polls, because CRI adds images after an event from containerd and reports no completion. */
 async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
   while ((await imageStatus(connection, reference, signal)) === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Images made from programs of the machine, for when no registry is reachable: busybox from busybox-static, the sandbox image
- * from catatonit.
+ * Makes images from programs that are installed on the machine, for use without a registry: busybox from the package busybox-static,
+ * and the sandbox image from the package catatonit.
  */
 import { readFileSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
@@ -35,7 +35,7 @@ function requiredProgram(name: string, debianPackage: string): string {
 }
 
 /**
- * An image like busybox of the public registry: every applet in /bin, a root user, the usual folders.
+ * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
  * `reference`: complete, such as docker.io/library/busybox:1.28. Throws a UserError if busybox-static is not installed.
  */
 export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
@@ -52,7 +52,7 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
     folder('dev'),
     folder('etc'),
     file('etc/group', group),
-    // Names come from /etc/hosts, then from DNS; without this file some programs ask DNS for localhost.
+    // Programs look up host names in /etc/hosts, then in DNS. Without this file, some of them query DNS even for localhost.
     file('etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files dns\n'),
     file('etc/passwd', passwd),
     folder('home'),
@@ -71,8 +71,8 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
 }
 
 /**
- * The image of Pod sandboxes: catatonit as a process that only reaps other processes. `reference`: complete.
- * Throws a UserError if catatonit is not installed.
+ * Writes the archive of the image for Pod sandboxes. Its process is catatonit, which only reaps other processes.
+ * `reference`: complete. Throws a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const program = readFileSync(requiredProgram('catatonit', 'catatonit'));
@@ -80,5 +80,5 @@ export async function makePauseArchive(outFile: string, { reference }: { referen
   await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
 }
 
-/** Whether the ELF program needs a dynamic loader: it then contains the loader's path as its interpreter. */
+/** Whether the ELF program is dynamically linked: its first 4 KiB then contain the path of the dynamic loader. */
 const isDynamic = (program: Buffer): boolean => program.subarray(0, 4096).includes('/ld-');

@@ -29,7 +29,7 @@ test.each([
   expect(storedName(reference)).toBe(name);
 });
 
-test('a long reference takes linear time', () => {
+test('repositoryOf() takes linear time for a long reference', () => {
   const began = process.cpuUsage();
   expect(repositoryOf(`${':'.repeat(1_000_000)}\n`)).toBe(`docker.io/library/`);
   expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);

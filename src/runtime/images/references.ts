@@ -1,9 +1,9 @@
 /**
- * Image references as the ecosystem completes them: the defaults are docker.io, library, and the tag latest.
+ * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ and the tag latest.
  * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 
-/** busybox:1.28 -> docker.io/library/busybox:1.28; a complete reference is returned unchanged. */
+/** Completes the reference: busybox:1.28 -> docker.io/library/busybox:1.28. A complete reference is returned unchanged. */
 export function normalizeReference(reference: string): string {
   const { domain, rest } = split(reference);
   return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;
@@ -19,7 +19,7 @@ function split(reference: string): { domain: string; rest: string } {
   return { domain, rest };
 }
 
-/** busybox:1.28 -> docker.io/library/busybox: the complete name without tag and digest. */
+/** Returns the complete name without tag and digest: busybox:1.28 -> docker.io/library/busybox. */
 export function repositoryOf(reference: string): string {
   const { domain, rest } = split(reference);
   const end = rest.search(/[:@]/);
@@ -27,8 +27,8 @@ export function repositoryOf(reference: string): string {
 }
 
 /**
- * The name under which a runtime stores the image of a reference: complete, and without the tag if there is a digest. References
- * with the same stored name mean the same image.
+ * Returns the name under which a runtime stores the image: the complete reference, without the tag if there is a digest. References
+ * with the same stored name refer to the same image.
  */
 export function storedName(reference: string): string {
   const complete = normalizeReference(reference);
@@ -44,7 +44,7 @@ const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-/** Why no runtime accepts the reference, in upstream's words; undefined if it is well formed. */
+/** Returns why runtimes reject the reference, in upstream's words; undefined if the reference is well formed. */
 export function referenceError(reference: string): string | undefined {
   if (/^[a-f0-9]{64}$/.test(reference))
     return `invalid repository name (${reference}), cannot specify 64-byte hexadecimal strings`;

@@ -1,4 +1,4 @@
-/** The calls of a simulated runtime: their latency, their faults, and the times at which the runtime does not respond. */
+/** The calls to a simulated runtime: their latency, their failures, and outages during which the runtime does not respond. */
 import type { Millis } from '../../machinery/time.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -6,31 +6,37 @@ import { OutcomeUnknownError } from '../runtime.ts';
 
 export interface CallOptions {
   timers: Timers;
-  /** Latency of a call. */
+  /** Returns the latency of a call. `call`: the name of the method, such as stopContainer. */
   latencyMillis?: (call: string) => Millis;
-  /** Throws to make a call fail. */
+  /** Called before a call takes effect. If it throws, the call fails with this error. */
   fault?: (call: string) => void;
 }
 
-/** An interval in which the runtime does not respond. */
+/** An outage: an interval during which the runtime does not respond. */
 export interface Unreachable {
   millis: Millis;
-  /** The calls under way still take effect at their time; absent: they never do. */
+  /** Whether the calls that are under way when the outage begins still take effect after their latency; absent: they do not. */
   takesEffect?: boolean;
 }
 
 export interface Calls {
-  /** Every call, in order: for assertions. */
+  /** All calls, in order. For assertions. */
   readonly made: { at: Millis; call: string }[];
   readonly reachable: boolean;
   /**
-   * Makes one call: waits for its latency, then for its effect. The effect takes place even if the caller has gone;
-   * `caller` returns a signal that aborts when the caller has gone or the connection was cut.
+   * Makes one call: waits for its latency, then calls `effect`, even if the caller has aborted the call before. The argument of `effect`
+   * returns a signal that is aborted if the caller has aborted the call or the connection was cut.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
-  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes so before `work` has ended. */
+  /**
+   * Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable
+   * before `work` has ended. `what`: names the work in the error message.
+   */
   through<T>(what: string, work: Promise<T>): Promise<T>;
-  /** Cuts every call under way and refuses every new one for the interval; intervals may overlap. */
+  /**
+   * Starts an outage, which rejects every call that is under way or made before its end. Outages may overlap. `back`: called when this
+   * outage ends, unless another one still lasts.
+   */
   cut(interval: Unreachable, back: () => void): void;
 }
 
@@ -41,7 +47,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
 
   const wait = (millis: Millis): Promise<void> => pause(timers, millis);
 
-  /** `cut`: called when the connection is cut, with whether the effect still takes place. */
+  /** `cut`: called when the connection is cut. `takesEffect`: whether the call still takes effect. */
   const race = async <T>(what: string, work: Promise<T>, cut?: (takesEffect: boolean) => void): Promise<T> => {
     const lost = Promise.withResolvers<never>();
     const end = (takesEffect: boolean): void => {
@@ -57,7 +63,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
   };
 
   const refuse = (what: string): never => {
-    throw new OutcomeUnknownError(`${what}: the runtime does not answer`);
+    throw new OutcomeUnknownError(`${what}: the runtime does not respond`);
   };
 
   return {

@@ -7,7 +7,7 @@ import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runti
 const never = new AbortController().signal;
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** A runtime with one running container, whose commands follow the script. */
+/** Returns a runtime with one running container, whose commands follow the script. */
 async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime; id: string }> {
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({}), exec: () => script });
   const sandbox = { pod, attempt: 0, hostname: 'pod', logDirectory: '/', labels: {}, annotations: {} };
@@ -19,29 +19,29 @@ async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime;
   return { runtime, id };
 }
 
-test('a command ends as its script says', async () => {
+test('a command in a simulated container has the result that is defined in its script', async () => {
   const { runtime, id } = await running({ millis: 5, exitCode: 3, stdout: 'out', stderr: 'err' });
   expect(await runtime.execSync(id, ['x'], 0, never)).toEqual({ exitCode: 3, stdout: 'out', stderr: 'err' });
 });
 
-test('a command that takes too long is killed', async () => {
+test('a command in a simulated container is killed after its timeout', async () => {
   const { runtime, id } = await running({ millis: 3_600_000 });
   const timeout = runtime.execSync(id, ['sleep', '3600'], 5, never);
   await expect(timeout).rejects.toThrow(ExecTimeoutError);
   await expect(timeout).rejects.toThrow('command "sleep 3600" timed out');
 });
 
-test('a command dies with its container', async () => {
+test('a command in a simulated container is killed when the container ends', async () => {
   const { runtime, id } = await running({ millis: 3_600_000 });
   const ended = runtime.execSync(id, ['x'], 0, never);
-  // Calls take effect in the order in which they were made.
+  // Calls take effect in the order in which they were made, so the command starts before the container is stopped.
   const killed = runtime.stopContainer(id, 0, never);
   expect(await ended).toMatchObject({ exitCode: 137 });
   await killed;
   await expect(runtime.execSync(id, ['x'], 0, never)).rejects.toThrow('is not running');
 });
 
-test('an aborted command rejects with the reason of the signal', async () => {
+test('an aborted command in a simulated container rejects with the reason of the signal', async () => {
   const { runtime, id } = await running({ millis: 3_600_000 });
   const giveUp = new AbortController();
   const ended = runtime.execSync(id, ['x'], 0, giveUp.signal);

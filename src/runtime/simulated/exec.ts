@@ -1,12 +1,12 @@
-/** A command in a simulated container. */
+/** Simulates a command in a container. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError } from '../runtime.ts';
 
-/** The course of one command. */
+/** The duration and the result of one command. */
 export interface ExecScript {
-  /** Its duration; absent: none. */
+  /** The command's duration; absent: 0. */
   millis?: number;
-  /** Absent: 0. */
+  /** The command's exit code; absent: 0. */
   exitCode?: number;
   stdout?: string;
   stderr?: string;
@@ -16,7 +16,7 @@ export interface SimulatedExec {
   command: readonly string[];
   /** 0: no limit. */
   timeoutMillis: number;
-  /** Calls `done` when the container ends, which kills the command. */
+  /** Registers `done`, to be called when the container ends. The end of the container kills the command. */
   onExit(done: () => void): void;
 }
 

@@ -1,11 +1,11 @@
-/** The images of a simulated runtime: references, whose ID is derived from the reference. */
+/** The images of a simulated runtime. An image is only a reference, from which its ID is derived. */
 import type { ContainerRuntime, ImageInfo } from '../runtime.ts';
 import type { Calls } from './calls.ts';
 
 export interface ImageOptions {
   /** References of the images that are present at the start. */
   images?: string[];
-  /** Whether an image can be pulled. */
+  /** Whether the image with the reference can be pulled; absent: every image can. */
   pullable?: (reference: string) => boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Changes that happen to the records of a simulated runtime without a call: killed processes, lost records, a reboot. */
+/** Changes to the records of a simulated runtime that are not caused by a call: killed processes, lost records, a reboot. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Records } from './records.ts';
@@ -13,20 +13,20 @@ export interface RecordFaultOptions {
 }
 
 export interface RecordFaults {
-  /** Ends the sandbox's pause process, as an administrator could. */
+  /** Ends the pause process of the Pod's sandbox, as an administrator could do. */
   loseSandbox(podUid: string): void;
-  /** Forgets the exited containers of these names, as an administrator could cause; no event is sent. */
+  /** Deletes the records of the exited containers with these names, as an administrator could do. Sends no event. */
   loseRecords(podUid: string, names: readonly string[]): void;
-  /** Kills the running containers of these names and forgets them, as an administrator could. */
+  /** Kills the running containers with these names and deletes their records, as an administrator could do. */
   vanish(podUid: string, names: readonly string[]): void;
   /**
-   * For this time, the runtime lists the exited containers of these names but finds nothing behind their records: the removal of
-   * one, or of its sandbox, returns NotFound, which is success to the caller, and has no effect.
+   * For this time, the exited containers with these names cannot be removed: the runtime lists them, but the removal of such a container
+   * or of its sandbox returns NotFound, which the caller treats as success, and has no effect.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends every process of the machine; the records stay. */
+  /** Ends every process of the machine. The runtime keeps its records. */
   reboot(): void;
-  /** Ends a running container from outside. */
+  /** Ends a running container without a call to the runtime. */
   kill(containerId: string, exitCode: number): void;
 }
 

@@ -1,4 +1,4 @@
-/** The sandboxes of a simulated runtime and the containers in them, and how calls change them. */
+/** The records of sandboxes and containers in a simulated runtime, and the effects of calls on these records. */
 import type { Timers } from '../../platform/platform.ts';
 import type {
   ContainerConfig,
@@ -17,21 +17,21 @@ export interface RecordOptions {
 }
 
 export interface Records {
-  /** By ID. */
+  /** The sandboxes by ID. */
   readonly sandboxes: ReadonlyMap<string, SandboxObservation>;
   runSandbox(config: SandboxConfig): string;
   createContainer(sandboxId: string, config: ContainerConfig): string;
   stopSandbox(id: string): void;
   removeSandbox(id: string): void;
   removeContainer(id: string): void;
-  /** Ends the sandbox and its containers. */
+  /** Ends the sandbox and its containers, and keeps their records. */
   endSandbox(sandbox: SandboxObservation, cause: Cause): void;
   observe(podUid: string): PodObservation;
   /** The UIDs of all Pods that have a sandbox or a container. */
   podUids(): Set<string>;
 }
 
-/** The exit code that containerd reports for a process whose end it has not seen. */
+/** The exit code that containerd reports for a process whose exit it does not know. */
 const UNKNOWN_EXIT = 255;
 
 export function createRecords({ timers, runs, changed }: RecordOptions): Records {
@@ -112,7 +112,7 @@ function createdRun(id: string, sandboxId: string, config: ContainerConfig, time
   };
 }
 
-/** The fields of a run that an observation shows. */
+/** Returns the fields of the run that are part of an observation. */
 function plain(run: Run): ContainerObservation {
   const {
     pod: _pod,

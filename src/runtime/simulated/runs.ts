@@ -1,21 +1,21 @@
-/** The runs of containers in a simulated runtime: records that follow a script on the given timers. */
+/** The runs of containers in a simulated runtime. A run is a record that follows a script on the given timers. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerObservation, PodIdentity } from '../runtime.ts';
 
-/** The course of one run of a container. */
+/** Defines how one run of a container ends. */
 export interface RunScript {
-  /** How long the run lasts if it is not stopped; absent: forever. */
+  /** The time after which the run ends on its own; absent: it does not. */
   runMillis?: number;
-  /** Its exit code when it ends on its own. */
+  /** The exit code if the run ends on its own; absent: 0. */
   exitCode?: number;
-  /** The time from the stop signal to its end; absent: it ignores the signal. */
+  /** The time from the stop signal to the end of the run; absent: the run ignores the signal. */
   stopMillis?: number;
-  /** Its exit code after the stop signal; absent: that of a process that the signal ended. */
+  /** The exit code after the stop signal; absent: 143, as for a process that SIGTERM ended. */
   stopExitCode?: number;
 }
 
-/** Why a run ended, if it ended neither on its own nor because of its stop signal. */
+/** Why a run ended, unless it ended on its own or because of its stop signal. */
 export type Cause = 'kill' | 'sandbox' | 'removal' | 'outside' | 'reboot';
 
 export interface TraceEntry {
@@ -28,7 +28,7 @@ export interface TraceEntry {
   attempt: number;
   sandboxId: string;
   exitCode?: number;
-  /** The cause of an exit that is not in the script. */
+  /** The cause of an exit that the run's script does not define. */
   cause?: Cause;
 }
 
@@ -36,9 +36,9 @@ export interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
-  /** A start that will fail is under way. */
+  /** Set by abandonStart(): a start of the container is under way and will fail. */
   abandoned?: true;
-  /** Until then, the runtime finds nothing behind the record, and removing it has no effect. */
+  /** Set by damageRecords(): until this time, removing the container has no effect. */
   damagedUntil?: Millis;
 }
 
@@ -50,17 +50,17 @@ export interface RunOptions {
 }
 
 export interface Runs {
-  /** By container ID. */
+  /** The runs by container ID. */
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
   begin(run: Run): void;
-  /** Ends a run that has not ended yet. */
+  /** Ends the run, unless it has already ended. */
   end(run: Run, exitCode: number, cause?: Cause): void;
   signalStop(run: Run): void;
-  /** Makes the start fail after `millis`; nothing else can start the container until then. */
+  /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */
   abandonStart(run: Run, millis: Millis): void;
   remove(run: Run): void;
-  /** Calls `done` when the container ends. */
+  /** Registers `done`, to be called when the container ends. */
   onExit(id: string, done: () => void): void;
 }
 

@@ -1,12 +1,12 @@
 /**
- * A container runtime without containers: sandboxes and containers are records that follow a script on the given timers,
- * so that a whole life passes in virtual time. It implements the contract of runtime.ts (tested by test/contract).
+ * A container runtime without processes: sandboxes and containers are records that follow a script on the given timers, so that the
+ * whole life of a Pod passes in virtual time. It implements the interface of runtime.ts; test/contract tests it.
  *
  * Boundary: runs.ts has the runs of containers, records.ts the sandboxes, record-faults.ts changes that no call causes, images.ts the
  * images, calls.ts the latency and failures of calls.
  * Invariants:
- *  1. A call takes effect after its latency even if its caller has gone, as with a real runtime.
- *  2. A stop whose caller has gone never kills.
+ *  1. A call takes effect after its latency even if its caller has aborted it, as with a real runtime.
+ *  2. A stop that its caller has aborted never kills the container.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
  */
 import type { Millis } from '../../machinery/time.ts';
@@ -24,23 +24,26 @@ export type { RunScript, TraceEntry } from './runs.ts';
 
 export interface SimulatedRuntimeOptions extends CallOptions, ImageOptions {
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
-  /** The course of a command in a container; absent: it succeeds at once. */
+  /** Returns the duration and the result of a command in a container; absent: every command succeeds immediately. */
   exec?: (run: { pod: PodIdentity; name: string; attempt: number }, command: readonly string[]) => ExecScript;
 }
 
 export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
-  /** Everything that ever started and ended, in order: for assertions. */
+  /** All creations of sandboxes, and all starts, stop signals, exits and removals of containers, in order. For assertions. */
   readonly trace: TraceEntry[];
-  /** Every call, in order: for assertions. */
+  /** All calls, in order. For assertions. */
   readonly calls: Calls['made'];
   /**
-   * For the interval, every call that is made or under way rejects with an OutcomeUnknownError, and no event is sent; a resync
-   * follows. Containers continue, and a stop that was under way never kills.
+   * Starts an outage. During the interval, every call that is made or under way rejects with an OutcomeUnknownError, and no event is
+   * sent. Afterwards a resync is sent. Containers continue; a stop that was under way never kills its container.
    */
   goAway(interval: Unreachable): void;
-  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes so before `work` has ended. */
+  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable before `work` has ended. */
   through: Calls['through'];
-  /** The next start loses its caller: it fails after `millis`, and nothing else can start the container until then, as with containerd. */
+  /**
+   * Makes the next start of a container fail after `millis`. Until then, no other call can start the container. containerd behaves in
+   * this way if the client of a start disconnects.
+   */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
 }
@@ -132,7 +135,7 @@ function execCall({ timers, exec }: SimulatedRuntimeOptions, runs: Runs, calls: 
     });
 }
 
-/** Resolves when the container has ended, or the caller has gone. */
+/** Resolves when the container has ended, or when `caller` aborts. */
 async function stopContainer(
   runs: Runs,
   timers: Timers,

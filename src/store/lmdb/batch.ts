@@ -1,4 +1,4 @@
-/** Decides and writes the content of one LMDB transaction. */
+/** Evaluates the calls that share one LMDB transaction, and writes the transaction. */
 import type { StoredValue, StoreEvent, Txn, TxnResult } from '../store.ts';
 import { evaluate, eventKey, eventRevision, eventValue } from '../transaction.ts';
 import type { Commit } from './data-file.ts';
@@ -15,11 +15,11 @@ export interface Batch {
   revision: number;
   compacted: number;
   events: StoreEvent[];
-  /** Resolve the callers once the batch is durable. */
+  /** Functions that resolve the promises of the callers, to be called once the batch is durable. */
   answers: (() => void)[];
 }
 
-/** The newest and the compacted revision before the batch. */
+/** The newest revision and the compacted revision before the batch is committed. */
 export interface Before {
   newest: number;
   compacted: number;
@@ -31,7 +31,7 @@ export const commitOf = ({ events, revision, compacted }: Batch, before: Before)
   forgotten: Math.min(compacted, before.newest) - before.compacted,
 });
 
-/** Evaluates the calls in order: each sees the committed state, read with `read`, and the writes of the calls before it. */
+/** Evaluates the calls in order. Each call sees the committed state, as returned by `read`, and the writes of the calls before it. */
 export function evaluateBatch(
   taken: Waiting[],
   revision: number,
@@ -62,17 +62,17 @@ export function evaluateBatch(
   return batch;
 }
 
-/** An update may grow by this much on a full disk: enough for the status of a Pod that terminates. */
+/** On a full disk, an update may enlarge a value by at most this much, which is enough for the status of a terminating Pod. */
 const SMALL_GROWTH_BYTES = 4096;
 
-/** Whether the events need almost no space, provided that the history does not keep the values that they replace. */
+/** Whether the events need almost no disk space, provided that the history does not keep the replaced values. */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {
     if (event.type === 'delete') return true;
     return event.kv.value.length <= (event.previous?.value.length ?? Number.NaN) + SMALL_GROWTH_BYTES;
   });
 
-/** Resolves when the batch is flushed to the disk. */
+/** Writes the batch in one LMDB transaction. Resolves when the transaction is flushed to the disk. */
 export async function commit({ root, current, history, meta }: Tables, batch: Batch, before: Before): Promise<void> {
   const changes = Map.groupBy(batch.events, eventRevision);
   await root.batch(() => {
@@ -81,7 +81,7 @@ export async function commit({ root, current, history, meta }: Tables, batch: Ba
       else current.remove(event.key);
     }
     for (const [revision, events] of changes) {
-      // The batch may exceed the history's limit alone: skip the records that would be forgotten at once.
+      // A large batch may exceed the limit of the history. Skip the records that would have to be deleted immediately.
       if (revision <= batch.compacted) continue;
       history.put(revision, fromChanges(events.map((event) => ({ key: eventKey(event), previous: event.previous }))));
     }

@@ -1,19 +1,19 @@
-/** Translates the failure of an LMDB commit into the error that its writers get. */
+/** Converts the error of a failed LMDB commit to the error with which the calls of the batch reject. */
 import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { StorageFullError } from '../store.ts';
 
-/** Source: lmdb.h */
+/** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
-/** If less than this is free, any failed write is reported as a full disk: LMDB reports a short write as EIO. */
+/** If less space than this is free, any failed write is reported as a full disk, because LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * Returns the error for the writers, and whether to reopen the environment: after LMDB failed to write a page (EIO), it
- * refuses all further writes. A full disk leaves the environment usable.
+ * Returns the error for the calls of the batch, and whether the environment must be reopened: if LMDB failed to write a page (EIO), it
+ * refuses all further writes. After the errors ENOSPC, EDQUOT and MDB_MAP_FULL, the environment is still usable.
  */
 export async function commitFailure(
   directory: string,
@@ -38,7 +38,7 @@ export async function commitFailure(
   return { failure, reopen: true };
 }
 
-/** lmdb rejects with a general error whose `commitError` is a promise that rejects with the cause. */
+/** Returns the cause of an error. lmdb rejects with a general error whose `commitError` is a promise that rejects with the cause. */
 async function rootCause(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> };
   if (commitError === undefined) return error;

@@ -1,13 +1,13 @@
 /**
- * Allocates the blocks of LMDB's data file ahead.
+ * Allocates disk blocks for LMDB's data file before LMDB needs them.
  *
- * LMDB must never run into a full disk: this would happen in the middle of a commit, even if the file system has just reported free
- * space (delayed allocation, the file system's own blocks, other programs), and can corrupt LMDB's memory or its file.
- * So the file is extended with written zeros before a commit, and LMDB writes only into blocks that the file already has.
+ * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. This
+ * is possible even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
+ * Therefore the file is extended with zeros before a commit, so that LMDB writes only to blocks that the file already has.
  *
  * Invariants:
  *  1. The file has no holes while LMDB writes to it.
- *  2. After LMDB's last page, the file has room for the next commit, even if the commit finds no free page.
+ *  2. Before each commit, the file has room for the commit after the last page that LMDB uses.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -15,32 +15,32 @@ import type { StoreEvent } from '../store.ts';
 import { eventValue } from '../transaction.ts';
 
 const PAGE_BYTES = 4096;
-/** Space for the writes that continue on a full disk: deletions, and updates that need little space. */
+/** Space for the writes that are still possible on a full disk: deletions, and updates that need little space. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
-/** An update leaves this part of the reserve for deletions. */
+/** An update must leave at least this part of the reserve for deletions. */
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
-/** A commit of large values may find too few adjacent free pages. It leaves this part of the reserve for other writes. */
+/** A commit with large values may use the end of the file, despite free pages. It must leave at least this part of the reserve. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
-/** If this many times the size of a commit is free within the file, the commit finds enough adjacent free pages. */
+/** If the free pages have at least this many times the size of a commit, enough of them are adjacent. */
 const MANY_TIMES = 4;
-/** The file grows to a multiple of this size, so that it rarely has to grow. It is read and written in chunks of this size. */
+/** The file grows to a multiple of this size, so that it rarely has to grow. It is also read and written in pieces of this size. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** A commit also writes the roots of the trees and the paths to its keys. */
+/** Space for the roots of the trees and the paths to the keys, which each commit writes. */
 const COMMIT_BYTES = 256 * 1024;
-/** LMDB stores a larger value in pages of its own. */
+/** LMDB stores a value that is larger than this in separate pages. */
 const INLINE_BYTES = 2000;
-/** The page with the key, and another one if it is split. */
+/** Space for each key: the page with the key, and another page if the first one is split. */
 const KEY_BYTES = 2 * PAGE_BYTES;
-/** The list of free pages has 8 bytes per page, and LMDB may write it twice. */
+/** Space for each page of the file: the list of free pages has 8 bytes per page, and LMDB may write the list twice. */
 const FREE_LIST_BYTES = 2 * 8;
-/** Old records are adjacent: the commit reuses the pages that they free. */
+/** Space for each deleted history record. It is small because old records are adjacent, and the commit reuses the pages they free. */
 const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 
 /** File systems on which overwriting also allocates new blocks. Source: statfs(2), and the kernel's magic.h. */
 const COPY_ON_WRITE = new Set([0x9123683e /* btrfs */, 0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */]);
 
-/** The content of a commit. */
+/** The content of a commit, from which its size is calculated. */
 export interface Commit {
   events: readonly StoreEvent[];
   /** Whether the history keeps the values that the events replace. */
@@ -51,15 +51,15 @@ export interface Commit {
 
 const STAT_BLOCK_BYTES = 512;
 
-/** The pages of LMDB's file. */
+/** The use of the pages in LMDB's file. */
 export interface PageUse {
-  /** The last page that LMDB has used. */
+  /** The number of the last page that LMDB has used. */
   last: number;
-  /** Free pages up to `last`. A large value needs adjacent pages, so LMDB may still append it at the end of the file. */
+  /** The count of free pages up to `last`. LMDB may not be able to use them for a large value, which needs adjacent pages. */
   free: number;
 }
 
-/** The largest number of bytes that a commit adds to the file. */
+/** Returns the maximum number of bytes that the commit can add to the file. */
 function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: number): number {
   const pagesOf = ({ length } = { length: 0 }): number =>
     length > INLINE_BYTES ? Math.ceil(length / PAGE_BYTES + 1) * PAGE_BYTES : 0;
@@ -74,7 +74,7 @@ function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: numb
 export class DataFile {
   readonly #path: string;
   readonly #isCopyOnWrite: boolean;
-  /** The length of the part of the file that has blocks. */
+  /** The length of the file. Unless #hasHoles is set, all of this length has blocks. */
   #bytes: number;
   #hasHoles: boolean;
 
@@ -86,7 +86,7 @@ export class DataFile {
     this.#isCopyOnWrite = COPY_ON_WRITE.has(statfsSync(path).type);
   }
 
-  /** Whether the file has blocks for the commit even if LMDB finds no free page. */
+  /** Whether the file has enough blocks even if LMDB finds no free page, for the commit and the part of the reserve that must remain. */
   isSafe(commit: Commit, { last }: PageUse): boolean {
     const { events, keepsHistory } = commit;
     const values = events.flatMap((event) => [eventValue(event), keepsHistory ? event.previous : undefined]);
@@ -97,8 +97,8 @@ export class DataFile {
   }
 
   /**
-   * Makes room for the commit and the reserve. Resolves to false if the disk has too little space. LMDB must not write
-   * meanwhile.
+   * Makes room for the commit and the reserve. Resolves with false if the disk has too little space. LMDB must not write to the file
+   * until the promise has settled.
    */
   async makeRoom(commit: Commit, { last, free }: PageUse): Promise<boolean> {
     const bytes = commitBytes(commit, last);
@@ -111,11 +111,11 @@ export class DataFile {
       if (!isFull(error)) throw error;
     }
     if (this.#room(last) >= wanted) return true;
-    // With so many free pages, even large values find adjacent ones: the room at the end of the file remains.
+    // With so many free pages, enough are adjacent even for large values, so LMDB does not use the room at the end of the file.
     return free * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, { last, free });
   }
 
-  /** The number of allocated bytes after the last page. */
+  /** Returns the number of allocated bytes after the last page that LMDB has used. */
   #room(last: number): number {
     if (this.#hasHoles) return 0;
     const room = this.#bytes - firstFree(last);
@@ -135,7 +135,7 @@ export class DataFile {
     this.#hasHoles = false;
   }
 
-  /** Extends the file as far as the disk has space: even a partial reserve allows some writes. */
+  /** Extends the file to `end`, or as far as the disk has space: even a part of the reserve allows some writes. */
   async #extend(end: number): Promise<void> {
     if (end <= this.#bytes || this.#freeBytes() < PIECE_BYTES) return;
     await using file = await open(this.#path, 'r+');
@@ -147,7 +147,7 @@ export class DataFile {
       await file.truncate(at);
       if (!isFull(error)) throw error;
     }
-    // With delayed allocation the file system allocates the blocks only now.
+    // A file system with delayed allocation allocates the blocks only during this call.
     await file.datasync();
     this.#bytes = at;
   }
@@ -162,7 +162,7 @@ const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error
 
 const firstFree = (last: number): number => (last + 1) * PAGE_BYTES;
 
-/** Continues after a short write, which can happen on a disk that becomes full. */
+/** Writes all bytes. Continues after a short write, which is possible on a disk that becomes full. */
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);

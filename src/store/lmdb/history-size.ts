@@ -1,11 +1,11 @@
-/** Counts the bytes of the store's history, which is bounded in bytes as well as in revisions. */
+/** Counts the bytes of the store's history, because the history is limited in bytes as well as in revisions. */
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 
-/** The limit on all replaced values together. */
+/** Maximum total size of the keys and replaced values in the history. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
-/** Returns for each revision the bytes of its keys and of the values that it replaces. */
+/** Returns for each revision the number of bytes of its keys and of the values that it replaces. */
 function replaced(events: readonly StoreEvent[]): Map<number, number> {
   const revisions = new Map<number, number>();
   for (const event of events) {
@@ -16,7 +16,7 @@ function replaced(events: readonly StoreEvent[]): Map<number, number> {
 }
 
 export class HistorySize {
-  /** Bytes by revision, oldest first. */
+  /** The number of bytes of each revision, oldest revision first. */
   readonly #revisions = new Map<number, number>();
   #bytes = 0;
 
@@ -30,6 +30,7 @@ export class HistorySize {
     for (const [revision, bytes] of replaced(events)) this.load(revision, bytes);
   }
 
+  /** Subtracts the revisions up to and including `until`, which were deleted from the history. */
   forget(until: number): void {
     for (const [revision, bytes] of this.#revisions) {
       if (revision > until) return;
@@ -38,7 +39,7 @@ export class HistorySize {
     }
   }
 
-  /** The newest revision to forget so that the history still fits after adding the events; 0 if none. */
+  /** Returns the newest revision that must be deleted so that the history fits after the events are added; 0 if none must be. */
   excess(events: readonly StoreEvent[]): number {
     const added = replaced(events);
     let bytes = this.#bytes + [...added.values()].reduce((sum, each) => sum + each, 0);

@@ -1,15 +1,14 @@
 /**
- * The embedded store: LMDB, one environment per folder, used by one process.
+ * The embedded store, in an LMDB environment: a folder that only one process uses at a time.
  *
- * Transactions that arrive during a commit wait and share the next one, so any number of writers costs one flush to the
- * disk at a time.
+ * Transactions that arrive during a commit wait and share the next commit, so that concurrent writers share one flush to the disk.
  *
  * Invariants:
- *  1. One commit at a time; each is decided on the result of the one before. A commit that fails has changed nothing.
- *  2. Revision counter, current values and history change in the same LMDB transaction.
- *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk each write gets a commit of its own, so
- *     that only a write that needs space fails. Deletions and small updates continue; the history is forgotten to make room for them.
- *  4. The history has at most `historyRevisions` revisions and a limited number of bytes; each commit forgets the excess.
+ *  1. There is one commit at a time, evaluated on the result of the previous commit. A failed commit has changed nothing.
+ *  2. The revision counter, the current values and the history change in the same LMDB transaction.
+ *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk, each write gets a commit of its own, so
+ *     that only a write that needs space fails. Deletions and small updates continue; the history is deleted to make room for them.
+ *  4. The history has at most `historyRevisions` revisions and a limited number of bytes; each commit deletes the excess.
  */
 import type { Log } from '../../platform/platform.ts';
 import { oneAtATime } from '../../platform/work-in-turns.ts';
@@ -43,23 +42,23 @@ import {
 } from './tables.ts';
 
 export interface LmdbStoreOptions {
-  /** Created with mode 0700 if it does not exist. */
+  /** The folder of the environment. It is created with mode 0700 if it does not exist. */
   directory: string;
-  /** How many revisions of history to keep for watches and reads of older revisions. */
+  /** The number of revisions that the history keeps for watches and reads of older revisions. Default: 10,000. */
   historyRevisions?: number;
   log?: Log;
 }
 
-/** Rejects with a UserError of one sentence if the folder contains something else or cannot be read. */
+/** Opens the store. Rejects with a UserError if the folder contains something else or cannot be read. */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const store = new LmdbStore(options, await openTables(options.directory));
   store.load();
   return store;
 }
 
-/** How many writes may share a commit. */
+/** Maximum number of calls that share a commit. */
 const MAX_SHARED = 500;
-/** How many history records are forgotten at a time to make room. */
+/** Maximum number of history records that one commit deletes to make room. */
 const FORGET_AT_ONCE = 500;
 
 class LmdbStore implements Store {
@@ -70,7 +69,7 @@ class LmdbStore implements Store {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
-  /** Queues reads of older revisions: each uses up to 64 MiB of memory until it ends. */
+  /** Lets one read of an older revision run at a time, because each read uses up to 64 MiB of memory until it ends. */
   private readonly pastReads = oneAtATime();
   private readonly historySize = new HistorySize();
   private newest = 0;
@@ -105,7 +104,7 @@ class LmdbStore implements Store {
   }
 
   async range(options: RangeOptions): Promise<RangeResult> {
-    // LMDB fails on a string that is not a valid key.
+    // LMDB fails on a prefix that is not a valid key. No stored key has such a prefix.
     const isEmpty = options.prefix !== '' && !isKey(options.prefix);
     const present = this.snapshot((transaction, newest, compacted) => {
       const revision = options.revision ?? newest;
@@ -163,7 +162,7 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
-  /** Runs `body` with the values that the keys with the prefix had at an older revision, for those that have changed since. */
+  /** Calls `body` with the values at an older revision, for keys that have changed since, and a transaction for the newest state. */
   private async snapshotOf<T>(
     { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
@@ -185,7 +184,7 @@ class LmdbStore implements Store {
     }
   }
 
-  /** Runs `body` on one consistent snapshot: no commit becomes visible between its reads. */
+  /** Calls `body` with a transaction that reads one consistent snapshot: no commit becomes visible between the reads. */
   private snapshot<T>(body: (transaction: ReadTransaction, newest: number, compacted: number) => T): T {
     this.checkOpen();
     const transaction = this.tables.current.useReadTransaction();
@@ -207,7 +206,7 @@ class LmdbStore implements Store {
     this.writing ??= this.drain();
   }
 
-  /** Commits until no call is waiting. */
+  /** Processes waiting calls until there are none. */
   private async drain(): Promise<void> {
     // Calls made in the same turn of the event loop share the first commit.
     await undefined;
@@ -256,7 +255,7 @@ class LmdbStore implements Store {
     return this.tables.file.makeRoom(commitOf(batch, this.before()), pageUse(this.tables));
   }
 
-  /** Makes room for the batch by forgetting history, if necessary also the batch's own. Throws a StorageFullError. */
+  /** Makes room by deleting the history, if necessary also that of the batch. Throws a StorageFullError if this is not sufficient. */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
       const compacted = Math.min(this.compacted + FORGET_AT_ONCE, this.newest);
@@ -281,7 +280,7 @@ class LmdbStore implements Store {
     return batch;
   }
 
-  /** After a failed commit: returns the error for the writers, and reopens LMDB if it may refuse further writes. */
+  /** Handles the error of a failed commit: reopens LMDB if it may refuse further writes, and returns the error for the callers. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
     this.log?.error('store: a write failed', { directory: this.directory, error: failure.message });

@@ -1,4 +1,4 @@
-/** A read of an older revision scans all history since, and yields to other work meanwhile. */
+/** Tests reads of older revisions. Such a read scans all later history records, and regularly yields to other work. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ function slowClock(): void {
   });
 }
 
-/** Resolves when a read yields for the first time, with the function that lets the read continue. */
+/** Resolves when a read yields for the first time. The value is a function that lets the read continue. */
 function firstWait(): Promise<() => void> {
   return new Promise((resolve) => {
     vi.spyOn(globalThis, 'setImmediate').mockImplementationOnce(((callback: () => void) => {
@@ -82,7 +82,7 @@ test('a read of an older revision does not see concurrent writes', async () => {
   expect(new TextDecoder().decode((await read)?.value)).toBe('0');
 });
 
-test('a read fails if its revision is compacted meanwhile', async () => {
+test('a read of an older revision rejects if the revision is compacted during the read', async () => {
   slowClock();
   const waits = firstWait();
   const isCompacted = expect(store.range({ prefix: '/', revision: first })).rejects.toThrow(CompactedError);
@@ -99,12 +99,12 @@ test('closing the store rejects running and queued reads of older revisions', as
   await Promise.all([...isClosed, store.close()]);
 });
 
-test('a read continues after the store was reopened', async () => {
+test('a read of an older revision continues after the store has been reopened', async () => {
   slowClock();
   const waits = firstWait();
   const listed = store.range({ prefix: '/', revision: first + 1 });
   const resume = await waits;
-  // The store does this after a failed write.
+  // The store calls recover() after a failed write, and thereby reopens LMDB.
   await (store as unknown as { recover(error: Error): Promise<Error> }).recover(new Error('EIO'));
   resume();
   expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
@@ -137,7 +137,7 @@ test('aborting the signal ends running and queued reads of older revisions', asy
   expect((await store.range({ prefix: '/', revision: first + 1 })).items).toHaveLength(2);
 });
 
-test('a page of an older revision reads only the keys that it needs', async () => {
+test('rewoundRange() with a limit reads only the keys that it needs', async () => {
   let taken = 0;
   function* keys() {
     for (let index = 0; index < 1000; index++) {
@@ -152,7 +152,7 @@ test('a page of an older revision reads only the keys that it needs', async () =
     has: (key: string) => !key.endsWith('x'),
     countAfter: (key: string) => 999 - Number(key.slice(1)),
   };
-  // Since the older revision, 0001 was changed, 0003 created, and 0001x and 0500x deleted.
+  // After the older revision, 0001 was changed, 0003 was created, and 0001x and 0500x were deleted.
   const changed = new Map([
     ['/0500x', value('/0500x')],
     ['/0003', undefined],

@@ -1,20 +1,20 @@
-/** Reads the store's history and yields to other work meanwhile: up to 10,000 records of 64 MiB together. */
+/** Reads the store's history, which can have 10,000 records and 64 MiB, and regularly yields to other work. */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
 import type { StoredValue } from '../store.ts';
 import { type Tables, toRecord } from './tables.ts';
 
 export interface Past {
-  /** The keys that changed after the older revision, each with its value at that revision. */
+  /** The keys that have changed after the older revision, with their values at that revision (undefined: the key did not exist). */
   changed: Map<string, StoredValue | undefined>;
-  /** The last revision that was read. */
+  /** The newest revision whose record was read. */
   read: number;
 }
 
 /**
- * Collects the values that the keys with the prefix had at an older revision, for those that have changed since. Records never change;
- * reading stops at one that has been forgotten. `tables` is called for each record because the store may have been reopened; it
- * throws if the store has been closed. Rejects when the signal aborts.
+ * Reads all records after the revision `after`, and returns the keys with the prefix that they changed. Other calls may commit during
+ * the read, because records never change; the read ends at a record that has been deleted. `tables` is called for each record, because
+ * the store may have been reopened, and throws if the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,

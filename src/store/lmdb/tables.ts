@@ -1,8 +1,8 @@
 /**
- * The LMDB environment of the store: how it is opened, and its three tables.
+ * Opens the LMDB environment of the store, and reads and converts the rows of its three tables:
  *
  *   current   key -> [createRevision, modRevision, value]
- *   history   revision -> the previous values of its keys, [key] or [key, createRevision, modRevision, value] each
+ *   history   revision -> one entry per changed key: [key] if it did not exist before, else [key, createRevision, modRevision, value]
  *   meta      'revision', 'compacted' -> number
  */
 import { chmod, mkdir, open as openFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -28,17 +28,17 @@ export interface Tables {
   meta: Database<number, string>;
 }
 
-/** Address space, not disk space; LMDB extends it when necessary. */
+/** The initial size of LMDB's memory map. It is address space, not disk space, and LMDB extends it when necessary. */
 const MAP_BYTES = 4 * 2 ** 30;
-/** The part of the lock file that LMDB maps. */
+/** The size of the part of the lock file that LMDB maps into memory. */
 const LOCK_FILE_BYTES = 16 * 1024;
 const NEW_DATABASE_BYTES = 128 * 1024;
 
-/** Opens the environment in the folder, creating it if necessary. Files have mode 0600. Rejects with a UserError. */
+/** Opens the environment in the folder, or creates it; its files have mode 0600. Rejects with a UserError or a StorageFullError. */
 export async function openTables(directory: string): Promise<Tables> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    // LMDB maps its lock file: if the file had no blocks of its own, a full disk would end the process with SIGBUS.
+    // LMDB maps its lock file into memory. If the file had no disk blocks, a full disk would end the process with SIGBUS.
     const created = await createFile(join(directory, 'lock.mdb'), LOCK_FILE_BYTES);
     const dataFile = join(directory, 'data.mdb');
     if ((await createFile(dataFile, 0)) || created) await syncFolder(directory);
@@ -58,9 +58,9 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
     noSubdir: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
-    // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes it visible.
+    // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes the data visible.
     overlappingSync: false,
-    // The store does its own batching; with this option, lmdb creates another promise whose rejection cannot be caught.
+    // The store batches its writes itself. With this option, lmdb would create another promise, whose rejection cannot be caught.
     eventTurnBatching: false,
   });
   return {
@@ -84,7 +84,7 @@ interface Stats extends TreeStats {
   free: TreeStats;
 }
 
-/** Counts the pages that the file uses. The first two are LMDB's own. */
+/** Counts the used and the free pages of the data file. The first two pages are LMDB's meta pages, which no table counts. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
     (table) => table.getStats() as Stats,
@@ -97,11 +97,11 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
   return { last, free: last + 1 - used };
 }
 
-/** Source: lmdb.h and mdb.c of the LMDB in the npm package: page header, then magic and version. */
+/** The layout of a meta page: the page header, then magic and version. Source: lmdb.h and mdb.c of the LMDB in the npm package. */
 const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
 const DATA_VERSION = 2;
 
-/** The native code crashes if it cannot open a file: never pass it a file that is not LMDB's, nor let it meet a full disk. */
+/** Rejects if LMDB must not open the file: the native code crashes if the file is not an LMDB database or the disk is full. */
 async function checkDataFile(path: string, directory: string): Promise<void> {
   const file = await openFile(path, 'r');
   try {
@@ -121,7 +121,7 @@ async function checkDataFile(path: string, directory: string): Promise<void> {
   }
 }
 
-/** Rejects if there is no space for a new database. */
+/** Rejects if the disk has no space for a new database. */
 async function checkSpace(directory: string): Promise<void> {
   const path = join(directory, 'space');
   try {
@@ -131,7 +131,7 @@ async function checkSpace(directory: string): Promise<void> {
   }
 }
 
-/** Creates or enlarges the file. Returns false if it already was large enough. */
+/** Creates the file with `sizeBytes` zeros, or overwrites a smaller file with them. Returns false if the file was large enough. */
 async function createFile(path: string, sizeBytes: number): Promise<boolean> {
   const known = await stat(path).catch(() => undefined);
   if (known !== undefined) {
@@ -177,7 +177,7 @@ export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
 export const fromChanges = (changes: UndoChange[]): HistoryRow =>
   changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));
 
-/** The range of keys with the prefix after `after`, as options of LMDB. */
+/** Returns LMDB's options for a range: the keys with the prefix that come after the key `after`. */
 export function boundsOf({ prefix, after }: RangeOptions): { start: string; exclusiveStart: boolean; end?: string } {
   const isAfter = after !== undefined && after >= prefix;
   const end = prefixEnd(prefix);
@@ -195,7 +195,7 @@ export function readValue(
   return row === undefined ? undefined : toStored(key, row);
 }
 
-/** The state of a range in the transaction, for rewoundRange(). */
+/** Returns access to the state of a range in the transaction, for rewoundRange(). */
 export function newestState(
   current: Tables['current'],
   options: RangeOptions,
@@ -205,7 +205,7 @@ export function newestState(
   return {
     keys: current.getKeys(bounds),
     read: (key) => readValue(current, key, transaction),
-    // doesExist() takes no transaction, but uses the one of this turn of the event loop, which is the same.
+    // doesExist() has no parameter for the transaction. It uses the transaction of this turn of the event loop, which is the same one.
     has: (key) => current.doesExist(key),
     countAfter: (key) => current.getKeysCount({ ...bounds, start: key, exclusiveStart: true }),
   };

@@ -1,6 +1,4 @@
-/**
- * The store in memory, for tests and simulations. Data lives as long as the process; every write is immediate.
- */
+/** A store in memory, for tests and simulations. Its data is lost when the process ends. */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
 import {
   CompactedError,
@@ -47,7 +45,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
       changes: events.map((event) => ({ key: eventKey(event), previous: event.previous })),
     });
     revision = result.revision;
-    // Forget 1000 records at a time, so that not every write copies the array.
+    // Delete 1000 records at a time, so that not every write copies the array.
     if (history.length >= historyRevisions + 1000) forget(revision - historyRevisions);
     watchers.dispatch(events);
     return result;
@@ -69,7 +67,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
     },
     async txn(txn) {
       checkTxn(txn);
-      // Never run inside the listener that called: all listeners must see one revision before the next.
+      // If a listener called txn(), wait until all listeners have been called with the current revision.
       await undefined;
       return apply(txn);
     },
@@ -90,7 +88,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
   };
 }
 
-/** Reads a range of the newest state, or of an older one if `changed` has the older values of the keys that have changed since. */
+/** Reads a range of the newest state. Given `changed`, the older values of the keys that have changed since, reads an older state. */
 function readRange(
   values: SortedValues,
   range: RangeOptions,

@@ -14,7 +14,7 @@ export class SortedValues {
     return this.#values.has(key);
   }
 
-  /** Sets the value, or deletes the key if it is undefined. */
+  /** Sets the value of the key, or deletes the key if `kv` is undefined. */
   set(key: string, kv: StoredValue | undefined): void {
     const present = this.#values.has(key);
     if (kv === undefined) {
@@ -26,12 +26,12 @@ export class SortedValues {
     if (!present) this.#keys.splice(this.position(key), 0, key);
   }
 
-  /** The keys that are not less than `from` and less than `end`; if `end` is undefined, all from `from` on. */
+  /** Returns the keys from `from` (inclusive) to `end` (exclusive). If `end` is undefined, returns all keys from `from` on. */
   keysBetween(from: string, end: string | undefined): string[] {
     return this.#keys.slice(this.position(from), end === undefined ? this.#keys.length : this.position(end));
   }
 
-  /** Index of the first key that is not less than the given one. */
+  /** Returns the index of the first key that is not less than `key`. */
   position(key: string): number {
     let low = 0;
     let high = this.#keys.length;

@@ -1,10 +1,10 @@
 /**
- * Images that appear and disappear, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. Only for
- * containerd: CRI has no such events.
+ * Reports images that appear and disappear, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. This works only
+ * with containerd, because CRI has no events for images.
  *
  * Invariants:
- * 1. A change is reported once CRI lists the image, or no longer lists it.
- * 2. After a cut nothing is known of the changes in the meantime, which is reported as undefined.
+ * 1. An image is reported as present once CRI lists it, and as absent once CRI no longer lists it.
+ * 2. At the start and after each cut of the stream, changes may have been missed. This is reported as undefined.
  */
 import type { Log, Timers } from '../../../platform/platform.ts';
 import type { ImageChange } from '../../runtime.ts';
@@ -14,7 +14,7 @@ import { imageStatus } from './image-service.ts';
 const CONTAINERD = 'containerd.services.events.v1';
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
-/** CRI adds and drops images on the same event, and does not report when it has done so. */
+/** CRI is polled: it adds and removes images when it receives the same event, and does not report when it has done so. */
 const POLL_MILLIS = 10;
 const SETTLED_WITHIN_MILLIS = 5000;
 
@@ -24,7 +24,7 @@ interface ImageSource {
   timers: Timers;
 }
 
-/** Calls the listener with each change, until `signal` aborts or the runtime turns out to have no such events. */
+/** Calls the listener with each change. Resolves when `signal` aborts, or early if the runtime does not have containerd's events. */
 export async function followImages(
   source: ImageSource,
   listener: (change: ImageChange | undefined) => void,
@@ -35,7 +35,7 @@ export async function followImages(
     const cut = new AbortController();
     const either = AbortSignal.any([signal, cut.signal]);
     const began = async (): Promise<void> => {
-      // containerd does not report when a subscription has begun: it has by the second response.
+      // containerd does not report when a subscription has begun. By the second response to another call, it has begun.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       wait = FIRST_RECONNECT_MILLIS;
@@ -61,7 +61,7 @@ function subscribe(source: ImageSource, listener: (change: ImageChange) => void,
     const { name } = connection.decode<{ name: string }>(`${CONTAINERD}.ImageChange`, event?.value ?? Buffer.alloc(0));
     const change: ImageChange = { name, present: !topic.endsWith('/delete') };
     const key = `${name} ${change.present}`;
-    // CRI's own name for an image that also has another name.
+    // CRI adds the ID as a further name of an image. The event for the image's other name is sufficient.
     if (name.startsWith('sha256:') || looking.has(key)) return;
     looking.add(key);
     settled(source, change, signal)
@@ -75,7 +75,7 @@ function subscribe(source: ImageSource, listener: (change: ImageChange) => void,
   return connection.stream(`${CONTAINERD}.Events/Subscribe`, { filters }, onEnvelope, signal);
 }
 
-/** Whether CRI shows the change, once it has had time to process it. */
+/** Resolves with true once CRI shows the change, or with false if CRI does not show it within SETTLED_WITHIN_MILLIS. */
 async function settled(
   { connection, timers }: ImageSource,
   { name, present }: ImageChange,

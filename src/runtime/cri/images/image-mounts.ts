@@ -1,6 +1,6 @@
 /**
- * The files of an image as mounts, from containerd's snapshots service: CRI can mount images into containers only since
- * containerd 2.1. A view is a root of containerd's garbage collection, so its layers are kept while it exists.
+ * Makes the files of an image available as mounts, through a view in containerd's snapshots service: CRI can mount images into
+ * containers only since containerd 2.1. A view is a root of containerd's garbage collection, so its layers are kept while it exists.
  */
 import { formatTime } from '../../../machinery/time.ts';
 import type { Timers } from '../../../platform/platform.ts';
@@ -9,9 +9,9 @@ import { type Connection, hasCode } from '../connection.ts';
 import { imageFolder } from './image-service.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** The folder of the image file system, whose name contains that of the snapshotter used by the CRI plugin. */
+/** Matches the folder of the image file system. Its name contains the name of the snapshotter that the CRI plugin uses. */
 const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
-/** The plugin's default. */
+/** The default snapshotter of the CRI plugin. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
 
 type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;
@@ -45,7 +45,7 @@ export function imageMountCalls(connection: Connection, timers: Timers): ImageMo
   };
 }
 
-/** The name of the snapshot that the image's layers were unpacked into. */
+/** Returns the name of the snapshot into which all layers of the image were unpacked. */
 async function topLayer(connection: Connection, imageId: string, signal: AbortSignal): Promise<string> {
   const request = { image: { image: imageId }, verbose: true };
   const answer = await connection.unary<{ info: Record<string, string> }>(

@@ -1,4 +1,4 @@
-/** CRI's ImageService. */
+/** The calls of CRI's ImageService. */
 import type { ImageInfo, RegistryCredential } from '../../runtime.ts';
 import { type Connection, callErrorOf, hasCode } from '../connection.ts';
 import type { Labels } from '../labels.ts';
@@ -45,13 +45,17 @@ export async function pullImage(
     const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
     return imageRef;
   } catch (error) {
-    // An error that the runtime itself returns for a pull is about the registry, whose timeouts have the same codes.
+    // If the runtime itself returned the error, the pull has failed, even if the code is one that usually means an unknown outcome:
+    // runtimes return the same codes for a timeout of the registry.
     const call = callErrorOf(error);
     throw call?.answered === true ? call : error;
   }
 }
 
-/** IDs and names of the images of all containers, including those of other clients; without containers that have the labels `except`. */
+/**
+ * Returns the IDs and names of the images of all containers, including those of other clients of the runtime. Ignores containers that
+ * have all labels of `except`, unless `except` is empty.
+ */
 export async function imagesInUse(connection: Connection, signal: AbortSignal, except: Labels = {}): Promise<string[]> {
   const { containers } = await connection.unary<{ containers: ListedContainer[] }>(
     'runtime.v1.RuntimeService/ListContainers',
@@ -67,7 +71,7 @@ export async function imagesInUse(connection: Connection, signal: AbortSignal, e
     .filter((name) => name !== '');
 }
 
-/** undefined if the runtime does not report it. */
+/** Returns a folder in the file system that contains the images; undefined if the runtime does not report one. */
 export async function imageFolder(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
   const { imageFilesystems } = await connection.unary<{ imageFilesystems: { fsId: { mountpoint: string } | null }[] }>(
     `${SERVICE}/ImageFsInfo`,

@@ -1,6 +1,6 @@
 /**
- * The progress of pulls, from containerd's content store, because CRI does not report it. A pull is identified by its repository, which
- * containerd notes on the manifest, and by the manifest's layers, some of which are being downloaded.
+ * Reads the progress of pulls from containerd's content store, because CRI does not report it. The manifest of a pull is the one whose
+ * labels contain the repository of the image and a layer that is being downloaded.
  */
 import type { PulledBytes } from '../../runtime.ts';
 import { type Connection, hasCode } from '../connection.ts';
@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** Larger blobs are layers. */
+/** A larger blob is not read, because it cannot be a manifest. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
@@ -20,7 +20,7 @@ interface Manifest {
   layers?: { digest: string; size: number }[];
 }
 
-/** By name (storedName); names whose progress is not known (yet) are missing. */
+/** Returns the progress by name. `names`: as returned by storedName(). Names whose progress is not known are missing in the result. */
 export async function pullProgress(
   connection: Connection,
   names: readonly string[],
@@ -36,7 +36,7 @@ export async function pullProgress(
   return found;
 }
 
-/** Bytes downloaded so far, by digest. */
+/** Returns the number of bytes downloaded so far of each layer that is being downloaded, by digest. */
 async function arrivingBlobs(connection: Connection, signal: AbortSignal): Promise<Map<string, number>> {
   const { statuses } = await connection.unary<{ statuses: { ref: string; offset: number }[] }>(
     `${CONTENT}/ListStatuses`,
@@ -58,7 +58,7 @@ async function progressOf(
   signal: AbortSignal,
 ): Promise<PulledBytes | undefined> {
   const [, host = '', repository = ''] = /^([^/]+)\/([^:@]+)/.exec(name) ?? [];
-  // containerd omits the port.
+  // containerd omits the registry's port in this label.
   const label = `${SOURCE_LABEL}${host.replace(/:\d+$/, '')}`;
   const batches = await readAll<{ info: Info[] }>(
     connection,
@@ -73,7 +73,7 @@ async function progressOf(
     Object.entries(labels).some(([key, digest]) => key.startsWith(LAYER_LABEL) && arriving.has(digest)),
   );
   const [manifest, ...others] = manifests;
-  // Two pulls of one repository cannot be told apart.
+  // If several images of one repository are being pulled, their manifests cannot be distinguished.
   if (manifest === undefined || others.length > 0 || manifest.size > MAX_MANIFEST_BYTES) return undefined;
   const sizes = new Map(here.map(({ digest, size }) => [digest, size]));
   const { layers = [] } = JSON.parse(await readBlob(connection, manifest.digest, signal)) as Manifest;
@@ -96,7 +96,7 @@ async function readAll<Message>(
 ): Promise<Message[]> {
   const messages: Message[] = [];
   const add = (message: Message): void => void messages.push(message);
-  // The regular end of a stream is reported as Unavailable.
+  // stream() also rejects when a stream ends normally, with the code Unavailable.
   await connection.stream(`${CONTENT}/${method}`, request, add, signal).catch((error: unknown) => {
     if (!hasCode(error, 'Unavailable')) throw error;
   });
