@@ -76,7 +76,7 @@ async function transactInRoom(
   const values = countValues(object);
   const growth = heldBytes(values, value.length) - before;
   if (user !== undefined && growth > 0 && values > MAX_VALUES) {
-    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, those of its managedFields included`);
+    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
   }
   const leave = room.take(user, growth, before > 0);
   try {

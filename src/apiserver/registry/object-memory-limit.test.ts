@@ -19,7 +19,7 @@ const MEBIBYTE = 2 ** 20;
 const user: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const text = 'x'.repeat(100_000);
 const FULL =
-  /^the objects take .* of memory, this one .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
+  /^the objects take .* of memory, this object needs .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
 
 /** A registry without room for another ConfigMap. */
 async function fullRegistry() {
@@ -188,7 +188,7 @@ test('a client cannot grow an object beyond 300,000 values with its managedField
     });
   expect(await failure(apply({ user }))).toMatchObject({
     code: 413,
-    message: expect.stringContaining('more than 300000 values, those of its managedFields included'),
+    message: expect.stringContaining('more than 300000 values, including those of its managedFields'),
   });
   await apply({});
   // The object may shrink although it is still too large.

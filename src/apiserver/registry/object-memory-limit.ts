@@ -38,7 +38,7 @@ export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES)
       const isSmall = exists && bytes <= SMALL_GROWTH_BYTES;
       const most = isSmall ? limit : limit * (1 - RESERVED_PART);
       if (held() + taken + bytes > most) {
-        const sizes = `the objects take ${binarySize(held())} of memory, this one ${binarySize(bytes)} more`;
+        const sizes = `the objects take ${binarySize(held())} of memory, this object needs ${binarySize(bytes)} more`;
         throw insufficientStorage(`${sizes}, and the limit is ${binarySize(most)}: delete objects that are not needed`);
       }
       taken += bytes;

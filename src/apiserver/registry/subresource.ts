@@ -175,8 +175,8 @@ interface BoundObject {
 }
 
 /**
- * Returns the Pod to which the token is bound: the token is valid only while the Pod exists. Throws 404 if the Pod does not exist,
- * 409 if it has another UID, and 400 if the reference is not to a Pod of this ServiceAccount.
+ * Returns the Pod to which the token is bound: its claims name the Pod. Throws 404 if the Pod does not exist, 409 if the Pod has
+ * another UID, and 400 if `bound` does not refer to a Pod that runs with this ServiceAccount.
  */
 function boundPod({ cache }: RegistryContext, account: ServiceAccount, bound: BoundObject): Pod {
   const { namespace, name: accountName } = account.metadata;
