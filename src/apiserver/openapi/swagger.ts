@@ -7,7 +7,7 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Json> };
 }
 
-/** Converts a schema, or a part of one, from OpenAPI v3: references get another root and are not wrapped in allOf. */
+/** Converts a schema, or a part of one, from OpenAPI v3: references begin with #/definitions/ and are not wrapped in allOf. */
 function schema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(schema);
   if (typeof value !== 'object' || value === null) return value;
@@ -68,7 +68,7 @@ function pathItem(item: Record<string, unknown>): Json {
   );
 }
 
-/** Merges the documents. If several documents have a path or a schema with the same name, these are equal. */
+/** Merges the documents. A path or schema that several documents contain is the same in each of them. */
 export function swaggerDocument(documents: readonly OpenApiDocument[]): Json {
   const paths: Json = {};
   const definitions: Json = {};

@@ -58,7 +58,7 @@ function messageOf(type: string): Message {
   return message;
 }
 
-/** Returns the message embedded at the field number; adds it if it does not exist. */
+/** Returns the embedded message with the field number. Adds an empty message if there is none. */
 function embedded(message: Message, number: number): Message {
   const inner = message.get(number);
   if (inner instanceof Map) return inner;
@@ -179,7 +179,7 @@ function readField(reader: Reader, wireType: number, field: Field, into: Json, c
   }
   if (typeof shape === 'object') add(count);
   const content = value(reader, shape, count);
-  // Go encodes zero values in protobuf, but omits them in JSON.
+  // Go encodes zero values in protobuf, but omits them in JSON, and so does this decoder.
   if (content === undefined || (!pointer && isZero(content))) return;
   into[name] = content;
 }

@@ -8,8 +8,8 @@ import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
   /**
-   * The subresource to which the body was sent; absent for the main resource. If the subresource has a bodyKind, this is the
-   * expected kind.
+   * The subresource to which the body was sent; absent for the main resource. If the subresource has a bodyKind, the body must be
+   * of that kind.
    */
   subresource?: SubresourceDefinition;
   /**

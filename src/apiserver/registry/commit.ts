@@ -110,7 +110,9 @@ export async function insert(
   return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
 }
 
-/** The result of a MakeChange function: put stores a new state of the object, delete deletes the object, keep writes nothing. */
+/**
+ * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object, `keep` writes nothing.
+ */
 export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' } | { action: 'keep' };
 
 export interface Outcome {

@@ -159,8 +159,8 @@ const resourceVersionOnCreate = (): ApiError =>
   });
 
 /**
- * Creates the AlreadyExists error. Its message says so if the existing object is being deleted: then a later attempt can succeed.
- * Source: the generic registry's Create of v1.33.
+ * Creates the AlreadyExists error. If the existing object is being deleted, the message says so, because a later attempt can then
+ * succeed. Source: the generic registry's Create of v1.33.
  */
 async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);

@@ -7,7 +7,7 @@ import { failure, object, PODS, pod, ref, startRegistry } from './testing.ts';
 const entries = [{ name: 'last', image: 'busybox:1.28', timeoutSeconds: 5 }];
 const fields = { deferContainers: entries, preStopPolicy: 'AfterPreExit', postExitGracePeriodSeconds: 5 };
 
-/** Returns the Pod as a client sends it whose types do not have the fields for defer containers. */
+/** Returns the Pod as sent by a client whose types lack the fields for defer containers. */
 function withoutFields(given: Pod): Pod {
   const { deferContainers, prePullDeferImages, preStopPolicy, postExitGracePeriodSeconds, ...spec } =
     given.spec as PodSpec;

@@ -14,7 +14,9 @@ import type { UserInfo } from '../../ports/backend.ts';
  * (--quota-backend-bytes).
  */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
-/** The part of the room that is reserved for small updates, such as those of statuses, and of labels of terminating objects. */
+/**
+ * The part of the room that is reserved for small updates, such as changes of statuses, or of the labels of terminating objects.
+ */
 const RESERVED_PART = 1 / 16;
 /** The maximum growth of an object in a small update, in bytes of memory: enough for about 4 KiB of JSON (see heldBytes). */
 const SMALL_GROWTH_BYTES = 16 * 1024;

@@ -93,7 +93,7 @@ export async function patchObject(
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
   const subresource = findSubresource(resource, options.subresource, 'patch');
-  // Upstream's error message shows the patch as Go prints a map.
+  // As in upstream, the error message shows the patch in the notation of a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
   return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
@@ -104,8 +104,8 @@ export async function patchObject(
 }
 
 /**
- * Throws 400 BadRequest if the object has a name or namespace other than the request's URL. Does nothing if one of the fields is
- * not a string, because decoding rejects the object later. Source: upstream's checkName (wording).
+ * Throws 400 BadRequest if the name or the namespace of the object differs from the URL of the request. Does nothing if one of them
+ * is not a string, because decoding rejects the object later. Source: upstream's checkName (wording).
  */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;
@@ -128,8 +128,9 @@ interface NewBody {
 }
 
 /**
- * Replaces the object with the body that `bodyFor` creates from its current state, after all steps of an update. After a conflict
- * with another writer, `bodyFor` is called again. Then records the Events of the subresource. Returns the written object.
+ * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the body,
+ * and stores the result. Calls `bodyFor` again after a conflict with another writer. Then records the Events of the subresource.
+ * Returns the written object.
  */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,

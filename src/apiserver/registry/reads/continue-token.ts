@@ -7,8 +7,8 @@ import { badRequest } from '../../../machinery/status.ts';
 
 const VERSION = 'meta.k8s.io/v1';
 /**
- * The revision in a token that continues at the newest revision. A 410 error, for a token whose revision has been compacted, offers
- * such a token.
+ * The revision in a token that continues at the newest revision. The 410 error for a token whose revision has been compacted
+ * contains such a token.
  */
 export const NEWEST_REVISION = -1;
 
