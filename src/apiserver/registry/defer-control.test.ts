@@ -81,7 +81,7 @@ test('giving up a defer container with dryRun changes nothing and creates no Eve
   expect(await eventsOf(started)).toEqual([]);
 });
 
-test('a status write that is based on an older state does not remove the defer containers that were given up', async () => {
+test('a status write from an older state keeps the defer containers that were given up', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const seen = await stored(started);

@@ -52,10 +52,7 @@ interface Request {
   release: () => void;
 }
 
-/**
- * Returns the definition of the subresource `name`; undefined if there is no name. Throws 404 if the subresource does not exist,
- * and 405 if it does not support the verb.
- */
+/** Returns the subresource; undefined if `name` is empty. Throws 404 if it does not exist, and 405 if it does not support the verb. */
 export function findSubresource(
   { kind }: Resource,
   name: string | undefined,
@@ -173,10 +170,7 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-/**
- * Decodes, admits and validates the body, and returns the resulting change. Each step takes long for a large object, so other
- * requests may run between the steps.
- */
+/** Decodes and validates the body, and returns the change. Other work may run between the steps, which are long for large objects. */
 async function changeOf(
   request: Request,
   { body, owners, isWhole }: NewBody,
@@ -293,10 +287,7 @@ function keepAllocated(object: KubeObject, old: KubeObject): void {
     spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
 }
 
-/**
- * Returns whether the update deletes the object: the old object was only waiting for its finalizers, and the new object has none
- * left. Source: upstream's ShouldDeleteDuringUpdate.
- */
+/** Whether the update removes the last finalizer of an object that is being deleted. Source: upstream's ShouldDeleteDuringUpdate. */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
