@@ -242,8 +242,8 @@ const failureSentences: readonly Sentence[] = [
     says: 'An entry that hangs can be given up: `PUT /api/v1/namespaces/NS/pods/NAME/defer` with the kind `DeferControl` (lifepod.io/v1, `skip: ENTRY`), or `lifepod skip POD ENTRY`. It is stored in `status.termination.skip` before it acts.',
     tests: [
       [control, 'is recorded in the status'],
-      [served, 'giving up an entry records it in the status, and an Event on the Pod names the user'],
-      [served, 'a status write from an older state does not drop entries that were given up'],
+      [served, 'giving up a defer container records its name in the status, and an Event on the Pod names the user'],
+      [served, 'a status write from an older state keeps the defer containers that were given up'],
       [reasons, 'an entry that is given up while no agent runs is ended by the next agent'],
       ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'lifepod skip reports the outcome for an entry %s'],
@@ -268,8 +268,8 @@ const failureSentences: readonly Sentence[] = [
     tests: [
       [control, 'giving up an entry is a conflict in a Pod that is not terminating'],
       [control, 'an unknown entry'],
-      [served, 'an entry before the node has recorded the termination'],
-      [served, 'an entry that does not exist'],
+      [served, 'a defer container before the node has recorded the termination'],
+      [served, 'a defer container that does not exist'],
     ],
   },
   {

@@ -96,7 +96,10 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [causes, 'DeletionReason'],
       [causes, 'an eviction through the API'],
-      ['src/apiserver/registry/eviction.test.ts', 'sets the condition and deletes the Pod with its own grace period'],
+      [
+        'src/apiserver/registry/eviction.test.ts',
+        'sets the condition DisruptionTarget and deletes the Pod with the grace period of the Pod',
+      ],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
     ],
     awaits: ['src/controllers/replica-set'],

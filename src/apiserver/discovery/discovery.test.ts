@@ -12,7 +12,7 @@ afterAll(() => at[Symbol.asyncDispose]());
 
 const get = async (path: string, accept = 'application/json') => at.call('GET', path, { headers: { accept } });
 
-test('the unaggregated documents list versions, groups and resources', async () => {
+test('the unaggregated discovery documents list versions, groups and resources', async () => {
   expect((await get('/api')).json).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
   const preferredVersion = { groupVersion: 'coordination.k8s.io/v1', version: 'v1' };
   const group = { name: 'coordination.k8s.io', versions: [preferredVersion], preferredVersion };
@@ -70,7 +70,7 @@ test.each(['/apis/apps', '/api/v2', '/apis/coordination.k8s.io/v9', '/apis/apps/
   },
 );
 
-test('the aggregated documents list all groups with their resources and subresources', async () => {
+test('the aggregated discovery documents list all groups with their resources and subresources', async () => {
   const response = await get('/api', AGGREGATED);
   expect(response.headers['content-type']).toBe('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList');
   expect(response.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });

@@ -1,5 +1,5 @@
 /**
- * Discovery: the served groups, versions, resources and verbs, generated from the kinds.
+ * Creates the discovery documents: the served groups, versions, resources and verbs, taken from the kinds.
  * Source: meta/v1 APIResourceList and apidiscovery.k8s.io/v2 APIGroupDiscoveryList of v1.33.
  */
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ const subresourcesOf = (kind: KindDefinition): [string, SubresourceDefinition][]
 
 const sortedVerbs = (definition: SubresourceDefinition): string[] => [...definition.verbs].sort();
 
-/** /api */
+/** Returns the document at /api: the versions of the core group. */
 export const apiVersions = (kinds: readonly KindDefinition[]) => ({
   kind: 'APIVersions',
   versions: versionsOf(kinds, ''),
@@ -33,7 +33,7 @@ function apiGroup(kinds: readonly KindDefinition[], group: string) {
   return { name: group, versions, preferredVersion: versions[0] };
 }
 
-/** /apis */
+/** Returns the document at /apis: all groups except for the core group. */
 export const apiGroupList = (kinds: readonly KindDefinition[]) => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
@@ -42,13 +42,13 @@ export const apiGroupList = (kinds: readonly KindDefinition[]) => ({
     .map((group) => apiGroup(kinds, group)),
 });
 
-/** /apis/GROUP. Throws 404 NotFound. */
+/** Returns the document at /apis/GROUP. Throws 404 NotFound if the group is not served. */
 export function apiGroupDocument(kinds: readonly KindDefinition[], group: string) {
   if (group === '' || !groupsOf(kinds).includes(group)) throw pathNotFound();
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };
 }
 
-/** The hash of a stored kind, for clients that migrate storage. Source: apiserver's StorageVersionHash. */
+/** Identifies the version in which a kind is stored, for clients that migrate stored objects. Source: apiserver's StorageVersionHash. */
 const storageVersionHash = (kind: KindDefinition): string =>
   createHash('sha256').update(`${kind.group}/${kind.version}/${kind.kind}`).digest().subarray(0, 8).toString('base64');
 
@@ -80,7 +80,7 @@ function apiResources(kind: KindDefinition) {
   return [own, ...subresources];
 }
 
-/** /api/v1 and /apis/GROUP/VERSION. Throws 404 NotFound. */
+/** Returns the document at /api/v1 or /apis/GROUP/VERSION. Throws 404 NotFound if the version is not served. */
 export function apiResourceList(kinds: readonly KindDefinition[], group: string, version: string) {
   const served = kinds.filter((kind) => kind.group === group && kind.version === version).sort(byPlural);
   if (served.length === 0) throw pathNotFound();
@@ -113,7 +113,7 @@ function resourceDiscovery(kind: KindDefinition) {
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
-/** The aggregated document of /api (the core group) or of /apis (all others). */
+/** Returns the aggregated document at /api if `core` is true (the core group), otherwise that at /apis (all other groups). */
 export function aggregatedDiscovery(kinds: readonly KindDefinition[], core: boolean, version: AggregatedVersion) {
   const groups = groupsOf(kinds).filter((group) => (group === '') === core);
   return {

@@ -1,4 +1,4 @@
-/** Serves the discovery paths over HTTP. */
+/** Serves the discovery documents over HTTP. */
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
 import { sendBody, sendJson } from '../http/answers.ts';
 import type { ServerContext } from '../http/context.ts';
@@ -13,7 +13,10 @@ import {
   apiVersions,
 } from './discovery.ts';
 
-/** Returns undefined if the client wants the unaggregated documents. Throws 406 NotAcceptable. */
+/**
+ * Returns the version of the aggregated document that the client prefers; undefined if the client prefers the unaggregated
+ * document. Throws 406 NotAcceptable if the client accepts neither.
+ */
 function aggregatedForm(accept: string | undefined): AggregatedVersion | undefined {
   for (const range of acceptedRanges(accept)) {
     if (!isJson(range)) continue;
@@ -27,7 +30,10 @@ function aggregatedForm(accept: string | undefined): AggregatedVersion | undefin
 export const isDiscoveryPath = (segments: readonly string[]): boolean =>
   segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3;
 
-/** Rejects with 404 NotFound if the group or version is not served. */
+/**
+ * Responds to a request for a discovery document. `segments`: the segments of the URL path. Rejects with 404 NotFound if the group
+ * or version is not served, and 406 NotAcceptable if the client does not accept JSON.
+ */
 export async function serveDiscovery(
   server: ServerContext,
   exchange: Exchange,
@@ -38,7 +44,7 @@ export async function serveDiscovery(
   const core = root === 'api';
   if (group === undefined) {
     const form = aggregatedForm(exchange.request.headers.accept);
-    // HTTP caches must distinguish the two forms.
+    // HTTP caches must store the aggregated and the unaggregated document separately.
     exchange.response.setHeader('Vary', 'Accept');
     if (form === undefined) return sendJson(exchange, 200, core ? apiVersions(kinds) : apiGroupList(kinds));
     const type = `application/json;g=apidiscovery.k8s.io;v=${form};as=APIGroupDiscoveryList`;

@@ -1,4 +1,4 @@
-/** The names of types in upstream's OpenAPI documents. */
+/** Maps types of the generated field table to their names in upstream's OpenAPI documents. */
 
 const META = new Set([
   'Condition',
@@ -18,14 +18,17 @@ const META = new Set([
 const COORDINATION = new Set(['Lease', 'LeaseSpec']);
 const AUTHENTICATION = new Set(['BoundObjectReference', 'TokenRequestSpec', 'TokenRequestStatus']);
 const METRICS = new Set(['ContainerMetrics', 'NodeMetrics', 'PodMetrics']);
-/** The types of lifepod's own group. */
+/** The types of the API group lifepod.io. */
 const LIFEPOD = new Set(['DeferControl', 'PodRecord', 'PodTransition']);
-/** In the field table, names that several groups use have their group as prefix. */
+/**
+ * In the field table, the name of a type that exists in several API groups begins with the group and the version, as in
+ * CoreV1Event.
+ */
 const GROUP_PREFIX = /^(Core|Events|Authentication)V1(?=[A-Z])/;
 
 export const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
-/** Maps a type of the field table to its name, for example `Pod` to `io.k8s.api.core.v1.Pod`. */
+/** Returns the OpenAPI name of a type of the field table, for example `io.k8s.api.core.v1.Pod` for `Pod`. */
 export function componentName(type: string): string {
   const prefix = GROUP_PREFIX.exec(type);
   const short = prefix === null ? type : type.slice(prefix[0].length);
@@ -38,7 +41,7 @@ export function componentName(type: string): string {
   return `io.k8s.api.core.v1.${type}`;
 }
 
-/** Types that are encoded as a string or number, keyed by their shape in the field table. */
+/** The types that JSON represents as a string or a number, by their shape in the field table. */
 export const SCALAR_COMPONENTS: Readonly<Record<string, { name: string; schema: Record<string, unknown> }>> = {
   time: {
     name: `${META_PREFIX}.Time`,

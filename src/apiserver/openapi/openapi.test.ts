@@ -25,7 +25,7 @@ function references(value: unknown, found = new Set<string>()): Set<string> {
 describe('the OpenAPI document of a group version', () => {
   const schemas = document.components.schemas as Record<string, Any>;
 
-  test('the OpenAPI document contains every referenced schema under the name of upstream', () => {
+  test('the OpenAPI document contains every referenced schema under its upstream name', () => {
     const referenced = [...references(document)].map((ref) => ref.replace('#/components/schemas/', ''));
     expect(referenced.filter((name) => schemas[name] === undefined)).toEqual([]);
     for (const name of [
@@ -43,7 +43,7 @@ describe('the OpenAPI document of a group version', () => {
     ]);
   });
 
-  test('the OpenAPI document describes how lists are merged', () => {
+  test('the OpenAPI document describes how patches merge lists', () => {
     const pod = schemas['io.k8s.api.core.v1.PodSpec'].properties;
     expect(pod.initContainers).toMatchObject({
       type: 'array',
@@ -63,7 +63,7 @@ describe('the OpenAPI document of a group version', () => {
     expect(finalizers).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
   });
 
-  test('the OpenAPI document omits the fields that defer containers cannot have, and describes the others', () => {
+  test('the OpenAPI document omits the fields that defer containers cannot have, and describes their other fields', () => {
     const { properties } = schemas['io.k8s.api.core.v1.DeferContainer'];
     const app = schemas['io.k8s.api.core.v1.Container'].properties;
     const refused = ['lifecycle', 'readinessProbe', 'startupProbe'];
@@ -78,7 +78,7 @@ describe('the OpenAPI document of a group version', () => {
     expect(properties.env['x-kubernetes-patch-merge-key']).toBe('name');
   });
 
-  test('the OpenAPI document describes the phase Terminating, and merges the lists of a termination', () => {
+  test('the OpenAPI document describes the phase Terminating, and how patches merge the lists of a termination', () => {
     expect(schemas['io.k8s.api.core.v1.PodStatus'].properties.phase.description).toContain('Terminating: ');
     const { skip, containers } = schemas['io.k8s.api.core.v1.PodTermination'].properties;
     expect(skip).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
@@ -136,7 +136,7 @@ describe('OpenAPI over HTTP', () => {
   });
   afterAll(() => at[Symbol.asyncDispose]());
 
-  test('the index has URLs with a hash, whose documents are cacheable', async () => {
+  test('the OpenAPI index has URLs with a hash, and the documents at these URLs can be cached', async () => {
     const { paths } = (await at.call('GET', '/openapi/v3')).json;
     expect(Object.keys(paths)).toEqual(['api/v1', 'apis/coordination.k8s.io/v1']);
     const url = paths['apis/coordination.k8s.io/v1'].serverRelativeURL;
@@ -148,7 +148,7 @@ describe('OpenAPI over HTTP', () => {
     expect(old.headers['cache-control']).toBe('no-cache, private');
   });
 
-  test('Swagger is served as JSON, and as protobuf without any kinds', async () => {
+  test('the Swagger document is served as JSON, and in protobuf without any kinds', async () => {
     expect((await at.call('GET', '/openapi/v2')).json.swagger).toBe('2.0');
     const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
     const response = await at.call('GET', '/openapi/v2', { headers: { accept } });

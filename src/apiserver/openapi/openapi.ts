@@ -1,10 +1,11 @@
 /**
- * Serves the OpenAPI documents: /openapi/v3, one for each group version, and /openapi/v2.
+ * Serves the OpenAPI documents: an index at /openapi/v3, a document for each group version in the index, and one document for all
+ * group versions at /openapi/v2.
  *
- * Boundary: built from the kinds, the field table, the descriptions and the patch strategies; kubectl uses the documents for
- * `explain`, for validation, and for the merge keys of `apply`.
- * Invariant: between requests, only compressed documents that have been requested stay in memory. The large descriptions are
- * read to build a document and then released.
+ * Boundary: the documents are built only from the kinds, the field table, the descriptions and the patch strategies. kubectl uses
+ * the documents for `explain`, for validation, and for the merge keys of `apply`.
+ * Invariant: between requests, only compressed documents that have been requested stay in memory. The large descriptions are read
+ * to build a document and then released.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -24,7 +25,9 @@ import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);
 const DESCRIPTIONS = new URL('../../api/generated/docs.json', import.meta.url);
-/** Tags of Swagger's protobuf encoding: the field number shifted by 3, and wire type 2 (length-delimited). */
+/**
+ * The tags of the fields in Swagger's protobuf encoding: the field number shifted by 3 bits, plus wire type 2 (length-delimited).
+ */
 const SWAGGER_FIELD = (1 << 3) | 2;
 const INFO_FIELD = (2 << 3) | 2;
 const TITLE_FIELD = (1 << 3) | 2;
@@ -32,11 +35,14 @@ const VERSION_FIELD = (2 << 3) | 2;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 export interface OpenApi {
-  /** `segments` are those of the path, starting with 'openapi'. Rejects with 404 NotFound or 406 NotAcceptable. */
+  /**
+   * Responds to a request for an OpenAPI document. `segments`: the segments of the URL path, starting with 'openapi'. Rejects with
+   * 404 NotFound or 406 NotAcceptable.
+   */
   serve(exchange: Exchange, segments: readonly string[]): Promise<void>;
 }
 
-/** `api/v1`, `apis/events.k8s.io/v1` */
+/** Returns the path of the group version of the kind, such as `api/v1` or `apis/events.k8s.io/v1`. */
 const pathOf = (kind: KindDefinition): string =>
   kind.group === '' ? `api/${kind.version}` : `apis/${kind.group}/${kind.version}`;
 
@@ -76,7 +82,7 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
       version,
     );
 
-  /** Builds a document at the first request for it. */
+  /** Returns the compressed document. Builds the document at the first request for it. */
   const document = (key: string, make: (descriptions: Descriptions) => unknown): Promise<Buffer> => {
     const known = compressed.get(key);
     if (known !== undefined) return known;
@@ -118,15 +124,19 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
   };
 }
 
-/** The type that clients request. A Content-Type cannot contain @, so the response has another name, as upstream's. */
+/**
+ * The media type that clients request. As in upstream, the response has SWAGGER_PROTOBUF instead, because a Content-Type cannot
+ * contain @.
+ */
 const SWAGGER_PROTOBUF_REQUESTED = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 const isSwaggerProtobuf = (range: MediaRange): boolean =>
   range.type === SWAGGER_PROTOBUF || range.type === SWAGGER_PROTOBUF_REQUESTED;
 
 /**
- * kubectl falls back to this form for kinds that v3 does not have, such as a v1 List or a kind that is not served, and fails if
- * it is refused. The document has no kinds: kubectl then leaves validation to the server, as it does for the kinds in v3.
+ * kubectl requests Swagger in protobuf for kinds that v3 does not contain, such as a v1 List or a kind that is not served, and
+ * fails if the request is refused. The Swagger sent contains no kinds, so that kubectl leaves validation to the server, as it does
+ * for the kinds in v3.
  * Source: the message Document of openapiv2 in google/gnostic.
  */
 async function sendSwaggerProtobuf(exchange: Exchange, version: string): Promise<void> {

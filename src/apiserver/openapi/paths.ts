@@ -1,4 +1,4 @@
-/** The paths of the kinds with their operations, in the format of OpenAPI v3. */
+/** Creates the OpenAPI v3 paths of the kinds with their operations. */
 import type { KindDefinition } from '../../api/kind.ts';
 import { type Verb, verbsOf } from '../http/routes.ts';
 import { componentName, META_PREFIX } from './names.ts';
@@ -26,11 +26,11 @@ const inPath = (name: string, description: string): Parameter => ({
 const SELECT: Parameter[] = [
   query('labelSelector', 'string', 'Restricts the objects to those whose labels match.'),
   query('fieldSelector', 'string', 'Restricts the objects to those whose fields match.'),
-  query('limit', 'integer', 'The maximum number of objects in the response; continue returns the rest.'),
-  query('continue', 'string', 'Where to continue: metadata.continue of the previous response.'),
+  query('limit', 'integer', 'The maximum number of objects in the response. The parameter continue requests the rest.'),
+  query('continue', 'string', 'The token for the next page: metadata.continue of the previous response.'),
   query('resourceVersion', 'string', 'The version of the data to return, or after which a watch starts.'),
   query('resourceVersionMatch', 'string', 'How to apply resourceVersion: Exact or NotOlderThan.'),
-  query('timeoutSeconds', 'integer', 'The call ends after this time.'),
+  query('timeoutSeconds', 'integer', 'The number of seconds after which the request ends.'),
 ];
 const WATCH: Parameter[] = [
   query('watch', 'boolean', 'Return a stream of changes instead of a list.'),
@@ -41,38 +41,48 @@ const DRY_RUN = query('dryRun', 'string', 'All: run every step of the write with
 const WRITE: Parameter[] = [
   DRY_RUN,
   query('fieldManager', 'string', 'The name of the manager that makes these changes.'),
-  query('fieldValidation', 'string', 'What to do with unknown and duplicate fields: Ignore, Warn or Strict.'),
+  query('fieldValidation', 'string', 'How to treat unknown and duplicate fields: Ignore, Warn or Strict.'),
 ];
 const DELETE: Parameter[] = [
   DRY_RUN,
-  query('gracePeriodSeconds', 'integer', 'How long the object may take to terminate; 0 deletes it immediately.'),
+  query(
+    'gracePeriodSeconds',
+    'integer',
+    'The number of seconds that the object has to terminate; 0 deletes it immediately.',
+  ),
   query('propagationPolicy', 'string', 'How dependents are deleted: Orphan, Background or Foreground.'),
 ];
 const LOG: Parameter[] = [
   query('container', 'string', 'The container whose log to return; optional if the Pod has only one.'),
   query('follow', 'boolean', 'Keep streaming new output.'),
-  query('previous', 'boolean', 'Return the log of the previous instance.'),
+  query('previous', 'boolean', 'Return the log of the previous instance of the container.'),
   query('timestamps', 'boolean', 'Prefix each line with its time.'),
-  query('sinceSeconds', 'integer', 'Only lines of this many last seconds.'),
-  query('sinceTime', 'string', 'Only lines after this time (RFC 3339).'),
-  query('tailLines', 'integer', 'Only this many lines from the end.'),
-  query('limitBytes', 'integer', 'At most this many bytes.'),
+  query('sinceSeconds', 'integer', 'Return only lines that are at most this number of seconds old.'),
+  query('sinceTime', 'string', 'Return only lines after this time (RFC 3339).'),
+  query('tailLines', 'integer', 'The maximum number of lines to return from the end of the log.'),
+  query('limitBytes', 'integer', 'The maximum number of bytes to return.'),
 ];
-const COMMAND = query('command', 'string', 'The command, not run in a shell; one parameter for each word.');
+const COMMAND = query(
+  'command',
+  'string',
+  'A word of the command, which is not run in a shell. Repeat the parameter for each word.',
+);
 const CONTAINER = query('container', 'string', 'The container; optional if the Pod has only one.');
 const STREAMS: Parameter[] = [
   CONTAINER,
   query('stdin', 'boolean', 'Send standard input.'),
   query('stdout', 'boolean', 'Receive standard output.'),
   query('stderr', 'boolean', 'Receive standard error.'),
-  query('tty', 'boolean', 'The streams are a terminal.'),
+  query('tty', 'boolean', 'Connect the streams to a terminal.'),
 ];
-/** By the kind of the options. */
+/** The query parameters of connect operations, by the kind of their options. */
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
   NodeProxyOptions: [],
-  PodPortForwardOptions: [query('ports', 'integer', 'The ports; required if the protocol does not transmit them.')],
+  PodPortForwardOptions: [
+    query('ports', 'integer', 'The ports to forward; required if the protocol does not transmit them.'),
+  ],
 };
 const PARAMETERS: Readonly<Record<Verb, readonly Parameter[]>> = {
   get: [],
@@ -157,7 +167,10 @@ function operation(spec: OperationSpec): Operation {
   };
 }
 
-/** The operationId follows upstream, for example connectCoreV1GetNamespacedPodExec. */
+/**
+ * Creates a connect operation, such as that of exec. As in upstream, its operationId has the form
+ * connectCoreV1GetNamespacedPodExec.
+ */
 function connectOperation(
   kind: KindDefinition,
   method: string,
@@ -211,7 +224,7 @@ function pathItem(
 const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
 const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
 
-/** The paths of one kind, including the group version's root, such as /api/v1. */
+/** Returns the paths of a kind with their operations. Each path starts with the root of the group version, such as /api/v1. */
 export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const known = verbsOf(kind);

@@ -1,4 +1,4 @@
-/** The schemas of the types in the format of OpenAPI v3, from the field table, the descriptions and the patch strategies. */
+/** Creates the OpenAPI v3 schemas of the types from the field table, the descriptions and the patch strategies. */
 import { listMapKeys } from '../../api/field-types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StrategyLookup } from '../../machinery/patch/strategic-merge-patch.ts';
@@ -14,7 +14,7 @@ export type Schema = Record<string, unknown>;
 export interface SchemaSources {
   fields: FieldTable;
   descriptions: Descriptions;
-  /** How a strategic merge patch treats the fields of a type. */
+  /** Returns how strategic merge patch treats the fields of a type. */
   strategies(type: string): StrategyLookup;
 }
 
@@ -64,7 +64,7 @@ function propertySchema(type: string, field: string, sources: SchemaSources, use
   }
   const { strategy } = lookup(field) ?? {};
   const extensions = strategy === undefined ? {} : { 'x-kubernetes-patch-strategy': strategy };
-  // OpenAPI v3 ignores siblings of a reference, so the reference is wrapped in allOf.
+  // OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf.
   return '$ref' in schema
     ? { ...description, allOf: [schema], ...extensions }
     : { ...description, ...schema, ...extensions };
@@ -109,7 +109,7 @@ function listSchema(kind: KindDefinition): Schema {
   };
 }
 
-/** All schemas that the kinds' paths refer to, by name and sorted. */
+/** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, sorted by name. */
 export function componentSchemas(kinds: readonly KindDefinition[], sources: SchemaSources): Record<string, Schema> {
   const schemas: Record<string, Schema> = {};
   const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'];

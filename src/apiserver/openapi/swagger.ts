@@ -1,4 +1,4 @@
-/** Combines the documents of OpenAPI v3 into one of Swagger 2.0, for clients that read /openapi/v2. */
+/** Combines the OpenAPI v3 documents of all group versions into one Swagger 2.0 document, for clients that read /openapi/v2. */
 type Json = Record<string, unknown>;
 
 export interface OpenApiDocument {
@@ -7,7 +7,7 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Json> };
 }
 
-/** Converts a schema: references have another root and are not wrapped in allOf. */
+/** Converts a schema, or a part of one, from OpenAPI v3: references begin with #/definitions/ and are not wrapped in allOf. */
 function schema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(schema);
   if (typeof value !== 'object' || value === null) return value;
@@ -16,7 +16,7 @@ function schema(value: unknown): unknown {
   for (const [key, inner] of Object.entries(rest)) {
     result[key] = key === '$ref' ? String(inner).replace('#/components/schemas/', '#/definitions/') : schema(inner);
   }
-  // Swagger 2.0 has no oneOf: a number or string becomes a string, as upstream.
+  // Swagger 2.0 has no oneOf. As in upstream, a type that allows numbers and strings becomes a string.
   if (oneOf !== undefined) result['type'] = 'string';
   if (Array.isArray(allOf)) Object.assign(result, schema(allOf[0]));
   return result;
@@ -68,7 +68,7 @@ function pathItem(item: Record<string, unknown>): Json {
   );
 }
 
-/** Merges the documents: paths and schemas with the same name are equal. */
+/** Merges the documents. A path or schema that several documents contain is the same in each of them. */
 export function swaggerDocument(documents: readonly OpenApiDocument[]): Json {
   const paths: Json = {};
   const definitions: Json = {};

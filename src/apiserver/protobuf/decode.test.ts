@@ -6,7 +6,7 @@ import { protobufFields } from './fields.ts';
 
 type Field = [number, string | number | boolean | Uint8Array | Field[]];
 
-/** Encodes a message of strings, varints, bytes and messages, as a Go client does. */
+/** Encodes a message with fields that are strings, integers, booleans, bytes or messages, as a Go client does. */
 function message(fields: Field[]): Uint8Array {
   const writer = protobuf.Writer.create();
   for (const [number, content] of fields) {
@@ -37,7 +37,7 @@ const wrapped = (apiVersion: string, kind: string, fields: Field[]): Buffer =>
 
 const decode = (bytes: Uint8Array, schema = 'Pod') => decodeProtobuf(bytes, () => schema);
 
-test('the protobuf decoder decodes a Pod with maps, lists, embedded messages, times and quantities, and drops zero values of Go', () => {
+test('the protobuf decoder decodes a Pod with maps, lists, embedded messages, times and quantities, and omits zero values', () => {
   const pod = wrapped('v1', 'Pod', [
     [
       1,
@@ -185,7 +185,7 @@ test('the protobuf decoder decodes a Pod with maps, lists, embedded messages, ti
   });
 });
 
-test('the protobuf decoder decodes bytes as base64, and negative numbers', () => {
+test('the protobuf decoder decodes negative numbers, and returns bytes in base64', () => {
   const secret = wrapped('v1', 'Secret', [
     [1, [[1, 'one']]],
     [
@@ -212,7 +212,7 @@ test('the protobuf decoder refuses a body that is not the protobuf encoding of a
   expect(() => decode(wrapped('v1', 'Pod', [[1, new Uint8Array([0x0a, 0x7f])]]))).toThrow();
 });
 
-test('the protobuf table has only types and fields of the field table', () => {
+test('the protobuf table contains only types and fields of the field table, and no field number twice', () => {
   for (const [type, fields] of Object.entries(protobufFields)) {
     const words = fields.split(' ');
     expect(words.length % 2).toBe(0);
@@ -224,7 +224,7 @@ test('the protobuf table has only types and fields of the field table', () => {
   }
 });
 
-test('the protobuf decoder refuses a list with more elements than an object may have while reading it', () => {
+test('the protobuf decoder refuses a list of more than 300,000 elements', () => {
   const container = message([[2, new Uint8Array()]]);
   const containers = Buffer.concat(Array.from({ length: 300_001 }, () => container));
   expect(() => decode(wrapped('v1', 'Pod', [[2, containers]]))).toThrow('the object has more than 300000 values');

@@ -1,8 +1,9 @@
 /**
- * Decodes objects in protobuf into their JSON value. kubectl's create commands send protobuf since v1.32; responses are always
- * JSON, which every client accepts.
+ * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
+ * Responses are always JSON, which every client accepts.
  *
- * Boundary: only shapes and numbers. Unknown fields are ignored; values are validated later.
+ * Boundary: decoding uses only the shapes and the numbers of the fields. Unknown fields are ignored, and values are validated
+ * later.
  * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -16,18 +17,24 @@ const { Reader } = protobuf;
 type Reader = protobuf.Reader;
 type Json = Record<string, unknown>;
 
-/** The prefix of every body: k8s and a zero byte. */
+/** The first four bytes of every body: k8s and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0];
 const LENGTH_DELIMITED = 2;
 
 interface Field {
   name: string;
   schema: FieldSchema;
-  /** Whether zero is a value instead of meaning absent. */
+  /**
+   * Whether the field is a pointer in Go. If so, a zero value in the message is a value; otherwise it means that the field is
+   * absent.
+   */
   pointer: boolean;
 }
 
-/** The fields of a message by number; an embedded message has a map of its own. */
+/**
+ * The fields of a message, by field number. A nested Message is a Go struct that is embedded in the type: in JSON, its fields
+ * belong to the type itself.
+ */
 type Message = Map<number, Field | Message>;
 
 const messages = new Map<string, Message>();
@@ -51,6 +58,7 @@ function messageOf(type: string): Message {
   return message;
 }
 
+/** Returns the embedded message with the field number. Adds an empty message if there is none. */
 function embedded(message: Message, number: number): Message {
   const inner = message.get(number);
   if (inner instanceof Map) return inner;
@@ -59,7 +67,7 @@ function embedded(message: Message, number: number): Message {
   return made;
 }
 
-/** The number of messages, list elements and map entries that have been read of a body. */
+/** The number of messages, list elements and map entries that have been read so far from a body. */
 interface Count {
   values: number;
 }
@@ -67,7 +75,7 @@ interface Count {
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => Number(reader.int64().toString());
 
-/** Reads the varints and strings of a small message with fixed field numbers. */
+/** Reads a message whose known fields are only integers and strings, and returns these by field number. */
 function plain(reader: Reader): Map<number, number | string> {
   const values = new Map<number, number | string>();
   while (reader.pos < reader.len) {
@@ -81,7 +89,7 @@ function plain(reader: Reader): Map<number, number | string> {
 
 function time(reader: Reader, format: (millis: number) => string): string | undefined {
   const values = plain(sub(reader));
-  // The zero time is an empty message.
+  // Go encodes its zero time, which means that there is no time, as an empty message.
   if (values.size === 0) return undefined;
   return format(Number(values.get(1) ?? 0) * 1000 + Math.floor(Number(values.get(2) ?? 0) / 1_000_000));
 }
@@ -116,7 +124,7 @@ function scalar(reader: Reader, shape: string): unknown {
 function value(reader: Reader, shape: Shape, count: Count): unknown {
   if (typeof shape === 'string') return scalar(reader, shape);
   if ('ref' in shape) return readMessage(sub(reader), messageOf(shape.ref), {}, count);
-  throw new Error('a list or map within a list or map');
+  throw new Error('protobuf cannot encode a list or map within a list or map');
 }
 
 function entry(reader: Reader, shape: Shape, count: Count): [string, unknown] {
@@ -137,7 +145,10 @@ const isZero = (content: unknown): boolean =>
   content === false ||
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
-/** Counts one more value, which may take only two bytes of the body. Throws 413 RequestEntityTooLarge. */
+/**
+ * Counts one more value: even a value of two bytes takes much more memory once it is decoded. Throws 413 RequestEntityTooLarge if
+ * there are more than MAX_VALUES values.
+ */
 function add(count: Count): void {
   count.values += 1;
   if (count.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
@@ -168,7 +179,7 @@ function readField(reader: Reader, wireType: number, field: Field, into: Json, c
   }
   if (typeof shape === 'object') add(count);
   const content = value(reader, shape, count);
-  // Go writes its zero values, which JSON omits.
+  // Go encodes zero values in protobuf, but omits them in JSON, and so does this decoder.
   if (content === undefined || (!pointer && isZero(content))) return;
   into[name] = content;
 }
@@ -185,8 +196,9 @@ function readMessage(reader: Reader, message: Message, into: Json, count: Count)
 }
 
 /**
- * Decodes the object in the body, with apiVersion and kind from the body. `schemaOf` returns the type in the field table.
- * Throws an Error if the body is not a valid object.
+ * Decodes the object in the body, including its apiVersion and kind. `schemaOf` returns the name of its type in the field table, or
+ * undefined if the kind is not expected. Throws an Error if the body is not a valid encoding, and 413 RequestEntityTooLarge if the
+ * object has too many values.
  */
 export function decodeProtobuf(
   body: Uint8Array,
@@ -206,7 +218,7 @@ export function decodeProtobuf(
   const apiVersion = String(typeMeta.get(1) ?? '');
   const kind = String(typeMeta.get(2) ?? '');
   const schema = schemaOf(apiVersion, kind);
-  // Do not decode an object of an unexpected kind: it will be refused because of its kind.
+  // The caller refuses an object of an unexpected kind, so the fields of the object are not needed.
   if (schema === undefined) return { apiVersion, kind };
   return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind }, { values: 0 });
 }

@@ -139,12 +139,12 @@ describe('server-side apply', () => {
 
   test.each<[string, object, object]>([
     [
-      'a body without kind',
+      'a body without a kind',
       { apiVersion: 'v1', metadata: { name: 'a' } },
       { code: 400, message: /Object 'Kind' is missing/ },
     ],
     [
-      'a body of another version',
+      'a body of another apiVersion',
       { ...configMap('a'), apiVersion: 'v2' },
       { code: 400, message: /Specified patch version: v2, expected: v1/ },
     ],
@@ -198,7 +198,7 @@ describe('the owners of fields', () => {
     expect(patched.metadata).not.toHaveProperty('managedFields');
   });
 
-  test('fields from before the first apply conflict as well', async () => {
+  test('the first apply conflicts if it changes a field that the object already had', async () => {
     const started = await startRegistry();
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1' }));
     expect((await failure(apply(started, 'me', configMap('a', { x: '2' })))).message).toBe(
@@ -207,7 +207,7 @@ describe('the owners of fields', () => {
     expect(dataOf(await apply(started, 'me', configMap('a', { y: '2' })))).toEqual({ x: '1', y: '2' });
   });
 
-  test('updates, patches, status writes and bindings are tracked after an apply', async () => {
+  test('after an apply, the managers of updates, patches, status writes and bindings are tracked', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await apply(started, 'me', applied(entries));
@@ -233,7 +233,7 @@ describe('the owners of fields', () => {
     expect(replaced.metadata.managedFields).toEqual(managedFields);
   });
 
-  test('a client can remove all ownership, or replace it', async () => {
+  test('a client can replace or delete the managedFields of an object', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const created = await apply(started, 'me', configMap('a', { x: '1' }));
@@ -245,7 +245,7 @@ describe('the owners of fields', () => {
   });
 });
 
-test('unreadable managedFields from a client are ignored and do not block later writes', async () => {
+test('invalid managedFields from a client are ignored and do not block later writes', async () => {
   const started = await startRegistry();
   const { registry } = started;
   const { metadata } = await apply(started, 'me', applied(entries));

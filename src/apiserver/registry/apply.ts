@@ -21,7 +21,7 @@ import type { Resource } from './resources.ts';
 import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
 
 export interface ApplyOptions extends UpdateOptions {
-  /** Called if the apply created the object. */
+  /** Called after the apply has created the object. */
   onCreated?: () => void;
 }
 
@@ -57,7 +57,7 @@ export async function applyObject(
           return { body: object as unknown as KubeObject, owners: entries };
         });
       } catch (error) {
-        // The object was deleted meanwhile: create it in the next attempt.
+        // Another client has deleted the object since it was read: create the object in the next attempt.
         if (subresource !== undefined || !isApiError(error, 'NotFound')) throw error;
       }
       continue;
@@ -81,19 +81,25 @@ export async function applyObject(
       options.onCreated?.();
       return created;
     } catch (error) {
-      // Another client created the object meanwhile: change it in the next attempt.
+      // Another client has created the object since it was read: change the object in the next attempt.
       if (!isApiError(error, 'AlreadyExists')) throw error;
     }
   }
 }
 
-/** The fields that this path of the kind does not write. */
+/**
+ * Returns the fields that an apply at this endpoint does not write: the spec for the status subresource, the status for a main
+ * resource that has a status subresource.
+ */
 function notWritten({ kind }: Resource, subresource: string | undefined): FieldSet {
   if (subresource === 'status') return { 'f:spec': {} };
   return kind.subresources['status'] === undefined ? undefined : { 'f:status': {} };
 }
 
-/** Returns the client's configuration without defaults, each value in its canonical form. Throws 400 BadRequest. */
+/**
+ * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. Throws 400
+ * BadRequest.
+ */
 async function configOf(
   resource: Resource,
   body: unknown,
@@ -130,7 +136,10 @@ async function configOf(
   return config;
 }
 
-/** Removes from the decoded value what decoding added: fields that are always present, even if empty. */
+/**
+ * Removes the fields that the client did not send: decoding adds empty required fields, of which the client must not become the
+ * owner.
+ */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {
     return decoded.map((item, index) => asGiven(item, given[index] ?? null));

@@ -1,4 +1,4 @@
-/** Decodes objects from clients against the schema into a copy. */
+/** Decodes the bodies of write requests according to the schema of their kind. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -7,15 +7,22 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
-  /** Given if its body is of another kind. */
+  /**
+   * The subresource to which the body was sent; absent for the main resource. If the subresource has a bodyKind, the body must be
+   * of that kind.
+   */
   subresource?: SubresourceDefinition;
-  /** Makes the error for a body that does not fit its type; if absent, 400 BadRequest. */
+  /**
+   * Creates the error for a body with a field of the wrong type or, with Strict validation, an unknown field. `cause`: the error of
+   * the decoder. The default is 400 BadRequest.
+   */
   refuse?: (cause: string) => ApiError;
 }
 
 /**
- * Returns a copy of `body` that the caller may modify, without unknown fields. Depending on fieldValidation, these are ignored,
- * reported in a warning, or rejected. Wording: v1.33.
+ * Returns a copy of `body` without unknown fields; the caller may modify the copy. Depending on fieldValidation, unknown fields are
+ * ignored, reported in a warning, or rejected. Throws 400 BadRequest, 413 RequestEntityTooLarge, or the error that options.refuse()
+ * creates. Source: v1.33 (wording).
  */
 export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
   const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;

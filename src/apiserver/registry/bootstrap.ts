@@ -1,6 +1,7 @@
 /**
- * The objects that every cluster has: the system namespaces, the system's priority classes and the Service of the API server.
- * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
+ * Creates the objects that every cluster has: the system namespaces, the system PriorityClasses, and the Service `kubernetes`,
+ * through which Pods reach the API server.
+ * Source: the controllers of v1.33's API server (systemnamespaces, kubernetesservice).
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -16,11 +17,14 @@ export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube
 
 export interface BootstrapOptions {
   serviceCidr: string;
-  /** The port on which the API server listens: the target of port 443 of the Service. */
+  /** The port on which the API server listens: the target port of the Service `kubernetes`, whose own port is 443. */
   apiServerPort: number;
 }
 
-/** Creates missing objects, and updates the Service `kubernetes` if it does not match the options. */
+/**
+ * Creates the objects that do not exist. Corrects the type and the ports of the Service `kubernetes`, or replaces the Service if
+ * its cluster IP does not match the options.
+ */
 export async function bootstrap(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
     await ensure(() =>
@@ -35,7 +39,7 @@ async function ensureKubernetesService(backend: ResourceBackend, options: Bootst
   const wanted = kubernetesService(options);
   const { name } = wanted.metadata;
   const found = (await backend.get(SERVICES, 'default', name).catch(absent)) as Service | undefined;
-  // A cluster IP cannot be changed.
+  // The cluster IP of a Service is immutable, so the Service must be deleted and created again.
   if (found !== undefined && found.spec?.clusterIP !== wanted.spec?.clusterIP) {
     await backend.delete(SERVICES, 'default', name);
     await backend.create(SERVICES, 'default', wanted as KubeObject);
@@ -62,7 +66,7 @@ const kubernetesService = ({ serviceCidr, apiServerPort }: BootstrapOptions): Se
   },
 });
 
-/** AlreadyExists is success. */
+/** Calls `create`. An AlreadyExists error counts as success. */
 async function ensure(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();

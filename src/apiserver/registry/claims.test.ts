@@ -5,7 +5,7 @@ import { failure, ref, startRegistry } from './testing.ts';
 const CLAIMS = ref('persistentvolumeclaims');
 const CLASSES = ref('storageclasses', 'storage.k8s.io');
 
-test('a claim cannot grow: either its class forbids it, or the volume plugin does not support it', async () => {
+test('a PersistentVolumeClaim cannot grow, whether its StorageClass forbids or allows it', async () => {
   const { registry } = await startRegistry();
   const storageClass = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name: 'growing' } };
   const growing = { ...storageClass, provisioner: 'example.com/x', allowVolumeExpansion: true };

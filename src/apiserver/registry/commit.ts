@@ -1,4 +1,7 @@
-/** Writes to the store with compare-and-swap on the object's revision; retries on the newest state after a conflict. */
+/**
+ * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, repeats the change on the
+ * newest state.
+ */
 import { MAX_VALUES } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
@@ -18,10 +21,13 @@ import type { RegistryContext } from './context.ts';
 import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** The limit on a stored object: twice that of a request body, because small patches can make an object grow. */
+/**
+ * The maximum size of a stored object: twice that of a request body, because small patches can make an object grow beyond the size
+ * of a body.
+ */
 const MAX_STORED_BYTES = 6 * 1024 * 1024;
 
-/** Throws 413 RequestEntityTooLarge. */
+/** Encodes the object for the store. Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
 function encoded(resource: Resource, object: KubeObject): Uint8Array {
   const value = encodeStored(resource.toStored(object));
   if (value.length <= MAX_STORED_BYTES) return value;
@@ -37,7 +43,10 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
   }
 }
 
-/** Returns the written object as it is served: the cache's own if it is still there, so that it is encoded only once. */
+/**
+ * Returns the written object in its served form. Uses the object in the cache if this still has the written revision, so that the
+ * object is encoded only once for all readers.
+ */
 function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
   const cached = cache.get(key);
   if (cached !== undefined && revisionOf(cached) === revision) return resource.fromStored(cached);
@@ -52,8 +61,9 @@ interface Put {
 }
 
 /**
- * Reserves room for the object's growth during the transaction. Throws 413 RequestEntityTooLarge if a client lets the object grow
- * beyond the number of values that a body may have; managedFields count as well.
+ * Runs the transaction. Until it has finished, the room that the object needs to grow is reserved. Throws 507 InsufficientStorage
+ * if there is no room, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values,
+ * including those of managedFields.
  */
 async function transactInRoom(
   { store, cache, room }: RegistryContext,
@@ -66,7 +76,7 @@ async function transactInRoom(
   const values = countValues(object);
   const growth = heldBytes(values, value.length) - before;
   if (user !== undefined && growth > 0 && values > MAX_VALUES) {
-    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, those of its managedFields included`);
+    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
   }
   const leave = room.take(user, growth, before > 0);
   try {
@@ -76,7 +86,9 @@ async function transactInRoom(
   }
 }
 
-/** Resolves to undefined if the key exists or one of `guards` no longer holds. */
+/**
+ * Stores a new object and resolves to it. Resolves to undefined if the key exists, or if one of the conditions `guards` is not met.
+ */
 export async function insert(
   context: RegistryContext,
   resource: Resource,
@@ -98,19 +110,24 @@ export async function insert(
   return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
 }
 
-/** What a change does to the object that it gets. */
+/**
+ * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object, `keep` writes nothing.
+ */
 export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' } | { action: 'keep' };
 
 export interface Outcome {
   action: Change['action'];
-  /** The current state, or the last state before the deletion with the deletion's resourceVersion. */
+  /** The object after the change; for a delete, the last state of the object with the resourceVersion of the deletion. */
   object: KubeObject;
 }
 
-/** After this many conflicts, a change that yields between its steps is made without yielding. */
+/**
+ * After this many conflicts, the change is computed without yielding to other work, so that other writers have less time to cause
+ * another conflict.
+ */
 const MAX_OVERTAKEN = 5;
 
-/** Thrown by an attempt that turns out to be long while another long change is in progress. */
+/** Thrown by an attempt that has already taken long while other long work is in progress. The attempt then starts over. */
 const OTHERS_FIRST = Symbol('others first');
 
 const isTurnOver = turnClock();
@@ -119,18 +136,23 @@ interface Place {
   key: string;
   name: string;
   dryRun: boolean | undefined;
-  /** A client may let the object grow only if there is room. Absent for parts of lifepod and for writes that end the object. */
+  /**
+   * The client that makes the change: its write fails if the object grows and there is no room. Absent for components of lifepod,
+   * and for writes that delete the object or shorten its termination.
+   */
   user?: UserInfo | undefined;
 }
 
 type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
 
 /**
- * Applies `change` to the object, and again after each conflict with another writer. `change` may throw an ApiError, and awaits
- * `betweenSteps` between its steps. It must not create or change other objects: that might wait for the slot for long work, which
- * this change may occupy. `settled` is called after each attempt. Throws 404 if the object does not exist.
+ * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the newest
+ * state. `change` may throw an ApiError, and awaits `betweenSteps` between its steps. `change` must not write other objects: such a
+ * write might wait for the slot for long work, which this change may occupy. `settled` is called after each call of `change` and
+ * its write, also after an error. Throws 404 if the object does not exist.
  *
- * Long changes are made one at a time. A change that has to wait starts over, so that it keeps no copy of the object meanwhile.
+ * Only one long change runs at a time. A change that has to wait for the slot starts over afterwards, so that it keeps no copy of
+ * the object in memory while it waits.
  */
 export async function modify(
   context: RegistryContext,
@@ -140,7 +162,8 @@ export async function modify(
   settled: () => void = () => {},
 ): Promise<Outcome> {
   for (let begun = 1; ; begun++) {
-    // The first attempt may have been slow only because the machine was busy: retry once before taking the slot.
+    // The first attempt may have been slow only because the machine was busy, so the second does not wait for the slot for long
+    // work either.
     if (begun === 2 || isTurnOver()) await nextOwnTurn();
     const work = longWork();
     try {

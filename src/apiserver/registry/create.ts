@@ -1,5 +1,6 @@
 /**
- * create. Order: decode, defaults, name, admission, prepare, validate, allocate, store.
+ * The verb create. The steps in order: decode, set defaults, set the namespace, admit, generate a name, prepare, validate, allocate
+ * cluster IPs and node ports, store.
  * Source: upstream's rest.BeforeCreate and generic registry (behavior).
  */
 
@@ -22,7 +23,7 @@ import type { Resource } from './resources.ts';
 
 const ANY_NAME = { nameErrors: pathSegmentErrors, generateNameErrors: pathSegmentPrefixErrors };
 
-/** How many generated names are tried. Source: upstream's RetryGenerateName. */
+/** The number of generated names that are tried before the request fails. Source: upstream's RetryGenerateName. */
 const GENERATE_ATTEMPTS = 8;
 
 export async function createObject(
@@ -34,7 +35,7 @@ export async function createObject(
   owners: readonly ManagedFieldsEntry[] = [],
 ): Promise<KubeObject> {
   const { kind } = resource;
-  // Each step takes long for a large object: yield to other requests in between.
+  // Each step takes long for a large object, so other requests may run between the steps.
   const turn = workInTurns();
   const object = decodeBody(resource, body, options);
   await turn();
@@ -48,7 +49,8 @@ export async function createObject(
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
-  // Not earlier: a Pod may wait for its ServiceAccount, and must not occupy the slot for long work meanwhile.
+  // Long work begins only after admission: a Pod may wait there for its ServiceAccount, and must not occupy the slot for long work
+  // while it waits.
   const work = longWork();
   try {
     return await createAdmitted(context, resource, object, options, work.betweenSteps);
@@ -73,8 +75,8 @@ async function createAdmitted(
   await betweenSteps();
   let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();
-  // Kinds with few rules of their own, such as Events, still need a name that is valid in a path. Checked after the rules of the
-  // kind, as upstream, because those give more specific errors.
+  // Kinds with few validation rules, such as Events, still need a name that is valid in a URL path. As in upstream, this is checked
+  // after the rules of the kind, because their errors are more specific.
   const rules = { ...ANY_NAME, namespaced: kind.namespaced };
   if (errors.length === 0) errors = firstErrors(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
@@ -100,7 +102,7 @@ const needsNamespace = ({ kind }: Resource): boolean => kind.namespaced && kind.
 
 export const isService = ({ kind }: Resource): boolean => kind.group === '' && kind.kind === 'Service';
 
-/** Resolves to undefined if the name exists. */
+/** Stores the object, unless this is a dry run, and resolves to it. Resolves to undefined if the name is in use. */
 async function insertNew(
   context: RegistryContext,
   resource: Resource,
@@ -110,7 +112,8 @@ async function insertNew(
   const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
-    // The namespace's revision is part of the comparison: nothing may be created in it after it begins to terminate.
+    // The transaction fails if the namespace has changed since this check, so that no object is created after the namespace begins
+    // to terminate.
     const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
     const created = await insert(context, resource, key, object, guards, options.user);
@@ -118,7 +121,11 @@ async function insertNew(
   }
 }
 
-/** Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording). */
+/**
+ * Sets the namespace of the object to that of the request; removes it from a cluster-scoped object. Throws 400 BadRequest if the
+ * two namespaces differ or both are missing. Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and
+ * wording).
+ */
 function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
   if (!kind.namespaced) {
     delete metadata.namespace;
@@ -140,7 +147,7 @@ function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }:
   delete metadata.selfLink;
 }
 
-/** Upstream responds with code 500 and no reason. */
+/** As in upstream, this error has the code 500 and no reason. */
 const resourceVersionOnCreate = (): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -151,7 +158,10 @@ const resourceVersionOnCreate = (): ApiError =>
     code: 500,
   });
 
-/** Source: the generic registry's Create of v1.33, whose message shows when waiting helps. */
+/**
+ * Creates the AlreadyExists error. If the existing object is being deleted, the message says so, because a later attempt can then
+ * succeed. Source: the generic registry's Create of v1.33.
+ */
 async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);
   const taken = await readCurrent(context, resource, keyOf(resource, metadata.namespace, metadata.name));

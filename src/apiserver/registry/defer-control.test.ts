@@ -1,4 +1,4 @@
-/** The defer subresource of a Pod in the registry: what it stores, and what clients see of it. */
+/** The defer subresource of Pods in the registry: the stored status, the response to the client, and the Events. */
 import { expect, test } from 'vitest';
 import type { CoreV1Event, DeferControl, Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -39,7 +39,7 @@ const stored = async ({ registry }: Started): Promise<Pod> => (await registry.ge
 const eventsOf = async ({ registry }: Started): Promise<CoreV1Event[]> =>
   (await registry.list(EVENTS, { namespace: 'default' })).items as CoreV1Event[];
 
-test('giving up an entry records it in the status, and an Event on the Pod names the user', async () => {
+test('giving up a defer container records its name in the status, and an Event on the Pod names the user', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const response = await giveUp(started, 'second');
@@ -63,7 +63,7 @@ test('giving up an entry records it in the status, and an Event on the Pod names
   ]);
 });
 
-test('giving up an entry again changes nothing and creates no Event', async () => {
+test('giving up a defer container again changes nothing and creates no Event', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   await giveUp(started, 'second');
@@ -73,7 +73,7 @@ test('giving up an entry again changes nothing and creates no Event', async () =
   expect(await eventsOf(started)).toHaveLength(1);
 });
 
-test('a dry run changes nothing and creates no Event', async () => {
+test('giving up a defer container with dryRun changes nothing and creates no Event', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   await giveUp(started, 'second', { dryRun: true });
@@ -81,7 +81,7 @@ test('a dry run changes nothing and creates no Event', async () => {
   expect(await eventsOf(started)).toEqual([]);
 });
 
-test('a status write from an older state does not drop entries that were given up', async () => {
+test('a status write from an older state keeps the defer containers that were given up', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const seen = await stored(started);
@@ -96,8 +96,8 @@ test('a status write from an older state does not drop entries that were given u
 });
 
 test.each<[string, string, object, number]>([
-  ['an entry before the node has recorded the termination', 'second', {}, 409],
-  ['an entry that does not exist', 'third', { termination }, 422],
+  ['a defer container before the node has recorded the termination', 'second', {}, 409],
+  ['a defer container that does not exist', 'third', { termination }, 422],
 ])('giving up %s is refused', async (_, name, status, code) => {
   const started = await ending();
   await writeStatus(started, status);
@@ -105,7 +105,7 @@ test.each<[string, string, object, number]>([
   expect(await eventsOf(started)).toEqual([]);
 });
 
-test('giving up an entry of a Pod with another UID is refused with 409', async () => {
+test('giving up a defer container of a Pod with another UID is refused with 409', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const body = { apiVersion: 'lifepod.io/v1', kind: 'DeferControl', metadata: { name: 'a', namespace: 'default' } };
@@ -113,7 +113,7 @@ test('giving up an entry of a Pod with another UID is refused with 409', async (
   expect(await failure(started.registry.update(PODS, other, { subresource: 'defer' }))).toMatchObject({ code: 409 });
 });
 
-test('an entry is given up even if its Event cannot be stored', async () => {
+test('a defer container is given up even if its Event cannot be stored', async () => {
   const store = createMemoryStore();
   const started = await ending({
     store: {

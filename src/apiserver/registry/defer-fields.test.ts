@@ -1,4 +1,4 @@
-/** Updates of Pods by clients that do not send the fields for defer containers. */
+/** Updates of Pods and PodTemplates by clients that do not send the fields for defer containers. */
 import { describe, expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -7,7 +7,7 @@ import { failure, object, PODS, pod, ref, startRegistry } from './testing.ts';
 const entries = [{ name: 'last', image: 'busybox:1.28', timeoutSeconds: 5 }];
 const fields = { deferContainers: entries, preStopPolicy: 'AfterPreExit', postExitGracePeriodSeconds: 5 };
 
-/** The object as sent by a client whose types do not have the fields. */
+/** Returns the Pod as sent by a client whose types lack the fields for defer containers. */
 function withoutFields(given: Pod): Pod {
   const { deferContainers, prePullDeferImages, preStopPolicy, postExitGracePeriodSeconds, ...spec } =
     given.spec as PodSpec;
@@ -15,7 +15,7 @@ function withoutFields(given: Pod): Pod {
 }
 
 describe('a Pod with defer containers', () => {
-  test('a Pod with defer containers keeps its defer containers when a PUT without them changes other fields', async () => {
+  test('a Pod keeps its defer containers when a PUT without them changes other fields', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
     const sent = withoutFields(created);
@@ -26,7 +26,7 @@ describe('a Pod with defer containers', () => {
     expect(written.spec).toEqual(created.spec);
   });
 
-  test('a Pod with defer containers refuses a PUT with an empty list, like one with fewer entries', async () => {
+  test('a PUT with an empty list of defer containers is refused, because entries of a Pod cannot be removed', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
     const sent = { ...created, spec: { ...created.spec, deferContainers: [] } } as KubeObject;
@@ -37,7 +37,7 @@ describe('a Pod with defer containers', () => {
   });
 
   test.each(['application/merge-patch+json', 'application/strategic-merge-patch+json'] as const)(
-    'refuses a patch of type %s that removes its defer containers',
+    'a patch of type %s that removes the defer containers of a Pod is refused',
     async (type) => {
       const { registry } = await startRegistry();
       await registry.create(PODS, 'default', pod('a', fields));
@@ -57,7 +57,7 @@ describe('a PodTemplate with defer containers', () => {
       template: { spec: { containers: [{ name: 'app', image: 'busybox:1.28' }], ...spec } },
     });
 
-  test('a PodTemplate loses its defer containers in a PUT without them, with a warning', async () => {
+  test('a PUT without the fields of defer containers removes them from a PodTemplate, with a warning', async () => {
     const { registry } = await startRegistry();
     await registry.create(TEMPLATES, 'default', templateOf(fields));
     const warnings: string[] = [];

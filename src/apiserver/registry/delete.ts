@@ -1,5 +1,7 @@
 /**
- * delete and deleteCollection: at once, gracefully, or when the last finalizer is removed.
+ * The verbs delete and deletecollection. A delete removes the object immediately, or only sets its deletionTimestamp: if the kind
+ * deletes gracefully, or if the object has finalizers. The update that removes the last finalizer deletes the object (see
+ * update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
@@ -7,7 +9,7 @@ import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/m
 import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
 import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/time.ts';
 import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
-import { permanence } from './admission/admission.ts';
+import { deletionRefusal } from './admission/admission.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { keyOf, listObjects } from './reads/list.ts';
@@ -21,8 +23,8 @@ export async function deleteObject(
 ): Promise<KubeObject | Status> {
   const { kind, groupResource } = resource;
   if (kind.createOnly) throw methodNotAllowed();
-  const stays = permanence(resource, at.name);
-  if (stays !== undefined) throw forbidden(groupResource, at.name, stays);
+  const refusal = deletionRefusal(resource, at.name);
+  if (refusal !== undefined) throw forbidden(groupResource, at.name, refusal);
   const target = { key: keyOf(resource, at.namespace, at.name), name: at.name, dryRun: options.dryRun };
   const { action, object } = await modify(context, resource, target, (old) =>
     deletionOf(resource, old, options, context.timers.now()),
@@ -45,7 +47,7 @@ const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status 
 
 function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions, now: Millis): Change {
   checkPreconditions(resource, old.metadata, options);
-  // Source: v1.33 treats a negative grace period as one second.
+  // As in v1.33, a negative grace period means one second.
   const requested = options.gracePeriodSeconds;
   const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;
   const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
@@ -54,10 +56,10 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
   return waitForFinalizers(old, now);
 }
 
-/** Throws 409 if the object does not match the preconditions. */
+/** Throws 409 Conflict if the metadata of the object does not match the preconditions in the options. */
 export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
-  // Upstream uses the kind here, where other conflicts use the resource.
+  // As in upstream, this error names the kind. Other conflicts name the resource.
   const named = { group: kind.group, resource: kind.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     const text = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
@@ -74,18 +76,21 @@ const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
   object: { ...old, metadata: { ...old.metadata, ...metadata } },
 });
 
-/** The first deletion changes the desired state of the object. */
+/** The first delete request changes the desired state of the object, and therefore increments the generation if there is one. */
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
-/** A namespace shows Terminating as soon as it is deleted: from then on nothing is created in it. */
+/** Returns a Namespace with the phase Terminating, in which admission rejects new objects. Returns other objects unchanged. */
 function terminatingNamespace(old: KubeObject): KubeObject {
   if (old.apiVersion !== 'v1' || old.kind !== 'Namespace') return old;
   const namespace = old as Namespace;
   return { ...namespace, status: { ...namespace.status, phase: 'Terminating' } } as KubeObject;
 }
 
-/** Sets the end of the grace period. A later delete can only shorten it. */
+/**
+ * Sets the end of the grace period. In a terminating object, a delete request can only shorten the grace period, and only if the
+ * request contains a grace period itself (`isRequested`).
+ */
 function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, now: Millis): Change {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
   if (deletionTimestamp === undefined) {
@@ -97,10 +102,10 @@ function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, n
   }
   if (!isRequested || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
   const before = parseTime(deletionTimestamp) ?? now;
-  // LAST_TIME stands for any later time, so the start of the period cannot be computed from it.
+  // LAST_TIME replaces every later time, so the start of such a period is unknown. The shorter period starts now.
   const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
-  // A period that has already ended is not moved into the past: one second remains to end the object.
+  // If the shorter period has already passed, it ends now, and the grace period is at most one second.
   const shortened = end < now ? { end: now, graceSeconds: Math.min(graceSeconds, 1) } : { end, graceSeconds };
   return changed(old, {
     deletionTimestamp: formatTime(shortened.end),
@@ -119,7 +124,9 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
   });
 }
 
-/** Deletes the listed objects and returns the list. Objects that no longer exist are skipped. */
+/**
+ * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer exist.
+ */
 export async function deleteObjects(
   context: RegistryContext,
   resource: Resource,

@@ -23,7 +23,7 @@ async function boundPod({ registry }: Started, graceSeconds = 30): Promise<Pod> 
   )) as Pod;
 }
 
-describe('delete at once', () => {
+describe('immediate delete', () => {
   test('an immediate delete returns a Status that identifies the deleted object', async () => {
     const { registry } = await startRegistry();
     const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -41,7 +41,7 @@ describe('delete at once', () => {
     });
   });
 
-  test('the name stays in use while a finalizer keeps the object', async () => {
+  test('the name of a deleted object stays in use while a finalizer keeps the object', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
     await registry.delete(CONFIG_MAPS, 'default', 'a');
@@ -62,7 +62,7 @@ describe('delete at once', () => {
   test.each([
     ['uid', { uid: 'x' }, /the UID in the precondition \(x\) does not match the UID in record/],
     ['resourceVersion', { resourceVersion: '1' }, /the ResourceVersion in the precondition \(1\) does not match/],
-  ])('a %s other than in the preconditions is a conflict', async (_, preconditions, message) => {
+  ])('a delete fails with a conflict if the %s in the preconditions differs', async (_, preconditions, message) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const refusal = await failure(registry.delete(CONFIG_MAPS, 'default', 'a', { preconditions }));
@@ -111,7 +111,7 @@ describe('graceful delete of a Pod', () => {
       undefined,
       { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 },
     ],
-  ])('in a second delete 5 s later, %s', async (_, gracePeriodSeconds, expected) => {
+  ])('in a second delete of a Pod 5 s later, %s', async (_, gracePeriodSeconds, expected) => {
     const started = await startRegistry();
     await boundPod(started);
     await started.registry.delete(PODS, 'default', 'a');
@@ -121,7 +121,7 @@ describe('graceful delete of a Pod', () => {
   });
 
   test.each([300e9, 9e15, Number.MAX_SAFE_INTEGER])(
-    'a grace period of %d s ends at the latest possible time and can be shortened',
+    'a grace period of %d s ends at the last time that RFC 3339 can represent, and can be shortened',
     async (graceSeconds) => {
       const started = await startRegistry();
       await boundPod(started, graceSeconds);
@@ -139,7 +139,7 @@ describe('graceful delete of a Pod', () => {
     },
   );
 
-  test('an update cannot revoke the deletion', async () => {
+  test('an update cannot revoke the deletion of a Pod', async () => {
     const started = await startRegistry();
     await boundPod(started);
     const { metadata, ...rest } = (await started.registry.delete(PODS, 'default', 'a')) as Pod;
@@ -183,7 +183,7 @@ describe('the deadline of a Pod whose defer containers run', () => {
 });
 
 describe('finalizers', () => {
-  test('an object stays until an update removes its last finalizer', async () => {
+  test('a deleted object stays until an update removes its last finalizer', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
     const waiting = await registry.delete(CONFIG_MAPS, 'default', 'a');
@@ -211,7 +211,7 @@ describe('finalizers', () => {
     expect(await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
   });
 
-  test('a Pod is removed once its grace period is over and its finalizers are removed', async () => {
+  test('a deleted Pod is removed once its grace period is over and its finalizers are removed', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }, FINALIZERS));
@@ -224,7 +224,7 @@ describe('finalizers', () => {
 });
 
 describe('namespaces', () => {
-  test('a namespace is removed when it is finalized', async () => {
+  test('a deleted namespace is removed when it is finalized', async () => {
     const { registry } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     const ending = (await registry.delete(NAMESPACES, undefined, 'x')) as Namespace;

@@ -1,4 +1,4 @@
-/** Events have few rules of their own, but their names must still be valid in paths and keys of the store. */
+/** Events have few validation rules, but their names must be valid in URL paths and in keys of the store. */
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { failure, object, ref, startRegistry } from './testing.ts';
@@ -32,7 +32,7 @@ describe('an Event', () => {
     expect(message).toContain('metadata.name: Invalid value: ');
   });
 
-  test('an Event may have any other name and can be read by it', async () => {
+  test('an Event can have any name and generateName that are valid in a URL path', async () => {
     const { registry } = await startRegistry();
     for (const name of ['My_Pod:1 started', '...', 'x'.repeat(900)]) {
       await registry.create(EVENTS, 'default', event({ name }));
@@ -44,7 +44,7 @@ describe('an Event', () => {
     }
   });
 
-  test('an Event has its labels validated like any object', async () => {
+  test('the labels of an Event are validated like those of any object', async () => {
     const { registry } = await startRegistry();
     const { message } = await failure(registry.create(EVENTS, 'default', event({ name: 'a', labels: { a: '-' } })));
     expect(message).toContain('metadata.labels: Invalid value: "-"');

@@ -1,4 +1,4 @@
-/** Events of the API server itself, on objects that clients changed. */
+/** Stores Events of the component `apiserver`, which report how clients changed an object. */
 
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';
@@ -10,7 +10,10 @@ import { createObject } from './create.ts';
 
 const COMPONENT = 'apiserver';
 
-/** Stores the Events. Never rejects: the reported change has already been made. */
+/**
+ * Stores an Event on the object for each draft. Never rejects, because the reported change is already stored; logs errors as
+ * warnings.
+ */
 export async function recordEvents(
   context: RegistryContext,
   { apiVersion, kind, metadata }: KubeObject,

@@ -9,7 +9,7 @@ const AT = { name: 'a', subresource: 'eviction' };
 const bound = { nodeName: 'n1', terminationGracePeriodSeconds: 30 };
 
 describe('eviction', () => {
-  test('an eviction sets the condition and deletes the Pod with its own grace period', async () => {
+  test('an eviction sets the condition DisruptionTarget and deletes the Pod with the grace period of the Pod', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     expect(await registry.create(PODS, 'default', eviction(), AT)).toMatchObject({ status: 'Success', code: 201 });
@@ -32,9 +32,9 @@ describe('eviction', () => {
   });
 
   test.each([
-    ['in the request', eviction(), { ...AT, dryRun: true }],
-    ['in the body', eviction({ deleteOptions: { dryRun: ['All'] } }), AT],
-  ])('a dry run requested %s changes nothing', async (_, body, options) => {
+    ['in the options of the request', eviction(), { ...AT, dryRun: true }],
+    ['in the body of the request', eviction({ deleteOptions: { dryRun: ['All'] } }), AT],
+  ])('a dry run of an eviction changes nothing if it is requested %s', async (_, body, options) => {
     const { registry } = await startRegistry();
     const before = await registry.create(PODS, 'default', pod('a', bound));
     await registry.create(PODS, 'default', body, options);
@@ -55,30 +55,33 @@ describe('eviction', () => {
   });
 
   test.each([
-    ['the condition was set', 1, 'of the UID'],
+    ['the condition is set', 1, 'of the UID'],
     ['the delete', 2, 'of any'],
-  ])('an eviction does not touch a Pod that replaced the evicted one before %s', async (_, write, whose) => {
-    let left = Number.POSITIVE_INFINITY;
-    const memory = createMemoryStore();
-    const store: Store = Object.assign(Object.create(memory), {
-      async txn(txn: Txn) {
-        if (--left === 0) {
-          await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0 });
-          await registry.create(PODS, 'default', pod('a', bound));
-        }
-        return memory.txn(txn);
-      },
-    });
-    const { registry } = await startRegistry({ store });
-    const { uid = '' } = (await registry.create(PODS, 'default', pod('a', bound))).metadata;
-    left = write;
-    const body = eviction(whose === 'of any' ? {} : { deleteOptions: { preconditions: { uid } } });
-    expect(await failure(registry.create(PODS, 'default', body, AT))).toMatchObject({ code: 409 });
-    const { metadata, status } = (await registry.get(PODS, 'default', 'a')) as Pod;
-    expect(metadata.uid).not.toBe(uid);
-    expect(metadata.deletionTimestamp).toBeUndefined();
-    expect(status?.conditions ?? []).toEqual([]);
-  });
+  ])(
+    'an eviction does not change a Pod of the same name that replaces the evicted Pod before %s',
+    async (_, write, whose) => {
+      let left = Number.POSITIVE_INFINITY;
+      const memory = createMemoryStore();
+      const store: Store = Object.assign(Object.create(memory), {
+        async txn(txn: Txn) {
+          if (--left === 0) {
+            await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0 });
+            await registry.create(PODS, 'default', pod('a', bound));
+          }
+          return memory.txn(txn);
+        },
+      });
+      const { registry } = await startRegistry({ store });
+      const { uid = '' } = (await registry.create(PODS, 'default', pod('a', bound))).metadata;
+      left = write;
+      const body = eviction(whose === 'of any' ? {} : { deleteOptions: { preconditions: { uid } } });
+      expect(await failure(registry.create(PODS, 'default', body, AT))).toMatchObject({ code: 409 });
+      const { metadata, status } = (await registry.get(PODS, 'default', 'a')) as Pod;
+      expect(metadata.uid).not.toBe(uid);
+      expect(metadata.deletionTimestamp).toBeUndefined();
+      expect(status?.conditions ?? []).toEqual([]);
+    },
+  );
 
   test('an eviction is refused if the name differs from the URL or the Pod does not exist', async () => {
     const { registry } = await startRegistry();

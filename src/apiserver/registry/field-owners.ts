@@ -12,7 +12,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 
-/** The manager of lifepod's own parts, which write in process and give no name. */
+/** The field manager for writes by components of lifepod, which call the registry in process without a field manager. */
 const OWN_MANAGER = 'lifepod';
 
 export const writerOf = (
@@ -27,15 +27,16 @@ export const writerOf = (
   time: formatTime(timers.now()),
 });
 
-/** Sets or clears metadata.managedFields of an object that the caller may modify. */
+/** Sets managedFields in the metadata of the object, or deletes the field if there are no entries. Modifies the object. */
 export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
   if (entries.length === 0) delete metadata.managedFields;
   else metadata.managedFields = [...entries];
 }
 
 /**
- * Yields the owners after a write other than apply: none as long as the object was never applied server-side. `given` is the
- * managedFields that the client sent, which kubectl uses to migrate fields from client-side apply.
+ * Computes the entries of managedFields after a write other than an apply. An object that was never applied server-side has no
+ * entries. `given`: the managedFields that the client sent, which replace the old entries if they are valid. kubectl sends them to
+ * migrate fields from client-side apply.
  */
 export function* ownersAfterUpdate(
   { kind }: Resource,

@@ -1,4 +1,4 @@
-/** Long writes: they yield to other work, and both the retained memory and the responses are bounded. */
+/** Long writes yield to other work, and the sizes of conflict responses and of managedFields are limited. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import type { ApiError } from '../../machinery/status.ts';
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Advances the clock by 30 ms at each call, so that every step yields. */
+/** Replaces performance.now() by a clock that advances 30 ms at each call, so that a write yields after every step. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -25,7 +25,7 @@ const apply = ({ registry }: Started, fieldManager: string, data: Record<string,
 const patch = ({ registry }: Started, type: PatchType, data: object, fieldManager = 'patcher') =>
   registry.patch(CONFIG_MAPS, 'default', 'a', type, { data }, { fieldManager });
 
-/** The number of turns of the event loop during the call. */
+/** Returns the number of turns of the event loop during the call. */
 async function turnsDuring(call: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   const turn = (): void => {
@@ -56,7 +56,7 @@ describe('long writes', () => {
   });
 });
 
-/** A store in which another writer precedes each of the first 20 writes of the ConfigMap a. */
+/** Returns a store in which, after isBusy(true), another writer precedes each of the next 20 writes of the ConfigMap `a`. */
 function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: () => number } {
   const inner = createMemoryStore();
   let left = 0;
@@ -95,7 +95,7 @@ describe('writes that lose races', () => {
   });
 });
 
-test('concurrent long changes all succeed, even if another one fails', async () => {
+test('concurrent long changes succeed, even if another long change fails', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   slowClock();
@@ -108,7 +108,7 @@ test('concurrent long changes all succeed, even if another one fails', async () 
   expect(Object.keys(data ?? {}).sort()).toEqual([...names, 'x']);
 });
 
-test('a change of ordinary size does not wait for long ones', async () => {
+test('a short change does not wait for other long work, but a long change does', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   const long = longWork();
@@ -125,7 +125,7 @@ test('a change of ordinary size does not wait for long ones', async () => {
   expect(await waiting).toMatchObject({ data: { x: '1', y: '1', z: '1' } });
 });
 
-test('an apply recreates an object that is deleted meanwhile', async () => {
+test('an apply recreates an object that is deleted during the apply', async () => {
   const inner = createMemoryStore();
   let deletes = false;
   const txn: Store['txn'] = async (wanted) => {
@@ -156,7 +156,7 @@ test('an apply conflict lists 1000 fields and counts the others', async () => {
   expect(status.details?.causes).toHaveLength(1000);
 });
 
-test('the oldest managers beyond ten updaters are merged into ancient-changes', async () => {
+test('if more than ten managers have updated an object, the oldest are merged into ancient-changes', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   for (let index = 0; index < 30; index++) {

@@ -14,7 +14,7 @@ describe('mirror Pods', () => {
   test.each([
     ['the node in the same process', undefined],
     ['a node', node],
-  ])('%s may create a mirror Pod, which is stored unchanged', async (_, user) => {
+  ])('%s can create a mirror Pod, to which admission adds nothing', async (_, user) => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', mirror(), { user })) as Pod;
     expect(created.spec).toMatchObject({ nodeName: 'node-1', containers: [{ name: 'app' }] });
@@ -44,7 +44,7 @@ describe('mirror Pods', () => {
     );
   });
 
-  test('a mirror Pod must not refer to other objects', async () => {
+  test('a mirror Pod cannot refer to a ServiceAccount', async () => {
     const { registry } = await startRegistry();
     const creating = registry.create(PODS, 'default', mirror({ serviceAccountName: 'default' }), { user: node });
     expect((await failure(creating)).message).toBe(

@@ -1,4 +1,4 @@
-/** The memory of all objects is bounded for clients, but not for lifepod itself. */
+/** The memory of all objects is limited for clients, but not for components of lifepod. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -19,9 +19,12 @@ const MEBIBYTE = 2 ** 20;
 const user: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const text = 'x'.repeat(100_000);
 const FULL =
-  /^the objects take .* of memory, this one .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
+  /^the objects take .* of memory, this object needs .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
 
-/** A registry without room for another ConfigMap. */
+/**
+ * Starts a registry with so little room that it can store only a few ConfigMaps, and fills the room. `last` is the name of the last
+ * ConfigMap.
+ */
 async function fullRegistry() {
   const started = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const { registry } = started;
@@ -38,14 +41,14 @@ async function fullRegistry() {
   return { ...started, create, last: `c${count - 2}` };
 }
 
-test('a client cannot create objects without room, and can again once there is room', async () => {
+test('a client cannot create objects when the room is used up, and can create objects again after a delete', async () => {
   const { registry, create, last } = await fullRegistry();
   await registry.delete(CONFIG_MAPS, 'default', last, { user });
   await create('again');
   expect(await failure(create('more'))).toMatchObject({ code: 507 });
 });
 
-test('an object may shrink but not grow without room, with update, patch and apply', async () => {
+test('when the room is used up, update, patch and apply cannot make an object grow, but a patch can make it shrink', async () => {
   const { registry, last } = await fullRegistry();
   const grown = { data: { text: text.repeat(4) } };
   const patch = (body: object) =>
@@ -62,7 +65,7 @@ test('an object may shrink but not grow without room, with update, patch and app
   await patch({ data: { text: 'small' } });
 });
 
-test('many small values count with their size in memory', async () => {
+test('an object with many small values counts with its size in memory', async () => {
   const { registry } = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const secrets = Array.from({ length: 40_000 }, () => ({}));
   const account = { ...object('ServiceAccount', 'large'), secrets } as KubeObject;
@@ -72,7 +75,7 @@ test('many small values count with their size in memory', async () => {
   expect(await failure(create)).toMatchObject({ code: 507 });
 });
 
-test('without room, parts of lifepod can still write statuses, deletions and the bootstrap objects', async () => {
+test('when the room is used up, components of lifepod can still write objects, and clients can still delete objects', async () => {
   const { registry } = await fullRegistry();
   const pod = { ...object('Pod', 'web'), spec: { containers: [{ name: 'app', image: 'i' }], nodeName: 'node-1' } };
   await registry.create(PODS, 'default', pod as KubeObject);
@@ -85,7 +88,7 @@ test('without room, parts of lifepod can still write statuses, deletions and the
     { status: { message } },
     { subresource: 'status' },
   );
-  // A graceful delete updates the Pod.
+  // A graceful delete does not remove the Pod, but stores it with a deletionTimestamp.
   const deleted = (await registry.delete(PODS, 'default', 'web', { user })) as KubeObject;
   expect(deleted.metadata.deletionTimestamp).toBeDefined();
   await registry.delete(SERVICES, 'default', 'kubernetes', { user });
@@ -95,7 +98,7 @@ test('without room, parts of lifepod can still write statuses, deletions and the
   await registry.delete(NAMESPACES, undefined, 'going', { user });
 });
 
-/** Fills the reserve too, with small updates. Returns their number. */
+/** Makes small updates until the reserve is used up as well. Returns the number of updates that succeeded. */
 async function fillReserve(
   registry: Awaited<ReturnType<typeof fullRegistry>>['registry'],
   name: string,
@@ -113,7 +116,7 @@ async function fillReserve(
   }
 }
 
-test('without room, small updates use a reserve, and writes that end objects work even without that', async () => {
+test('when the room is used up, small updates use a reserve; deletes, evictions and giving up defer containers need no room', async () => {
   const { registry, last } = await fullRegistry();
   const deferContainers = [{ name: 'last', image: 'i', timeoutSeconds: 5 }];
   const bound = { containers: [{ name: 'app', image: 'i' }], nodeName: 'node-1', deferContainers };
@@ -157,14 +160,14 @@ test('without room, small updates use a reserve, and writes that end objects wor
   await status('ending', { message: 'it has room again' });
 });
 
-test('a registry counts the stored objects when it starts', async () => {
+test('a registry counts the memory of the stored objects when it starts', async () => {
   const { store } = await fullRegistry();
   const { registry } = await startRegistry({ store, roomBytes: 2 * MEBIBYTE });
   const create = registry.create(CONFIG_MAPS, 'default', configMap('more', { text }), { user });
   expect(await failure(create)).toMatchObject({ code: 507 });
 });
 
-test('concurrent writes together do not exceed the room', async () => {
+test('concurrent writes together do not exceed the room for objects', async () => {
   const { registry } = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const creates = Array.from({ length: 50 }, (_, i) =>
     registry.create(CONFIG_MAPS, 'default', configMap(`c${i}`, { text }), { user }),
@@ -175,7 +178,7 @@ test('concurrent writes together do not exceed the room', async () => {
   expect(written).toBeLessThan(11);
 });
 
-test('a client cannot grow an object beyond 300,000 values with its managedFields; lifepod can', async () => {
+test('a client cannot make an object and its managedFields grow beyond 300,000 values; components of lifepod can', async () => {
   const { registry } = await startRegistry();
   const large = configMap(
     'large',
@@ -188,10 +191,10 @@ test('a client cannot grow an object beyond 300,000 values with its managedField
     });
   expect(await failure(apply({ user }))).toMatchObject({
     code: 413,
-    message: expect.stringContaining('more than 300000 values, those of its managedFields included'),
+    message: expect.stringContaining('more than 300000 values, including those of its managedFields'),
   });
   await apply({});
-  // The object may shrink although it is still too large.
+  // An object with too many values may shrink even if it still has too many values afterwards.
   const fewer = { data: { k0: null } };
   await registry.patch(CONFIG_MAPS, 'default', 'large', 'application/merge-patch+json', fewer, { user });
 }, 60_000);

@@ -1,21 +1,27 @@
-/** Random names and UIDs. */
+/** Generates random names and UIDs. */
 
-/** No vowels, and no digits that look like them. Source: k8s.io/apimachinery/pkg/util/rand. */
+/**
+ * The characters of suffixes. Vowels, and digits that look like vowels, are left out so that suffixes do not form words.
+ * Source: k8s.io/apimachinery/pkg/util/rand.
+ */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;
-/** A generated name is a valid DNS label. Source: k8s.io/apiserver/pkg/storage/names. */
+/**
+ * Longer bases are cut, so that a generated name has at most 63 characters, like a DNS label.
+ * Source: k8s.io/apiserver/pkg/storage/names.
+ */
 const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** Five characters, such as `x7k2p`. */
+/** Returns five random characters, such as `x7k2p`. */
 export const randomSuffix = (randomBytes: RandomBytes): string =>
   Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
 
 export const generatedName = (base: string, randomBytes: RandomBytes): string =>
   `${base.slice(0, MAX_BASE_CHARACTERS)}${randomSuffix(randomBytes)}`;
 
-/** A version 4 UUID. */
+/** Returns a random UUID (version 4). */
 export function randomUid(randomBytes: RandomBytes): string {
   const bytes = Buffer.from(randomBytes(16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;

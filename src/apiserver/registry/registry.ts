@@ -1,15 +1,16 @@
 /**
- * The registry: implements the resource verbs of the API on a store, for any kinds.
+ * The registry implements the resource verbs of the API for any kinds, on top of a store.
  *
- * Boundary: no HTTP and no authorization. Everything specific to a kind comes from its definition, except for the few steps
- * of admission that need other objects: namespaces, ServiceAccounts, cluster IPs.
+ * Boundary: no HTTP and no authorization. Everything specific to a kind comes from its definition, except for admission steps that
+ * need other objects, such as namespaces, ServiceAccounts and cluster IPs.
  *
  * Invariants:
- *  1. Reads come from the watch cache, which is never behind an acknowledged write; those of uncached kinds from the store.
- *  2. Every write compares the revision that it is based on. After a conflict it starts over from the newest state, so no
- *     update is lost.
+ *  1. The current objects are read from the watch cache, which always contains every acknowledged write. Objects of uncached kinds
+ *     and of older revisions are read from the store.
+ *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest
+ *     state, so no update is lost.
  *  3. Returned objects are frozen and shared; objects that are passed in are copied.
- *  4. A write with dryRun passes every check and changes nothing.
+ *  4. A write with dryRun makes every check and stores nothing.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindDefinition } from '../../api/kind.ts';
@@ -37,24 +38,27 @@ export interface RegistryOptions {
   kinds: readonly KindDefinition[];
   timers: Timers;
   log: Log;
-  /** The cluster IPs of Services: IPv4, /8 to /28. */
+  /** The network of the cluster IPs of Services: IPv4, from /8 to /28, such as 10.96.0.0/16. */
   serviceCidr: string;
-  /** The source of UIDs, generated names and random choices; if absent, the system's. */
+  /** The source of UIDs, generated names and random choices. The default is the system's random number generator. */
   randomBytes?: (size: number) => Uint8Array;
-  /** How much memory the objects may take; if absent, a quarter of V8's maximum heap. */
+  /** The memory that all objects together may take, in bytes. The default is a quarter of V8's maximum heap. */
   roomBytes?: number;
-  /** Serves the token subresource of ServiceAccounts; if absent, it is unavailable. */
+  /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
   issueToken?: TokenIssuer['issue'];
 }
 
 export interface Registry extends ResourceBackend {
-  /** The revision of the newest write. */
+  /** Returns the revision of the newest write. */
   revision(): number;
-  /** Stops following the store; running watches get no more events. The store stays open. */
+  /** Ends the subscription to the store: running watches get no more events. Does not close the store. */
   close(): void;
 }
 
-/** Loads all stored objects. Rejects if the store cannot be read or the Service CIDR is invalid. */
+/**
+ * Creates a registry, and loads all stored objects except those of uncached kinds. Rejects if the store cannot be read or the
+ * Service CIDR is invalid.
+ */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
   const resources = indexResources(options.kinds);
@@ -67,7 +71,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
 }
 
-/** Every method is async, so that all failures are rejections. */
+/** Every method is async, so that every error rejects the promise. */
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {

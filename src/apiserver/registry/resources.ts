@@ -1,4 +1,6 @@
-/** The kinds by group, version and plural, and the conversion of their objects between the stored and the served form. */
+/**
+ * Finds kinds by group, version and plural name, and converts objects between the kind that is stored and the kind that is served.
+ */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { type GroupResource, pathNotFound } from '../../machinery/status.ts';
@@ -7,30 +9,33 @@ import { resourcePrefix } from '../cache/keys.ts';
 export interface Resource {
   kind: KindDefinition;
   groupResource: GroupResource;
-  /** `v1`, `events.k8s.io/v1` */
+  /** Such as `v1` or `events.k8s.io/v1`. */
   apiVersion: string;
-  /** The prefix of its keys in the store. */
+  /** The prefix of the store keys of the objects. */
   prefix: string;
-  /** Converts a cached object to this kind's form; returns the same object each time. */
+  /** Converts a stored object to this kind. For the same stored object, always returns the same object. */
   fromStored(object: KubeObject): KubeObject;
   toStored(object: KubeObject): KubeObject;
-  /** The cached result of fromStored(), if it was called for the object. */
+  /** Returns fromStored(object) if the object has already been converted or needs no conversion; otherwise undefined. */
   served(object: KubeObject): KubeObject | undefined;
 }
 
 export interface ResourceIndex {
-  /** Key prefixes of the uncached resources. */
+  /** The key prefixes of the resources whose objects are not cached. */
   readonly uncached: ReadonlySet<string>;
-  /** Throws 404 if the resource does not exist. */
+  /** Returns the resource. Throws 404 NotFound if the resource is not served. */
   find(ref: ResourceRef): Resource;
-  /** The forms in which an object of this prefix has been served. */
+  /** Returns the objects to which fromStored() has converted the stored object, for all resources with this key prefix. */
   served(prefix: string, object: KubeObject): KubeObject[];
 }
 
 export const apiVersionOf = (group: string, version: string): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** Another form of a stored kind; each object is converted once. */
+/**
+ * Returns a fromStored() that converts each stored object only once, so that all readers share the converted object, and the
+ * served() that belongs to it.
+ */
 function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, 'fromStored' | 'served'> {
   const known = new WeakMap<KubeObject, KubeObject>();
   return {

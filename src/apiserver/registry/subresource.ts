@@ -1,4 +1,4 @@
-/** create on a subresource: binding, eviction, token, and whatever else a kind's definition applies to the object. */
+/** The verb create on a subresource: token, eviction, and every other subresource whose definition has apply(), such as binding. */
 
 import type {
   AuthenticationV1TokenRequest,
@@ -66,8 +66,8 @@ export async function createSubresource(
 }
 
 /**
- * Adds the condition for the eviction to the Pod, then deletes it. Source: pkg/registry/core/pod/storage/eviction.go of v1.33
- * (behavior and wording).
+ * Adds the condition DisruptionTarget to the Pod, then deletes the Pod.
+ * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording).
  */
 async function evict(
   context: RegistryContext,
@@ -90,12 +90,13 @@ async function evict(
     dryRun: isDryRun,
   });
   const deletion = { dryRun: isDryRun, gracePeriodSeconds };
-  // Writing the condition changed the resourceVersion, so check only the uid: another Pod of the same name must not be deleted.
+  // The uid protects another Pod of the same name. The resourceVersion cannot be checked again, because writing the condition
+  // changed it.
   const { uid = '' } = metadata;
   await deleteObject(context, resource, { namespace, name }, { ...deletion, preconditions: { uid } });
 }
 
-/** POST of a Binding: creates the binding subresource of the Pod with the same name. */
+/** Handles a POST of a Binding like a POST of the binding subresource of the Pod with the same name. */
 export function createBinding(
   context: RegistryContext,
   namespace: string | undefined,
@@ -135,11 +136,14 @@ async function applyTo(
   return written;
 }
 
-/** Upstream's response to a Binding. */
+/** The Status with which upstream responds to a Binding or an Eviction. */
 const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;
 
-/** Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behavior and wording). */
+/**
+ * Returns the request with a token in its status. The token is bound to a Pod if the request names one.
+ * Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behavior and wording).
+ */
 async function issueToken(
   context: RegistryContext,
   account: ServiceAccount,
@@ -170,7 +174,10 @@ interface BoundObject {
   uid?: string;
 }
 
-/** The Pod whose lifetime limits that of the token. Throws 400, 404, 409 or 422. */
+/**
+ * Returns the Pod to which the token is bound: its claims name the Pod. Throws 404 if the Pod does not exist, 409 if the Pod has
+ * another UID, and 400 if `bound` does not refer to a Pod that runs with this ServiceAccount.
+ */
 function boundPod({ cache }: RegistryContext, account: ServiceAccount, bound: BoundObject): Pod {
   const { namespace, name: accountName } = account.metadata;
   if (bound.kind !== 'Pod' || bound.apiVersion !== 'v1') {

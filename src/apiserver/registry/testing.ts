@@ -1,4 +1,4 @@
-/** Shared by the tests of the registry: manual timers, a started registry, and objects for it. */
+/** Fixtures for the tests of the registry: timers that a test advances, a started registry, and functions that create objects. */
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -42,7 +42,7 @@ export function manualTimers(start = Date.UTC(2026, 0, 1)): ManualTimers {
   };
 }
 
-/** Fails the test if anything logs an error. */
+/** A log that throws on an error message, so that the test fails. */
 export const strictLog: Log = {
   debug: () => {},
   info: () => {},
@@ -61,7 +61,7 @@ export interface Started {
   timers: ManualTimers;
 }
 
-/** Starts a registry with the system namespaces and the ServiceAccount default/default. */
+/** Starts a registry that contains the objects of bootstrap() and the ServiceAccount default/default. */
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
   const store = options.store ?? createMemoryStore();
   const timers = manualTimers();

@@ -1,4 +1,4 @@
-/** A kind whose objects the cache does not keep supports every verb like other kinds. */
+/** A kind whose objects are not cached supports every verb like other kinds. */
 import { expect, test } from 'vitest';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
@@ -26,7 +26,10 @@ const record = (name: string, podName = 'web', steps = 1): PodRecord =>
 const names = async ({ registry }: Started, options: object = {}): Promise<string[]> =>
   (await registry.list(RECORDS, options)).items.map(({ metadata }) => metadata.name);
 
-/** Watches until there are `count` events, and returns them as lines such as `ADDED a 1`. */
+/**
+ * Watches PodRecords until `count` events have arrived. Returns a line for each event, such as `ADDED a 1`, with the number of
+ * transitions.
+ */
 async function watched(
   { registry }: Started,
   options: WatchOptions,
@@ -85,12 +88,12 @@ test('uncached objects are listed in order, by namespace, by selector and in pag
   expect(await names(started, { namespace: 'default', fieldSelector: 'metadata.name=none' })).toEqual([]);
   const page = await started.registry.list(RECORDS, { limit: 3 });
   expect(page.metadata.remainingItemCount).toBe(1);
-  // All pages show the state of the first one.
+  // All pages show the state at the time of the first page.
   await started.registry.create(RECORDS, 'other', record('e'));
   expect(await names(started, { limit: 3, continue: page.metadata.continue })).toEqual(['d']);
 });
 
-test('a watch of uncached objects shows the current ones, then their changes', async () => {
+test('a watch of uncached objects sends the current objects, then their changes', async () => {
   const started = await startRegistry();
   const { registry } = started;
   await registry.create(RECORDS, 'default', record('a'));
@@ -120,7 +123,7 @@ test('uncached objects are not in the cache, even after a restart', async () => 
   registry.close();
   const again = await startRegistry({ store });
   expect(await names(again)).toHaveLength(5);
-  // Objects that sort after the uncached ones are loaded.
+  // The cache also loads objects whose keys sort after those of the uncached objects.
   const { uncached } = indexResources(kinds);
   await store.txn({
     compare: [],
@@ -149,7 +152,7 @@ test('PodRecords can be written while their namespace terminates and afterwards'
   expect(left).toEqual(['a', 'b', 'c']);
 });
 
-test('a page of large objects has fewer than requested', async () => {
+test('a page of large objects has fewer objects than the limit', async () => {
   const started = await startRegistry();
   const { registry } = started;
   for (const name of ['a', 'b', 'c']) {

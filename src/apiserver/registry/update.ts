@@ -1,5 +1,5 @@
 /**
- * update and patch of an object or of a subresource that is part of it.
+ * The verbs update and patch, for objects and for subresources that are stored in the object, such as status.
  * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
@@ -30,14 +30,14 @@ import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** The user of lifepod's own parts, which write in process and give no user. */
+/** The user that Events name for writes by components of lifepod, which call the registry in process without a user. */
 const OWN_USER = 'lifepod';
 
 export interface UpdateOptions extends WriteOptions {
   subresource?: string;
 }
 
-/** One request to change one object. */
+/** A request to change an object. */
 interface Request {
   context: RegistryContext;
   resource: Resource;
@@ -46,13 +46,13 @@ interface Request {
   name: string;
   options: UpdateOptions;
   subresource: SubresourceDefinition | undefined;
-  /** Makes the error for a body that does not fit its type. */
+  /** Creates the error for a body that cannot be decoded, as in DecodeOptions. */
   refuse?: (cause: string) => ApiError;
-  /** Releases the addresses and ports that were allocated for the attempt. */
+  /** Ends the reservation of the cluster IPs and node ports that the current attempt to write the object needs. */
   release: () => void;
 }
 
-/** Throws 404 or 405 if the subresource does not exist or does not support the verb. */
+/** Returns the subresource; undefined if `name` is empty. Throws 404 if it does not exist, and 405 if it does not support the verb. */
 export function findSubresource(
   { kind }: Resource,
   name: string | undefined,
@@ -90,7 +90,7 @@ export async function patchObject(
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
   const subresource = findSubresource(resource, options.subresource, 'patch');
-  // Upstream prints the patch as a Go map.
+  // As in upstream, the error message shows the patch in the notation of a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
   return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
@@ -100,7 +100,10 @@ export async function patchObject(
   });
 }
 
-/** Skips fields of the wrong type, which decoding rejects later. Source: upstream's checkName (wording). */
+/**
+ * Throws 400 BadRequest if the name or the namespace of the object differs from the URL of the request. Does nothing if one of them
+ * is not a string, because decoding rejects the object later. Source: upstream's checkName (wording).
+ */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;
   const { name = '', namespace = '' } = (object.metadata ?? {}) as Partial<ObjectMeta>;
@@ -115,13 +118,17 @@ export function checkSamePlace(object: KubeObject, at: { namespace: string | und
 
 interface NewBody {
   body: KubeObject;
-  /** The owners of its fields; if absent, computed as for any write. */
+  /** The managedFields of the new object. If absent, they are computed as after any update. */
   owners?: readonly ManagedFieldsEntry[];
-  /** A client sent the whole object, so fields unknown to the client may be missing. */
+  /** Whether a client sent the whole object (PUT), so that fields that the client does not know may be missing. */
   isWhole?: boolean;
 }
 
-/** Replaces the object by the result of `bodyFor`, with all steps of an update. */
+/**
+ * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the body,
+ * and stores the result. Calls `bodyFor` again after a conflict with another writer. Then records the Events of the subresource.
+ * Returns the written object.
+ */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,
   bodyFor: (old: KubeObject, betweenSteps: BetweenSteps) => NewBody | Promise<NewBody>,
@@ -154,7 +161,7 @@ export async function changeObject(
   return object;
 }
 
-/** Drops duplicate warnings, which further attempts produce. */
+/** Returns a function that passes on each warning only once: every attempt of a write produces the same warnings again. */
 function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
   const seen = new Set<string>();
   return (text) => {
@@ -163,7 +170,7 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-/** Computes the change. Each step takes long for a large object, so the steps yield to other requests. */
+/** Decodes and validates the body, and returns the change. Other work may run between the steps, which are long for large objects. */
 async function changeOf(
   request: Request,
   { body, owners, isWhole }: NewBody,
@@ -208,7 +215,7 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
   }
 }
 
-/** Restores the fields of metadata that no update may change. */
+/** Copies the fields that no update may change from `old`. Deletes managedFields, which setOwners() sets later. */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;
   metadata.resourceVersion = old.resourceVersion;
@@ -264,7 +271,7 @@ async function applied(
 }
 
 /**
- * A Service that is replaced by one without a cluster IP keeps its cluster IP if both need one.
+ * Copies the cluster IP from the old Service if the new one has none, unless one of the two has the type ExternalName.
  * Source: upstream's patchAllocatedValues (behavior).
  */
 function keepAllocated(object: KubeObject, old: KubeObject): void {
@@ -280,7 +287,7 @@ function keepAllocated(object: KubeObject, old: KubeObject): void {
     spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
 }
 
-/** An update that removes the last finalizer deletes the object. Source: upstream's ShouldDeleteDuringUpdate. */
+/** Whether the update removes the last finalizer of an object that is being deleted. Source: upstream's ShouldDeleteDuringUpdate. */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;

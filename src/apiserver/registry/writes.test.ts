@@ -54,28 +54,28 @@ describe('create', () => {
       'resourceVersion should not be set on objects to be created',
     ],
     [
-      'another kind',
+      'a body of another kind',
       object('Secret', 'a'),
       400,
       'BadRequest',
       'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (v1.ConfigMap): unknown conversion',
     ],
     [
-      'another version',
+      'a body of another apiVersion',
       { ...configMap('a'), apiVersion: 'v2' },
       400,
       'BadRequest',
       'the API version in the data (v2) does not match the expected API version (v1)',
     ],
     [
-      'no name',
+      'an object without a name',
       configMap(''),
       422,
       'Invalid',
       'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
     ],
     [
-      'a wrong type',
+      'a field of the wrong type',
       object('ConfigMap', 'a', { data: { k: 1 } }),
       400,
       'BadRequest',
@@ -87,9 +87,9 @@ describe('create', () => {
     expect(await failure(registry.create(CONFIG_MAPS, 'default', body))).toEqual({ code, reason, message });
   });
 
-  test('create generates a name from the alphabet of upstream, and another one if that is in use', async () => {
+  test("create generates a name from upstream's alphabet, and another name if the first one is in use", async () => {
     let calls = 0;
-    // The first two suffixes are equal; all later bytes count up.
+    // The first two generated suffixes are equal. All other calls return different bytes.
     const randomBytes = (size: number) => {
       const first = size === 5 && calls++ < 2;
       return Uint8Array.from({ length: size }, (_, index) => (first ? 0 : calls + index));
@@ -116,7 +116,7 @@ describe('create', () => {
     );
   });
 
-  test('a dry run checks the object and stores nothing', async () => {
+  test('a dry run of a create checks the object and stores nothing', async () => {
     const { registry } = await startRegistry();
     const before = registry.revision();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'), { dryRun: true });
@@ -125,7 +125,7 @@ describe('create', () => {
     expect((await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).message).toBe('configmaps "a" not found');
   });
 
-  test('unknown fields are dropped, reported in a warning, or refused', async () => {
+  test('create drops unknown fields, with a warning unless fieldValidation is Ignore, and refuses them if it is Strict', async () => {
     const { registry } = await startRegistry();
     const body = (name: string) => object('ConfigMap', name, { foo: 1, data: { a: 'b' } });
     const warnings: string[] = [];
@@ -144,7 +144,7 @@ describe('create', () => {
     });
   });
 
-  test('a full store leads to 507', async () => {
+  test('create fails with 507 if the store is full', async () => {
     const store = createMemoryStore();
     const { registry } = await startRegistry({ store });
     store.txn = () => Promise.reject(new StorageFullError('/data', 'no space', 'free some', undefined));
@@ -197,7 +197,7 @@ describe('namespaces and ServiceAccounts', () => {
     expect(await failure(registry.create(CONFIG_MAPS, 'x', configMap('a')))).toMatchObject({ reason: 'Forbidden' });
   });
 
-  test('a Pod waits for its ServiceAccount and uses it', async () => {
+  test('a new Pod waits for its ServiceAccount and uses it', async () => {
     const { registry, timers } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     const creating = registry.create(PODS, 'x', pod('a'));
@@ -208,7 +208,7 @@ describe('namespaces and ServiceAccounts', () => {
     expect(created.spec?.volumes?.[0]?.name).toMatch(/^kube-api-access-[a-z0-9]{5}$/);
   });
 
-  test('a Pod is refused if its ServiceAccount does not exist after 2 s', async () => {
+  test('a new Pod is refused if its ServiceAccount does not exist after 2 s', async () => {
     const { registry, timers } = await startRegistry();
     const creating = failure(registry.create(PODS, 'default', pod('a', { serviceAccountName: 'robot' })));
     await turns(1);
@@ -222,7 +222,7 @@ describe('namespaces and ServiceAccounts', () => {
   });
 });
 
-test('the Pod that has waited longest is refused when more than 256 wait for their ServiceAccounts', async () => {
+test('when more than 256 Pods wait for their ServiceAccounts, the Pod that has waited longest is refused', async () => {
   const { registry, timers } = await startRegistry();
   const ended: number[] = [];
   const creating = Array.from({ length: 258 }, (_, index) =>
@@ -259,7 +259,7 @@ describe('update', () => {
     expect(data(await registry.update(CONFIG_MAPS, configMap('a', { k: '4' }, place)))).toEqual({ k: '4' });
   });
 
-  test('an update with another uid is a conflict', async () => {
+  test('an update with another uid fails with a conflict', async () => {
     const { registry } = await startRegistry();
     const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const other = configMap('a', {}, { namespace: 'default', uid: 'other' });
@@ -303,7 +303,7 @@ describe('update', () => {
 });
 
 describe('subresources', () => {
-  test('an update of the status leaves the rest unchanged', async () => {
+  test('an update of the status subresource leaves the rest of the object unchanged', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a'))) as Pod;
     const body = { ...created, spec: { ...created.spec, nodeName: 'n' }, status: { phase: 'Running' } } as Pod;
@@ -314,8 +314,8 @@ describe('subresources', () => {
   });
 
   test.each([
-    ['its binding subresource', (name: string) => ({ name, subresource: 'binding' }), PODS],
-    ['a Binding', () => ({}), ref('bindings')],
+    ['the creation of its binding subresource', (name: string) => ({ name, subresource: 'binding' }), PODS],
+    ['the creation of a Binding', () => ({}), ref('bindings')],
   ])('a Pod is bound by %s', async (_, options, target) => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a'));
@@ -380,7 +380,7 @@ describe('subresources', () => {
         { audiences: ['vault'], expirationSeconds: 3607, pod: { name: 'a', uid }, node: { name: 'n1' } },
       ],
     ]);
-    // The defer containers of the Pod may need a token.
+    // The defer containers of a terminating Pod may still need a token.
     await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 30 });
     expect((await registry.get(PODS, 'default', 'a')).metadata.deletionTimestamp).toBeDefined();
     expect(await registry.create(SERVICE_ACCOUNTS, 'default', request, options)).toMatchObject({
@@ -388,7 +388,7 @@ describe('subresources', () => {
     });
   });
 
-  test('an unknown subresource or kind is NotFound, an unsupported verb MethodNotAllowed', async () => {
+  test('a request for an unknown subresource or kind fails with NotFound, and an unsupported verb with MethodNotAllowed', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(PODS, 'default', pod('a'));
     expect(await failure(registry.update(PODS, created, { subresource: 'scale' }))).toMatchObject({ code: 404 });
@@ -435,7 +435,7 @@ describe('patch', () => {
     });
   });
 
-  test('a strategic patch merges lists by their key', async () => {
+  test('a strategic merge patch merges lists by their merge key', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a'));
     const patched = (await registry.patch(PODS, 'default', 'a', 'application/strategic-merge-patch+json', {
@@ -448,13 +448,13 @@ describe('patch', () => {
 
   test.each([
     [
-      'another name',
+      'a change of the name',
       { metadata: { name: 'b' } },
       400,
       'the name of the object (b) does not match the name on the URL (a)',
     ],
     [
-      'another namespace',
+      'a change of the namespace',
       { metadata: { namespace: 'kube-system' } },
       400,
       'the namespace of the object (kube-system) does not match the namespace on the request (default)',
@@ -466,7 +466,7 @@ describe('patch', () => {
       'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again',
     ],
     [
-      'an unknown field',
+      'an unknown field if fieldValidation is Strict',
       { foo: 1 },
       422,
       ' "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"',
@@ -478,7 +478,7 @@ describe('patch', () => {
     expect(await failure(patching)).toMatchObject({ code, message });
   });
 
-  test('patch of a missing object is NotFound', async () => {
+  test('a patch of an object that does not exist fails with NotFound', async () => {
     const { registry } = await startRegistry();
     expect(await failure(registry.patch(CONFIG_MAPS, 'default', 'a', merge, {}))).toMatchObject({ code: 404 });
   });

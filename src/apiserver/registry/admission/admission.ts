@@ -1,7 +1,8 @@
 /**
- * Admission that needs other objects: the namespace, a Pod's ServiceAccount and classes, and the default class of a claim.
- * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass
- * and PersistentVolumeClaimResize (behavior and wording).
+ * Admission steps that need other objects: the namespace, the ServiceAccount, PriorityClass and RuntimeClass of a Pod, and the
+ * StorageClass of a claim.
+ * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass and
+ * PersistentVolumeClaimResize (behavior and wording).
  */
 import { growthRefusal } from '../../../api/core/v1/persistent-volume-claim/validation.ts';
 import {
@@ -38,8 +39,8 @@ const PRIORITY_CLASSES_PREFIX = resourcePrefix('scheduling.k8s.io', 'prioritycla
 const RUNTIME_CLASSES_PREFIX = resourcePrefix('node.k8s.io', 'runtimeclasses');
 const STORAGE_CLASSES_PREFIX = resourcePrefix('storage.k8s.io', 'storageclasses');
 
-/** The reason why an object must never be deleted; undefined if it may be. */
-export function permanence({ kind }: Resource, name: string): string | undefined {
+/** Returns why the object must never be deleted; undefined if it may be deleted. */
+export function deletionRefusal({ kind }: Resource, name: string): string | undefined {
   if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(name))
     return 'this namespace may not be deleted';
   if (kind.kind === 'PriorityClass' && systemPriorities[name] !== undefined)
@@ -47,10 +48,13 @@ export function permanence({ kind }: Resource, name: string): string | undefined
   return undefined;
 }
 
-/** Namespaces that cannot be deleted. */
+/** The namespaces that clients cannot delete. As in upstream, kube-node-lease is not among them. */
 export const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
-/** Throws 404 or 403 unless the object's namespace accepts new content. The result is a condition that this remains true. */
+/**
+ * Throws 404 if the object's namespace does not exist, and 403 if the namespace is terminating. Returns a condition for the
+ * transaction that writes the object: that the namespace is still unchanged.
+ */
 export function admitNamespace({ cache }: RegistryContext, resource: Resource, object: KubeObject): Compare {
   const name = object.metadata.namespace ?? '';
   const key = objectKey(NAMESPACES_PREFIX, undefined, name);
@@ -70,7 +74,10 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
   return new ApiError({ ...status, details: { ...status.details, causes } });
 }
 
-/** Applies the ServiceAccount, priority class and RuntimeClass to a new Pod; ignores other kinds. Throws 403. */
+/**
+ * Sets the fields of a new Pod that follow from its ServiceAccount, PriorityClass and RuntimeClass. Ignores other kinds. Throws 403
+ * if an object that the Pod needs does not exist, or if the Pod contradicts it.
+ */
 export async function admitPod(
   context: RegistryContext,
   { kind, groupResource }: Resource,
@@ -80,7 +87,7 @@ export async function admitPod(
   if (kind.group !== '' || kind.kind !== 'Pod') return;
   const pod = object as Pod;
   if (isMirrorPod(pod)) {
-    // The node already runs the Pod as it is: nothing may be added.
+    // The node already runs the static Pod of this mirror Pod, so the mirror Pod is checked but not changed.
     admitMirrorPod(pod, user === undefined || user.groups.includes('system:nodes'));
     return;
   }
@@ -100,7 +107,9 @@ export async function admitPod(
   );
 }
 
-/** Throws 403 if the class would be a second default; ignores other kinds. Called on create and update. */
+/**
+ * Throws 403 if the object is a PriorityClass that would become a second default. Ignores other kinds. Called on create and update.
+ */
 export function admitPriorityClass({ cache }: RegistryContext, resource: Resource, object: KubeObject): void {
   const { kind, groupResource } = resource;
   if (kind.group !== 'scheduling.k8s.io' || kind.kind !== 'PriorityClass') return;
@@ -115,7 +124,7 @@ export function admitPriorityClass({ cache }: RegistryContext, resource: Resourc
   throw forbidden(groupResource, metadata.name, cause);
 }
 
-/** Sets the default class in a claim that has no class; ignores other kinds. */
+/** Sets the default StorageClass in a PersistentVolumeClaim that names no class. Ignores other kinds. */
 export function admitClaim({ cache }: RegistryContext, { kind }: Resource, object: KubeObject): void {
   if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
   const { spec } = object as PersistentVolumeClaim;
@@ -124,7 +133,10 @@ export function admitClaim({ cache }: RegistryContext, { kind }: Resource, objec
   if (name !== undefined) spec.storageClassName = name;
 }
 
-/** Throws 403 if the claim grows and its class does not allow that; ignores other kinds. Called last on update. */
+/**
+ * Throws 403 if the object is a PersistentVolumeClaim that requests more storage than `old`, because lifepod's volumes cannot be
+ * resized. Ignores other kinds. Called on update, after validation.
+ */
 export function admitGrowth({ cache }: RegistryContext, resource: Resource, object: KubeObject, old: KubeObject): void {
   const { kind, groupResource } = resource;
   if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;

@@ -1,4 +1,7 @@
-/** Waits for the ServiceAccount of a new Pod, which may be created shortly after the namespace. */
+/**
+ * Lets a new Pod wait for its ServiceAccount. Clients often create Pods directly after their namespace, when the service-account
+ * controller has not yet created the ServiceAccount `default` in it.
+ */
 import type { ServiceAccount } from '../../../api/generated/types.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { RegistryContext } from '../context.ts';
@@ -6,15 +9,15 @@ import type { RegistryContext } from '../context.ts';
 const SERVICE_ACCOUNTS_PREFIX = resourcePrefix('', 'serviceaccounts');
 /** How long a new Pod waits for its ServiceAccount. */
 const WAIT_MILLIS = 2000;
-/** How many Pods may wait at a time: each keeps its request in memory. */
+/** The maximum number of Pods that wait at the same time. It is limited because the request of each waiting Pod stays in memory. */
 const MAX_WAITING = 256;
 
-/** For each cache, the functions that end the waits, in the order in which the waits began. */
+/** For each cache, the functions that end the waits that are in progress, in the order in which the waits began. */
 const waits = new WeakMap<RegistryContext['cache'], Set<() => void>>();
 
 /**
  * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s. If more than 256 Pods wait, the longest wait ends
- * at once, so that Pods without ServiceAccounts do not delay other requests.
+ * immediately, so that the requests of waiting Pods do not delay other requests.
  */
 export function awaitServiceAccount(
   { cache, timers }: RegistryContext,

@@ -1,16 +1,20 @@
 /**
- * The continue token of a list: the revision of its first page and the key of the last object returned.
- * Opaque to clients. Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
+ * The continue token of a list, which is opaque to clients. It contains the revision of the first page and the position of the last
+ * object returned.
+ * Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
  */
 import { badRequest } from '../../../machinery/status.ts';
 
 const VERSION = 'meta.k8s.io/v1';
-/** Continues at the newest revision: the error for a token with a compacted revision offers such a token. */
+/**
+ * The revision in a token that continues at the newest revision. The 410 error for a token whose revision has been compacted
+ * contains such a token.
+ */
 export const NEWEST_REVISION = -1;
 
 export interface ContinuePoint {
   revision: number;
-  /** Relative to the resource's prefix: `default/web-1`. */
+  /** The position of the last object returned: its store key without the prefix of the resource, such as `default/web-1`. */
   after: string;
 }
 
@@ -19,7 +23,7 @@ const invalidToken = (detail: string) => badRequest(`continue key is not valid${
 export const encodeContinue = ({ revision, after }: ContinuePoint): string =>
   Buffer.from(JSON.stringify({ v: VERSION, rv: revision, start: `${after}\0` })).toString('base64url');
 
-/** Throws 400 BadRequest. */
+/** Decodes the token. Throws 400 BadRequest if the token is invalid. */
 export function decodeContinue(token: string): ContinuePoint {
   let content: { v?: unknown; rv?: unknown; start?: unknown } | null;
   try {

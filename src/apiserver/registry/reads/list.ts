@@ -1,6 +1,7 @@
 /**
- * get and list. The newest state comes from the cache, as a whole or as a first page. Later pages and exact revisions come from
- * the store at their revision, so that all pages of a list are consistent.
+ * The verbs get and list. The newest state is read from the cache, either the whole list or its first page. Later pages, older
+ * revisions and uncached kinds are read from the store. All pages of a list have the revision of the first page, so that they are
+ * consistent.
  */
 
 import type { KubeList, KubeObject, ListMeta } from '../../../machinery/meta.ts';
@@ -21,22 +22,23 @@ const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
 /**
- * The number of objects read from the store at once for a list without a limit, or with a selector that omits an unknown number
- * of them. For each such chunk of an older revision, the store reads the history since.
+ * The maximum number of objects in one read from the store, for lists without a limit, and for lists with a selector, which may
+ * omit most of the objects. It is large because each read of an older revision makes the store read its history since that
+ * revision.
  */
 const CHUNK = 2000;
 
-/** The number of cached objects that a selector is applied to in one step. */
+/** The number of cached objects to which a selector is applied before other work may run. */
 const SELECTED_AT_ONCE = 100;
 
-/** The key of an object of this resource. Throws 400 if the namespace is missing. */
+/** Returns the store key of an object of this resource. Throws 400 if the resource is namespaced and the namespace is missing. */
 export function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
   if (!resource.kind.namespaced) return objectKey(resource.prefix, undefined, name);
   if (!namespace) throw badRequest('an empty namespace may not be set when a resource name is provided');
   return objectKey(resource.prefix, namespace, name);
 }
 
-/** Reads the current object in its stored form. */
+/** Returns the current object in its stored form; undefined if the object does not exist. Reads uncached kinds from the store. */
 export async function readCurrent(
   { store, cache }: RegistryContext,
   { kind }: Resource,
@@ -62,8 +64,9 @@ export async function getObject(
 interface Page {
   items: KubeObject[];
   revision: number;
-  /** If there are more objects: the position of the last one examined, relative to the resource's prefix. */
+  /** The position of the last object that was examined, relative to the prefix of the resource; undefined if no objects remain. */
   last?: string;
+  /** The number of objects after the last one that was examined, before any selector is applied. */
   remaining?: number;
 }
 
@@ -105,7 +108,7 @@ async function readPage(
   }
   const revision = parseResourceVersion(options.resourceVersion);
   await untilFresh(context, revision);
-  // Source: "Resource versions" of the v1.33 API concepts: with a limit, a version without a match is exact.
+  // With a limit, a resourceVersion without a resourceVersionMatch is exact. Source: "Resource versions" of the v1.33 API concepts.
   const exact = options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && from.limit > 0);
   if (exact && revision !== 0 && revision !== context.cache.revision()) {
     return readStored(context, resource, { ...from, revision });
@@ -114,7 +117,9 @@ async function readPage(
   return runInTurns(cachedPage(context, resource, from), workInTurns());
 }
 
-/** Reads the current state of an uncached kind. */
+/**
+ * Reads the current objects of an uncached kind from the store. If the selection allows only one object, reads only that object.
+ */
 async function readUncached(context: RegistryContext, resource: Resource, request: PageRequest): Promise<Page> {
   const revision = context.cache.revision();
   const { namespace, selection } = request;
@@ -133,11 +138,11 @@ interface PageRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** The position of an object within its resource: `default/web-1`. */
+/** Returns the store key of the object without the prefix of its resource, such as `default/web-1`. */
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-/** Reads the current state of a cached kind. Takes more than one step only if it applies a selector to many objects. */
+/** Reads the current objects of a cached kind from the cache. Yields only while it applies a selector to many objects. */
 export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,
@@ -183,7 +188,7 @@ async function readStored(
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
       after = stored.key.slice(resource.prefix.length);
-      // The cache has already decoded, and perhaps encoded, most of these.
+      // The cache has already decoded most of these objects, and perhaps encoded them.
       const cached = context.cache.get(stored.key);
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);
@@ -193,7 +198,7 @@ async function readStored(
       if (limit > 0 && items.length === limit && remaining > 0) return { items, revision, last: after, remaining };
     }
     if (range.remaining === 0) return { items, revision };
-    // The objects are large, so the page has fewer than requested.
+    // The store returned fewer objects than requested, because they are large. The page ends here.
     if (isPage && range.items.length < wanted) return { items, revision, last: after, remaining: range.remaining };
   }
 }

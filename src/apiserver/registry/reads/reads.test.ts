@@ -17,7 +17,10 @@ import {
 
 const names = (list: { items: KubeObject[] }): string[] => list.items.map(({ metadata }) => metadata.name);
 
-/** ConfigMaps a to e in default, f in kube-system; every second one created is labeled odd=true. */
+/**
+ * Starts a registry with the ConfigMaps a to e in default and f in kube-system. The label odd is true for c, d and e, and false for
+ * a and b.
+ */
 async function withConfigMaps(options = {}): Promise<Started> {
   const started = await startRegistry(options);
   for (const [index, name] of ['c', 'a', 'e', 'b', 'd'].entries()) {
@@ -29,7 +32,7 @@ async function withConfigMaps(options = {}): Promise<Started> {
 }
 
 describe('list', () => {
-  test('lists objects sorted by namespace and name', async () => {
+  test('list sorts objects by namespace and name', async () => {
     const { registry } = await withConfigMaps();
     const list = await registry.list(CONFIG_MAPS, {});
     expect(list).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMapList' });
@@ -66,7 +69,7 @@ describe('list', () => {
   ])('%s with a selector yields to the event loop', async (_, read) => {
     const { registry } = await startRegistry();
     for (let index = 0; index < 1000; index++) await registry.create(CONFIG_MAPS, 'default', configMap(`c${index}`));
-    // Each call of the clock is 30 ms later.
+    // The clock advances 30 ms at each call, so that every step seems to take long.
     let now = 0;
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 30));
     const end = new AbortController();
@@ -116,7 +119,7 @@ describe('list', () => {
     expect(names(await registry.list(CONFIG_MAPS, rest))).toEqual(['e']);
   });
 
-  test('a compacted revision gets 410 with a token for the rest of the list', async () => {
+  test('a list that continues at a compacted revision fails with 410, and the error has a token for the rest of the list', async () => {
     const { registry, store } = await withConfigMaps();
     const first = await registry.list(CONFIG_MAPS, { limit: 2 });
     await registry.delete(CONFIG_MAPS, 'default', 'd');
@@ -139,7 +142,7 @@ describe('list', () => {
     });
   });
 
-  test('an exact revision shows the objects of that time', async () => {
+  test('a list at an exact revision returns the objects of that time', async () => {
     const { registry } = await withConfigMaps();
     const { resourceVersion } = (await registry.list(CONFIG_MAPS, {})).metadata;
     await registry.delete(CONFIG_MAPS, 'default', 'c');
@@ -189,14 +192,14 @@ describe('list', () => {
     });
   });
 
-  test('get and list share an object and its encoding', async () => {
+  test('get and list return the same object, which is encoded only once', async () => {
     const { registry } = await withConfigMaps();
     const [first] = (await registry.list(CONFIG_MAPS, {})).items as [KubeObject];
     expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(first);
     expect(JSON.parse(encodeOnce(first))).toEqual(first);
   });
 
-  test('stored objects exist after a restart', async () => {
+  test('a registry serves the stored objects after a restart', async () => {
     const store = createMemoryStore();
     await withConfigMaps({ store });
     const { registry } = await startRegistry({ store });
@@ -204,7 +207,10 @@ describe('list', () => {
   });
 });
 
-/** A running watch: its events, also as `ADDED a`, and its end. */
+/**
+ * Starts a watch. Returns its events, a function that formats them as lines such as `ADDED a`, a promise of its end, and a function
+ * that ends it.
+ */
 function watching({ registry }: Started, options: WatchOptions, ref = CONFIG_MAPS) {
   const events: WatchEvent[] = [];
   const controller = new AbortController();
@@ -220,7 +226,7 @@ describe('watch', () => {
   const labels = (value: string) => ({ labels: { app: value } });
   const inDefault = { namespace: 'default' };
 
-  test('watch shows the current objects, then their changes', async () => {
+  test('watch sends the current objects, then their changes', async () => {
     const started = await withConfigMaps();
     const { registry } = started;
     const watch = watching(started, { namespace: 'default' });
@@ -238,7 +244,7 @@ describe('watch', () => {
     expect(watch.events).toHaveLength(8);
   });
 
-  test('watch resumes after a resourceVersion', async () => {
+  test('watch sends only the changes after the requested resourceVersion', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const a = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -263,7 +269,7 @@ describe('watch', () => {
     });
   });
 
-  test('watches share one event', async () => {
+  test('all watches get the same event object for a change', async () => {
     const started = await startRegistry();
     const watches = [watching(started, {}), watching(started, { namespace: 'default' })];
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -271,7 +277,7 @@ describe('watch', () => {
     expect(watches[0]?.events[0]?.object).toBe(await started.registry.get(CONFIG_MAPS, 'default', 'a'));
   });
 
-  test('watch ends with 410 for a resourceVersion before the window', async () => {
+  test('watch ends with 410 if the requested resourceVersion is older than the event window', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -310,7 +316,7 @@ describe('watch', () => {
     );
   });
 
-  test('watch ends without an event if bookmarks are not allowed', async () => {
+  test('watch sends no event at its end if bookmarks are not allowed', async () => {
     const started = await startRegistry();
     const watch = watching(started, { timeoutSeconds: 1 });
     started.timers.advance(1000);
@@ -318,7 +324,7 @@ describe('watch', () => {
     expect(watch.events).toEqual([]);
   });
 
-  test('watch ends the initial events with an annotated bookmark', async () => {
+  test('watch sends an annotated bookmark after the initial events', async () => {
     const started = await withConfigMaps();
     const match = { resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true } as const;
     const watch = watching(started, { ...match, namespace: 'kube-system', sendInitialEvents: true });
@@ -331,7 +337,7 @@ describe('watch', () => {
     expect(watching(started, { ...match, sendInitialEvents: false }).events).toEqual([]);
   });
 
-  test('the long selectors of all watches together are limited, but short ones are never refused', async () => {
+  test('the total length of the selectors of all watches is limited, but short selectors are never refused', async () => {
     const started = await startRegistry();
     const labelSelector = Array.from({ length: 1000 }, (_, index) => `!label-of-a-long-selector-${index}`).join();
     const enough = new AbortController();

@@ -1,4 +1,4 @@
-/** The resourceVersion of a list or watch request: parsing, and the rules for its use. */
+/** Parses the resourceVersion of list and watch requests, checks the rules for its use, and waits for future revisions. */
 
 import { type FieldError, forbidden, invalid, notSupported } from '../../../machinery/field-error.ts';
 import { type ApiError, invalidObject, tooLargeResourceVersion } from '../../../machinery/status.ts';
@@ -11,7 +11,9 @@ const FRESH_WAIT_MILLIS = 3000;
 const invalidListOptions = (errors: FieldError[]): ApiError =>
   invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 
-/** Parses the revision: 0 for '' and '0'. Throws 422 Invalid if the text is not an integer. */
+/**
+ * Returns the resourceVersion as a number; 0 if it is absent or empty. Throws 422 Invalid if the text is not a nonnegative integer.
+ */
 export function parseResourceVersion(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
   const revision = /^\d{1,20}$/.test(text) ? Number(text) : undefined;
@@ -25,7 +27,10 @@ export function parseResourceVersion(text: string | undefined): number {
 const MATCH = 'resourceVersionMatch';
 const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
 
-/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behavior and wording). */
+/**
+ * Throws 422 Invalid if resourceVersionMatch has an unknown value or does not fit the other options.
+ * Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behavior and wording).
+ */
 export function checkListOptions(options: ListOptions): void {
   const { resourceVersion, resourceVersionMatch: match } = options;
   if (match === undefined) return;
@@ -39,7 +44,10 @@ export function checkListOptions(options: ListOptions): void {
   if (errors.length > 0) throw invalidListOptions(errors);
 }
 
-/** Source: same as checkListOptions. */
+/**
+ * Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together. The source is the same as for
+ * checkListOptions().
+ */
 export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: match }: WatchOptions): void {
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {

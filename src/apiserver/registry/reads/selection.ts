@@ -1,14 +1,15 @@
-/** Selects the objects of a list or watch: combines label and field selectors into one predicate. */
+/** Combines the label selector and the field selector of a list or watch into one predicate. */
 import type { KindDefinition } from '../../../api/kind.ts';
 import { checkFieldLabels, matchesFields, parseFieldSelector } from '../../../machinery/field-selector.ts';
 import { parseLabelSelector } from '../../../machinery/labels.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 
 export interface Selection {
-  /** Undefined if all objects match. */
+  /** Returns whether the object matches; undefined if there are no selectors, so that all objects match. */
   matches: ((object: KubeObject) => boolean) | undefined;
-  /** The only name or namespace that a matching object can have. */
+  /** The only name that a matching object can have, if a field selector requires a name. */
   name: string | undefined;
+  /** The only namespace that a matching object can have, if a field selector requires a namespace. */
   namespace: string | undefined;
 }
 
@@ -18,7 +19,7 @@ const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, stri
   ...kind.selectableFields?.(object),
 });
 
-/** The kind's field labels, taken from an empty object. */
+/** The names of the fields that field selectors of the kind may use. An object without content is enough to list them. */
 const fieldLabels = (kind: KindDefinition): string[] =>
   Object.keys(fieldsOf(kind, { apiVersion: '', kind: kind.kind, metadata: { name: '' } }));
 

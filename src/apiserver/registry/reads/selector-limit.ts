@@ -1,18 +1,24 @@
 /**
- * The room that the selectors of all watches share: each requirement takes memory while its watch runs, and is evaluated for
- * every change.
+ * Limits the total length of the selectors of all running watches. Each requirement of a selector takes memory while the watch
+ * runs, and is evaluated for every change.
  */
 
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { WatchOptions } from '../../../ports/backend.ts';
 
-/** 64 selectors of the maximum header size, with 1000 requirements each. */
+/** Enough for 64 selectors of 16 KiB, the maximum size of a request's headers, with up to 1000 requirements each. */
 const LIMIT_CHARS = 1024 * 1024;
-/** A selector up to this length is never refused, so that long ones do not block ordinary clients. */
+/**
+ * The selectors of a watch are never refused if they have at most this length, so that watches with long selectors do not block
+ * ordinary clients.
+ */
 const SHORT_CHARS = 256;
 
 export interface SelectorRoom {
-  /** Takes room for the selectors until the returned function is called. Throws 429 TooManyRequests. */
+  /**
+   * Counts the selectors of a watch until the returned function is called. Throws 429 TooManyRequests if the selectors are long and
+   * the total would exceed the limit.
+   */
   take(options: Pick<WatchOptions, 'labelSelector' | 'fieldSelector'>): () => void;
 }
 

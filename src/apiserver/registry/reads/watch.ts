@@ -1,8 +1,8 @@
 /**
- * watch: the events of a resource from the cache, filtered for one client.
+ * The verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
  *
- * An object that starts to match the client's selectors is reported as ADDED, one that no longer matches as DELETED. Watchers
- * share their events, so that each is encoded only once.
+ * If a change makes an object match the client's selectors, the change is reported as ADDED. If an object stops matching, the
+ * change is reported as DELETED. All watches get the same WatchEvent object for a change, so that it is encoded only once.
  */
 
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -18,7 +18,7 @@ import { cachedPage, listObjects } from './list.ts';
 import { checkWatchOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
 import { parseSelection, type Selection } from './selection.ts';
 
-/** Source: upstream's cacher sends a bookmark about once a minute. */
+/** The interval between bookmarks. Source: upstream's cacher sends a bookmark about once a minute. */
 const BOOKMARK_INTERVAL_MILLIS = 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
@@ -65,23 +65,29 @@ async function watchSelected(
 
 /** The initial state of a watch. */
 interface Present {
-  /** The objects that are still to be sent. */
+  /** The objects that the watch has not sent yet. Empty for uncached kinds, whose objects are sent while they are read. */
   items: readonly KubeObject[];
-  /** The watch continues from this revision. */
+  /** The revision after which the watch continues. */
   revision: number;
 }
 
 interface Watched {
   namespace: string | undefined;
   selection: Selection;
-  /** 0 starts with the current objects. */
+  /** The resourceVersion of the request; 0 if it is absent. */
   revision: number;
 }
 
-/** Uncached objects are read for one watch at a time: they count as waiting for its client before the next watch reads. */
+/**
+ * Lets only one watch at a time read uncached objects. Before the next watch reads, the objects of the previous watch are counted
+ * as waiting for their client, so that the limit on waiting objects applies.
+ */
 const uncachedReads = oneAtATime();
 
-/** Sends the current objects of an uncached kind; returns their revision. */
+/**
+ * Sends the current objects of an uncached kind. Returns the revision of the list; 0 if the signal is aborted before the list is
+ * read.
+ */
 async function sendUncached(
   context: RegistryContext,
   resource: Resource,
@@ -124,7 +130,10 @@ class Watcher {
     this.#sink = sink;
   }
 
-  /** Does not keep a reference to `present`, whose objects may be replaced while the watch runs. */
+  /**
+   * Runs the watch, and resolves when the watch ends. Does not keep a reference to `present`: its objects may be replaced while the
+   * watch runs, and must then be garbage-collected.
+   */
   run(present: Present | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -135,7 +144,7 @@ class Watcher {
     });
   }
 
-  /** Sends the initial events; returns the revision to continue from. */
+  /** Sends the initial events. Returns the revision after which the watch continues. */
   #start(present: Present | undefined): number {
     const { revision } = this.#watched;
     if (present === undefined) return revision === 0 ? this.#context.cache.revision() : revision;
@@ -208,7 +217,10 @@ class Watcher {
     this.#onEnd(() => timer.cancel());
   }
 
-  /** Registers a cleanup, or runs it at once if the sink has ended the watch during its setup. */
+  /**
+   * Registers a function to call at the end of the watch. Calls it immediately if the watch has already ended: the sink can end the
+   * watch while it is being set up.
+   */
   #onEnd(cleanup: () => void): void {
     if (this.#ended) cleanup();
     else this.#cleanups.push(cleanup);
@@ -224,9 +236,13 @@ class Watcher {
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** The WatchEvents of a cache event, by resource: two kinds may serve the same stored object. */
+/**
+ * The WatchEvents that have been created for a cache event, by resource and type. Two kinds may serve the same stored object, so an
+ * event can belong to several resources.
+ */
 const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
 
+/** Returns the WatchEvent for the cache event, which all watches of the resource share. */
 function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchEvent {
   const byResource = served.get(event) ?? new Map<Resource, Partial<Record<ChangeType, WatchEvent>>>();
   served.set(event, byResource);
@@ -236,7 +252,10 @@ function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchE
   return byType[type];
 }
 
-/** An object that no longer matches is shown in its last matching state, at the revision of the change. */
+/**
+ * Returns the object for the WatchEvent. If a change makes an object stop matching, this is its last matching state with the
+ * revision of the change.
+ */
 const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
   type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined
     ? atRevision(event.previous, event.revision)

@@ -1,11 +1,12 @@
 /**
- * Allocates cluster IPs and node ports of Services.
+ * Allocates the cluster IPs and node ports of Services.
  *
- * The allocations follow from the Services in the cache, event by event, so nothing can leak or drift. Only the addresses of
- * writes in progress are reserved separately, until the writes finish.
+ * The allocator counts the addresses and ports in use from the Services in the cache and from each change of a Service, so the
+ * counts always match the stored Services. Addresses and ports of writes in progress are reserved separately until the writes
+ * finish.
  *
- * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording); KEP-3070
- * (the lower part of the range is for addresses that users choose).
+ * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording); KEP-3070 (the lower
+ * part of the range is for addresses that users choose).
  */
 import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../../machinery/field-error.ts';
@@ -21,7 +22,11 @@ const LAST_NODE_PORT = 32_767;
 const HEADLESS = 'None';
 
 export interface ServiceAllocator {
-  /** Fills in the Service's missing addresses and ports; throws 422 Invalid. Call the result once the write has finished. */
+  /**
+   * Sets the missing cluster IPs and node ports in the Service, and reserves them. Returns a function that ends the reservation;
+   * call it when the write has finished. Throws 422 Invalid if a requested address or port is invalid or in use, and 500
+   * InternalError if none is free.
+   */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
 
@@ -33,7 +38,7 @@ const needsNodePorts = (spec: Spec): boolean =>
   spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
 const addressesOf = (spec: Spec): string[] =>
   [spec.clusterIP ?? '', ...(spec.clusterIPs ?? [])].filter((ip) => ip !== '' && ip !== HEADLESS);
-/** The values that no other Service may use: `10.96.0.10`, `30080`. */
+/** Returns the cluster IPs and node ports of the Service, such as `10.96.0.10` and `30080`. No other Service may use them. */
 const usesOf = (service: KubeObject | undefined): string[] =>
   service === undefined
     ? []
@@ -42,7 +47,10 @@ const usesOf = (service: KubeObject | undefined): string[] =>
         ...(specOf(service).ports ?? []).flatMap(({ nodePort }) => (nodePort ? [String(nodePort)] : [])),
       ];
 
-/** Returns a function that checks whether a Service other than the given one uses an address or node port. */
+/**
+ * Counts how many Services in the cache use each address and node port. The returned function takes a Service and returns a
+ * predicate: whether any other Service uses the address or node port.
+ */
 function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Map<string, number>();
   const change = (service: KubeObject | undefined, by: 1 | -1): void => {
@@ -108,7 +116,10 @@ export function createServiceAllocator(
 type IsTaken = (use: string | number) => boolean;
 type Fail = (errors: FieldError[]) => Error;
 
-/** Only IPv4 is configured. A headless Service without a selector may have endpoints of both families. */
+/**
+ * Sets the missing ipFamilyPolicy and ipFamilies. Throws 422 Invalid if the Service requires IPv6 or dual-stack, because only IPv4
+ * is configured. A headless Service without a selector may have both families, because users create its endpoints.
+ */
 function fillFamilies(spec: ServiceSpec, old: Spec, fail: Fail): void {
   const open = spec.clusterIP === HEADLESS && Object.keys(spec.selector ?? {}).length === 0;
   spec.ipFamilyPolicy ??= old.ipFamilyPolicy ?? (open ? 'RequireDualStack' : 'SingleStack');
@@ -135,7 +146,7 @@ interface AddressChoice {
   fail: Fail;
 }
 
-/** Sets clusterIP and clusterIPs; returns the address if it is newly allocated. */
+/** Sets clusterIP and clusterIPs. Returns the address if it is newly allocated; otherwise undefined. */
 function assignAddress(spec: ServiceSpec, old: Spec, choice: AddressChoice): string | undefined {
   const requested = spec.clusterIP || spec.clusterIPs?.[0] || '';
   if (requested === HEADLESS) {
@@ -161,7 +172,10 @@ function checkAddress(address: string, spec: ServiceSpec, { range, isTaken, fail
   if (isTaken(address)) throw refuse('provided IP is already allocated');
 }
 
-/** Picks a random address of the upper part; if that is full, of the lower part. Skips those of `kubernetes` and the DNS. */
+/**
+ * Returns a random free address from the upper part of the range, or from the lower part if the upper part is full. Skips the
+ * reserved addresses of the Service `kubernetes` and the DNS Service. Throws 500 InternalError if the range is full.
+ */
 function freeAddress({ range, isTaken, random }: AddressChoice): string {
   const search = (from: number, size: number): string | undefined => {
     const start = size > 0 ? random(size) : 0;
@@ -178,7 +192,7 @@ function freeAddress({ range, isTaken, random }: AddressChoice): string {
   return address;
 }
 
-/** Sets the missing node ports; returns all node ports of the Service. */
+/** Sets the missing node ports. Returns all node ports of the Service; an empty list if the type of the Service needs none. */
 function assignNodePorts(
   spec: ServiceSpec,
   old: Spec,

@@ -1,20 +1,25 @@
-/** The range of cluster IPs: IPv4, given as a CIDR. */
+/** The range of cluster IPs: an IPv4 network, given in CIDR notation. */
 import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../../machinery/cidr.ts';
 
 export interface ServiceRange {
-  /** `10.96.0.0/16` */
+  /** The network in CIDR notation, such as `10.96.0.0/16`. */
   cidr: string;
-  /** The network's address as a number. */
+  /** The first address of the network, as a number. */
   base: number;
   /** The offset of the last assignable address; the next one is the broadcast address. */
   lastOffset: number;
-  /** Addresses at offsets 1 to lowerSize are assigned last, because users choose from these. */
+  /**
+   * The addresses at the offsets 1 to lowerSize are allocated last, because users are expected to choose addresses from this part.
+   */
   lowerSize: number;
-  /** Never assigned unless requested: offset 1 is the Service `kubernetes`, offset 10 the DNS. */
+  /**
+   * The offsets of addresses that are allocated only if a Service requests them: 1 for the Service `kubernetes`, 10 for the DNS
+   * Service.
+   */
   reservedOffsets: ReadonlySet<number>;
 }
 
-/** Throws unless the text is an IPv4 CIDR from /8 to /28, which has room for 14 Services. */
+/** Parses the network. Throws an Error unless it is an IPv4 network from /8 to /28. A /28 has 14 assignable addresses. */
 export function parseServiceCidr(text: string): ServiceRange {
   const range = tryParseCidr(text);
   if (range === undefined || range.prefixLength < 8 || range.prefixLength > 28) {
@@ -37,7 +42,7 @@ export function parseServiceCidr(text: string): ServiceRange {
 
 export const addressAt = (range: ServiceRange, offset: number): string => formatIpv4(range.base + offset);
 
-/** The offset of an address in the range; undefined if it cannot be assigned. */
+/** Returns the offset of the address in the range; undefined if the address is outside the range or cannot be assigned. */
 export function offsetOf(range: ServiceRange, address: string): number | undefined {
   const value = parseIpv4(address);
   if (value === undefined) return undefined;
@@ -45,8 +50,8 @@ export function offsetOf(range: ServiceRange, address: string): number | undefin
   return offset >= 1 && offset <= range.lastOffset ? offset : undefined;
 }
 
-/** The address of the Service `kubernetes`. */
+/** Returns the cluster IP of the Service `kubernetes`. */
 export const kubernetesServiceAddress = (cidr: string): string => addressAt(parseServiceCidr(cidr), 1);
 
-/** The address that the cluster's DNS Service has by convention. */
+/** Returns the cluster IP that the DNS Service has by convention. */
 export const dnsServiceAddress = (cidr: string): string => addressAt(parseServiceCidr(cidr), 10);

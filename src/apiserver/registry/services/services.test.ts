@@ -25,7 +25,7 @@ const service = (name: string, spec: Partial<ServiceSpec> = {}, metadata: object
 const specOf = (object: unknown): ServiceSpec => (object as Service).spec as ServiceSpec;
 
 describe('cluster IPs', () => {
-  test('a Service gets a unique address of the upper part of the range, also in clusterIPs', async () => {
+  test('a Service gets a unique cluster IP from the upper part of the range, also in clusterIPs', async () => {
     const { registry } = await startRegistry();
     const given = await Promise.all(
       Array.from({ length: 100 }, (_, n) => registry.create(SERVICES, 'default', service(`s${n}`))),
@@ -43,7 +43,7 @@ describe('cluster IPs', () => {
     }
   });
 
-  test('the whole range is assigned except for reserved addresses', async () => {
+  test('all cluster IPs of the range are allocated except for the reserved ones', async () => {
     const registry = await smallRegistry();
     const addresses = new Set<string>();
     for (let n = 0; n < 12; n++) {
@@ -78,7 +78,7 @@ describe('cluster IPs', () => {
       '10.96.0.255',
       'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.255"]: failed to allocate IP 10.96.0.255: the provided IP (10.96.0.255) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
     ],
-  ])('an address is refused if it is %s', async (_, clusterIP, message) => {
+  ])('a requested cluster IP is refused if it is %s', async (_, clusterIP, message) => {
     const { registry } = await startRegistry();
     expect(await failure(registry.create(SERVICES, 'default', service('b', { clusterIP })))).toEqual({
       code: 422,
@@ -87,7 +87,7 @@ describe('cluster IPs', () => {
     });
   });
 
-  test('only one of two concurrent requests gets the same address', async () => {
+  test('only one of two concurrent requests for the same cluster IP succeeds', async () => {
     const { registry } = await startRegistry();
     const requests = ['a', 'b'].map((name) =>
       registry.create(SERVICES, 'default', service(name, { clusterIP: '10.96.0.9' })),
@@ -96,7 +96,7 @@ describe('cluster IPs', () => {
     expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  test('headless and ExternalName Services get no address', async () => {
+  test('headless and ExternalName Services get no cluster IP', async () => {
     const { registry } = await startRegistry();
     const headless = await registry.create(
       SERVICES,
@@ -126,7 +126,7 @@ describe('cluster IPs', () => {
     expect(message).toBe(`Service "a" is invalid: ${text}`);
   });
 
-  test('an update without the address keeps it, and one to ExternalName releases it', async () => {
+  test('an update without a cluster IP keeps the cluster IP, and an update to ExternalName releases it', async () => {
     const { registry } = await startRegistry();
     const { clusterIP } = specOf(await registry.create(SERVICES, 'default', service('a')));
     const place = { namespace: 'default' };
@@ -137,7 +137,7 @@ describe('cluster IPs', () => {
     expect(specOf(other).clusterIP).toBe(clusterIP);
   });
 
-  test('a dry run and a failed write do not allocate the address', async () => {
+  test('a dry run and a failed write do not allocate the requested cluster IP', async () => {
     const { registry } = await startRegistry();
     const requested = service('a', { clusterIP: '10.96.0.9' });
     await registry.create(SERVICES, 'default', requested, { dryRun: true });
@@ -146,7 +146,7 @@ describe('cluster IPs', () => {
     expect(specOf(await registry.create(SERVICES, 'default', requested)).clusterIP).toBe('10.96.0.9');
   });
 
-  test('allocated addresses are known after a restart', async () => {
+  test('cluster IPs are still allocated after a restart', async () => {
     const store = createMemoryStore();
     const { registry } = await startRegistry({ store });
     await registry.create(SERVICES, 'default', service('a', { clusterIP: '10.96.0.9' }));
@@ -160,7 +160,7 @@ describe('node ports', () => {
   const nodePort = (name: string, port: number, rest: object = {}) =>
     service(name, { type: 'NodePort', ports: [{ port, ...rest }] });
 
-  test('node ports are assigned, kept and refused', async () => {
+  test('a Service gets a node port and keeps it on update, and a requested node port is refused if it is in use or out of range', async () => {
     const { registry } = await startRegistry();
     const given = specOf(await registry.create(SERVICES, 'default', nodePort('a', 80))).ports?.[0]?.nodePort as number;
     expect(given).toBeGreaterThanOrEqual(30_000);
@@ -188,7 +188,7 @@ describe('node ports', () => {
   });
 });
 
-test('a write of a Service does not list other Services, whose addresses and ports are tracked', async () => {
+test('a write of a Service does not list other Services, because their addresses and ports are tracked', async () => {
   const store = createMemoryStore();
   const cache = await loadWatchCache({ store, log: strictLog });
   const lists = vi.spyOn(cache, 'list');
