@@ -1,4 +1,4 @@
-/** Failures whose responses would be far longer than the requests, or cannot be written: at most their own connection ends. */
+/** Failures whose responses would be far longer than the requests or cannot be encoded. They affect at most their own connection. */
 import { expect, test, vi } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
@@ -8,7 +8,7 @@ import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from
 import { ref } from './registry/testing.ts';
 import { readText, startTestServer } from './server-fixture.ts';
 
-/** Cannot be serialized, like an object whose text exceeds the maximum string length. */
+/** Returns an object that cannot be serialized, like one whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
   kind,
   code: 409,
@@ -63,7 +63,7 @@ test.each<[string, string, () => Error | object]>([
   expect((await at.call('GET', '/version')).code).toBe(200);
 });
 
-test('a watch whose events cannot be encoded ends without affecting others', async () => {
+test('a watch whose events cannot be encoded ends without affecting the server', async () => {
   const row = () => {
     throw new Error('cannot make a row');
   };
