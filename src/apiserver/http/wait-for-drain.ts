@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Resolves when the stream accepts more data or is closed; never rejects. */
+/** Resolves when the stream emits drain, that is, accepts more data, or is closed. Never rejects. */
 export function drainedOrClosed(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
