@@ -48,7 +48,11 @@ test('the response to conflicts that repeat a long key a thousand times is short
 });
 
 test.each<[string, string, () => Error | object]>([
-  ['a failure', 'cannot write the failure', () => new ApiError(unwritable('Status') as unknown as Status)],
+  [
+    'a failure',
+    'cannot send the response to a failed request',
+    () => new ApiError(unwritable('Status') as unknown as Status),
+  ],
   ['an object', 'request failed', () => unwritable('ConfigMap')],
 ])('%s that cannot be serialized leads to 500', async (_what, logged, make) => {
   await using at = await startTestServer();

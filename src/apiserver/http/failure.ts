@@ -33,7 +33,11 @@ export async function sendFailure(
     await sendStatus(exchange, status);
   } catch (cause) {
     if (response.headersSent) throw cause;
-    log.error('cannot write the failure', { method, path, error: (cause as Error)?.stack ?? String(cause) });
+    log.error('cannot send the response to a failed request', {
+      method,
+      path,
+      error: (cause as Error)?.stack ?? String(cause),
+    });
     await sendStatus(exchange, internalError(UNEXPECTED).status);
   }
 }
