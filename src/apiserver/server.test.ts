@@ -154,7 +154,7 @@ describe('requests for objects', () => {
     });
   });
 
-  test('a body may be YAML', async () => {
+  test('the body of a request may be YAML', async () => {
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: 'metadata:\n  name: from-yaml\ndata: {a: "1"}\n',
       headers: { 'content-type': 'application/yaml; charset=utf-8' },

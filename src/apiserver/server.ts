@@ -10,7 +10,7 @@
  *  1. A request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
  *     are not sent.
  *  2. A client without a certificate of lifepod's authority gets 401, except for health and version.
- *  3. When a client disconnects, its watches, logs and streams end, and lists are no longer read for it.
+ *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
  *  5. close() ends watches, followed logs and streams immediately, and gives all other requests CLOSE_GRACE_MILLIS to finish.
  */

@@ -140,7 +140,7 @@ test('a list whose pieces would split a surrogate pair arrives unchanged', async
   expect((await at.call('GET', CONFIG_MAPS)).json.items[0].data).toEqual(data);
 });
 
-test('a hundred watchers that do not read are cut when too much waits, and one that reads gets everything', async () => {
+test('watches of clients that do not read are cut when too many bytes wait, and a client that reads gets everything', async () => {
   await using at = await startHostileServer();
   await fill(at.registry, 10);
   const before = process.memoryUsage().rss;

@@ -68,7 +68,7 @@ describe('cached objects', () => {
 });
 
 describe('subscribers', () => {
-  test('a subscriber gets the events of the window for its namespace, then live events', async () => {
+  test('a subscriber gets the events of its namespace from the window, and then new events', async () => {
     const { store, cache } = await started();
     await put(store, 'a/1');
     await put(store, 'b/1');
@@ -92,7 +92,7 @@ describe('subscribers', () => {
     expect(seen).toEqual([3, 4, 5]);
   });
 
-  test('a subscriber that missed more than 8 MiB of objects gets TooOldError', async () => {
+  test('a subscriber that missed objects of more than 8 MiB in the store gets TooOldError', async () => {
     const { store, cache } = await started();
     const large = { annotations: { large: 'x'.repeat(2 ** 20) } };
     const value = encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', ...large } } as KubeObject);

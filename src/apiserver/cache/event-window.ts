@@ -99,7 +99,10 @@ export class EventWindow {
     return this.#events[index] as { event: CacheEvent; bytes: number };
   }
 
-  /** Returns false, and keeps the event, if it is the only one: a watch that is only one event behind can still resume. */
+  /**
+   * Removes the oldest event. Returns false, and keeps the event, if it is the only one, so that a watch that is one event behind
+   * can still resume.
+   */
   forgetOldest(): boolean {
     if (this.#length <= 1) return false;
     const { event, bytes } = this.#at(this.#first);

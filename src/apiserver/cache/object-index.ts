@@ -21,7 +21,7 @@ function lowerBound(entries: readonly { key: string }[], key: string): number {
 
 /** The objects of one namespace, sorted by key. */
 interface Bucket {
-  /** The prefix that the keys of the entries share. It ends with '/', so that the order of the buckets is that of their entries. */
+  /** The prefix that the keys of the entries share. It ends with '/', so that sorting the buckets also sorts their entries. */
   key: string;
   entries: Entry[];
 }

@@ -25,7 +25,7 @@ const WINDOW_EVENTS = 1000;
 const UNCACHED_WINDOW_EVENTS = 100;
 /** The number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
-/** A prefix followed by this character sorts after all keys with the prefix, because it sorts after all characters of names. */
+/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of names. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
@@ -58,8 +58,9 @@ export interface WatchCache {
    */
   list(prefix: string, namespace?: string): KubeObject[];
   /**
-   * Calls the listener with each event after `afterRevision`: synchronously with the events in the window, then with new events.
-   * Returns a function that ends the subscription. Throws TooOldError if the window has forgotten some of the events.
+   * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
+   * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
+   * window has forgotten some of the events.
    */
   subscribe(
     prefix: string,
@@ -71,7 +72,10 @@ export interface WatchCache {
   heldBytes(key?: string): number;
   /** Calls the listener after each batch of changes of any objects. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Calls the listener with each object that an update or deletion removes from the cache. Returns a function that stops this. */
+  /**
+   * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
+   * listener.
+   */
   onDrop(listener: DropListener): () => void;
   close(): void;
 }

@@ -10,7 +10,7 @@ import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the nodes report no usage of it. */
+/** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the nodes report no usage for it. */
 export async function getComputed(
   server: ServerContext,
   { ref, namespace, name = '' }: ResourceRoute,

@@ -1,4 +1,4 @@
-/** One request and its response: headers and warnings. */
+/** One request with its response: parses the request's URL, and writes the status, headers and warnings of the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -35,7 +35,10 @@ export interface Exchange {
   readonly upgrade?: Upgrade;
 }
 
-/** The limit on all warnings together. If it is exceeded, each warning is limited to CUT_WARNING_CHARS. Source: upstream's recorder. */
+/**
+ * The limit on all warnings together. If they exceed it, each warning is limited to CUT_WARNING_CHARS.
+ * Source: upstream's warning recorder.
+ */
 const WARNING_CHARS = 4096;
 const CUT_WARNING_CHARS = 256;
 

@@ -46,7 +46,10 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
   };
 }
 
-/** Returns `requested`, or the only app container. Throws 400 BadRequest if the Pod does not have it or there are several. */
+/**
+ * Returns the name of the container whose log or stream is requested: `requested`, or by default the Pod's only app container.
+ * Throws 400 BadRequest if the Pod has no such container, or if none is requested and the Pod has several app containers.
+ */
 export function chooseContainer(pod: Pod, requested: string | undefined): string {
   const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
   const namesOf = (list: string): string[] => {
@@ -72,7 +75,7 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 
 /**
  * Streams the log. Rejects with an ApiError if the request fails before the first bytes are sent; a later failure cuts the
- * connection. While a client does not read, as a pager does, one piece of the log is buffered, and the connection is cut only if
+ * connection. While a client pauses reading, as a pager does, one piece of the log is buffered, and the connection is cut only if
  * too many bytes wait for all clients together. Source: upstream sets no deadline for logs and watches.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {

@@ -57,7 +57,7 @@ describe('loadOrCreatePki', () => {
     expect(statSync(join(dataDir, 'pki')).mode & 0o777).toBe(0o700);
   });
 
-  test('loadOrCreatePki renews only the leaf certificates when they nearly expire', async () => {
+  test('loadOrCreatePki renews only the leaf certificates when they are about to expire', async () => {
     const first = await load();
     const second = await load(NOW + 0.95 * YEAR);
     expect(second.caCertificate).toBe(first.caCertificate);

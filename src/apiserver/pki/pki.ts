@@ -31,7 +31,7 @@ export interface Pki {
   serving: CertificateAndKey;
   /** The client certificate of the user kubernetes-admin in the group system:masters. */
   admin: CertificateAndKey;
-  /** Signs ServiceAccount tokens (ES256). */
+  /** The key that signs ServiceAccount tokens (ES256). */
   serviceAccountKey: KeyObject;
 }
 

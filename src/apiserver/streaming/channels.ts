@@ -6,7 +6,7 @@
  *  1. Only one message at a time is passed on in each direction, so that a slow reader slows down the sender.
  *  2. The runtime gets only input and terminal sizes from the client; the sizes are parsed first (terminal-sizes.ts).
  *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal
- *     close. It is the runtime's Status or, without one, a Status that says why the connection to the runtime ended.
+ *     close. The Status is that of the runtime; if the runtime sent none, it says why the connection to the runtime ended.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';

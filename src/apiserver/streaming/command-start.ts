@@ -1,6 +1,6 @@
 /**
  * Makes the start of one command wait for its turn. The turn ends when the command has started. A client that disconnects does not
- * end the turn, because the runtime starts the command anyway: otherwise, clients that disconnect immediately could start any number
+ * end the turn, because the runtime starts the command anyway. Otherwise, clients that disconnect immediately could start any number
  * of commands at the same time.
  */
 

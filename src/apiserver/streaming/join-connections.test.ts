@@ -120,7 +120,7 @@ test('the connection to a runtime that never replies to a stream is cut', async 
   expect(nearRuntime.destroyed).toBe(true);
 });
 
-test('aborting the signal cuts the connections of the client and the runtime', async () => {
+test('aborting the signal of join() cuts the connections of the client and the runtime', async () => {
   const { abort, ended, pass, nearRuntime } = joined();
   abort.abort();
   await turns(10);

@@ -19,7 +19,7 @@ export interface Passing {
 }
 
 /**
- * Resolves when both connections are closed; never rejects. Data that one side sent before it ended still reaches the other side.
+ * Joins two connections. Resolves when both are closed; never rejects. Data that a side sent before it ended still reaches the other.
  * Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, and then the end.
  */
 export function join(

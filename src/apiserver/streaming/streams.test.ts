@@ -393,7 +393,7 @@ describe('exec over WebSocket', () => {
   });
 });
 
-describe('over SPDY', () => {
+describe('exec and attach over SPDY', () => {
   test('SPDY streams are relayed both ways, with the protocol that the runtime chose', async () => {
     const { socket, headers } = await connected(ALL);
     expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
@@ -634,7 +634,7 @@ describe('port-forward', () => {
   });
 });
 
-describe('refused with a Status, before the upgrade', () => {
+describe('requests that are refused with a Status before the upgrade', () => {
   const path = (name: string, query: string) => `/api/v1/namespaces/default/pods/${name}/${query}`;
   const cases: [string, string, number, string][] = [
     ['an unknown Pod', path('none', 'exec?command=ls&stdout=1'), 404, 'pods "none" not found'],

@@ -186,7 +186,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   });
 }
 
-/** Returns the handler for errors in a client's bytes: it logs a ProtocolError, and calls `explain` to report it to the client. */
+/** Returns the handler for errors in a client's bytes, which logs a ProtocolError and calls `explain` to report it to the client. */
 const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {

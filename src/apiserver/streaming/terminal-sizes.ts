@@ -1,7 +1,7 @@
 /** Parses the terminal sizes on a client's resize stream: consecutive JSON objects, split at any point. */
 import { ProtocolError } from './protocol-error.ts';
 
-/** The limit on one size, because a runtime reads until an object is complete, however long. Clients send about 30 bytes. */
+/** The limit on one size, because a runtime reads an object until it is complete, however long it is. Clients send about 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
 /** The limit on the bytes of one message: about 6,000 sizes, which take 5 ms to parse. */
 const MAX_READ_BYTES = 128 * 1024;

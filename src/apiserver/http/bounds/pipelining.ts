@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The maximum number of waiting requests. Each takes a few kB of memory. Clients that pipeline send only a few requests ahead. */
+/** The limit on waiting requests of one connection. Each takes a few kB of memory. Clients that pipeline send only a few ahead. */
 const MAX_WAITING = 100;
 
 /** The requests of one connection. */

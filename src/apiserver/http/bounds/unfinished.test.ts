@@ -59,7 +59,7 @@ describe('room for complete parts', () => {
     const unfinished = unfinishedParts(limit * KB);
     const happened: string[] = [];
     return {
-      /** Returns the calls of `refuse` and `proceed` since the last call. */
+      /** Returns which parts were refused or could proceed since the last call of this function, in order. */
       happened: () => happened.splice(0),
       begin(name: string) {
         const part = unfinished.begin(() => happened.push(`${name} refused`));

@@ -4,7 +4,7 @@ import { createFrameParser, dataHead, type Frame, ping, synStream } from './fram
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
 
-describe('written', () => {
+describe('writing frames', () => {
   test('synStream() writes the frame of the specification', () => {
     const frame = synStream(3, { a: 'b' }, { first: false });
     // The fields: control 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header block follows.
@@ -25,7 +25,7 @@ describe('written', () => {
 
 const parseAll = (bytes: Buffer): Frame[] => createFrameParser('the peer')(bytes);
 
-describe('read', () => {
+describe('parsing frames', () => {
   test.each<[string, string, Frame[]]>([
     ['SYN_REPLY', '8003 0002 00 000008 00000001 cafecafe', [{ type: 'synReply', streamId: 1, fin: false }]],
     ['SYN_REPLY with FIN', '8003 0002 01 000004 00000007', [{ type: 'synReply', streamId: 7, fin: true }]],

@@ -40,7 +40,7 @@ test('headerBlock() writes the bytes of the specification', () => {
   );
 });
 
-test('any headers can be written and read back', () => {
+test('headerBlock() writes any headers so that a peer can read them', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
   fc.assert(
     fc.property(fc.dictionary(name, fc.string({ unit: 'grapheme', maxLength: 200 })), (headers) => {
@@ -68,7 +68,7 @@ const plainBlock = (...pairs: [string, string][]): Buffer => {
   return Buffer.concat([number(pairs.length), ...pairs.flatMap(([name, value]) => [...text(name), ...text(value)])]);
 };
 
-describe('blocks of a peer', () => {
+describe('reading the header blocks of a peer', () => {
   const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
   const first = (plain: Buffer): Buffer =>
     Buffer.concat([

@@ -1,7 +1,7 @@
 /**
  * The client side of a SPDY/3.1 connection to the container runtime.
  *
- * Boundary: provides byte streams with headers, whose meaning channels.ts knows. The runtime opens no streams.
+ * Boundary: provides byte streams with headers, to which channels.ts gives their meaning. The runtime opens no streams.
  *
  * Invariants:
  *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the runtime

@@ -225,7 +225,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
       relaying.readHeaders(frame.block);
       break;
     default:
-    // Drop SETTINGS and WINDOW_UPDATE, which have no effect here, and GOAWAY, which the end of the connection replaces.
+    // Drop SETTINGS and WINDOW_UPDATE, which have no effect here, and GOAWAY, because the end of the connection has the same effect.
   }
 }
 
