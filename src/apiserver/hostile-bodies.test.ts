@@ -259,7 +259,7 @@ describe('incomplete bodies', () => {
 });
 
 describe('bodies of slow requests', () => {
-  /** A PodRecord may be larger than a ConfigMap. */
+  /** The path of PodRecords, which may be larger than ConfigMaps. */
   const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
   const recordOf = (name: string, length: number): string => {
     const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };

@@ -64,11 +64,11 @@ export interface ApiServerOptions {
   kinds: readonly KindDefinition[];
   nodes: NodeConnection & NodeReports;
   pki: Pki;
-  /** The default is 127.0.0.1. */
+  /** The address or hostname to listen on. The default is 127.0.0.1. */
   host?: string;
-  /** 0 picks a free port. */
+  /** The port to listen on; 0 picks a free port. */
   port: number;
-  /** lifepod's own version, for example 0.1.0; part of /version. */
+  /** The version of lifepod, for example 0.1.0, which /version reports in addition to that of Kubernetes. */
   version: string;
   timers: Timers;
   log: Log;
@@ -76,7 +76,7 @@ export interface ApiServerOptions {
   readyChecks?: HealthChecks;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
-  /** The default is DEFAULT_LIMITS. */
+  /** The limits on connections, watches and streams. The default is DEFAULT_LIMITS. */
   limits?: Limits;
 }
 
@@ -105,8 +105,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       cert: options.pki.serving.certificate,
       key: options.pki.serving.key,
       ca: options.pki.caCertificate,
-      // A client certificate is requested but not required, because health and version need no authentication. authenticate()
-      // reads the result of the verification.
+      // A client certificate is optional, because health and version need no authentication. authenticate() checks the certificate.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',

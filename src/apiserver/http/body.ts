@@ -40,7 +40,7 @@ export interface BodyReader {
   /**
    * Reads the body, calls `use` with it, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body exceeds
    * BODY_LIMIT_BYTES, and with 429 TooManyRequests if all bodies that are being read are together too large and this one is the
-   * largest. The rest of a rejected body is not read. A body that has been read counts as complete until `use` ends, because `use`
+   * largest. Does not read the rest of a rejected body. A body that has been read counts as complete until `use` ends, because `use`
    * may keep the decoded body. While the complete bodies together have too many bytes, a large body waits before `use` is called.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;

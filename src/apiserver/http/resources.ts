@@ -247,10 +247,7 @@ const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/**
- * Counts the memory of items that are not shared with other clients, until the response is complete. Stops early if the client
- * disconnects.
- */
+/** Counts the memory of items that no other client shares until the response is complete. Stops early if the client disconnects. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {
@@ -275,10 +272,7 @@ function* lineOf(texts: Iterable<string>): Generator<string> {
   yield '\n';
 }
 
-/**
- * Yields the JSON text of the list in parts. The text of each object is its own part: a concatenated text would be copied when it is
- * split into pieces.
- */
+/** Yields the JSON text of the list in parts. The text of each object is a separate part, so that it is not copied. */
 function* listTexts({ items, ...head }: KubeList): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
   for (const [index, item] of items.entries()) {

@@ -41,7 +41,7 @@ export function olderMessages(
     const content = isSize ? sizesIn(bytes.subarray(1)) : bytes.subarray(1);
     for (let from = 0; from < content.length && runtime.writable; from += MAX_CONTENT_BYTES) {
       const piece = Buffer.concat([bytes.subarray(0, 1), content.subarray(from, from + MAX_CONTENT_BYTES)]);
-      // A text message stays a text message.
+      // Send the pieces of a text message as text messages.
       if (!runtime.write(typeof message === 'string' ? piece.toString() : piece)) await drainedOrClosed(runtime);
     }
   };

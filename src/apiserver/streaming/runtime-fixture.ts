@@ -35,7 +35,7 @@ export interface PeerStream {
   reset(): void;
   /** Sends the reply to the stream. Needed only with `silent`. */
   reply(): void;
-  /** All bytes that the client sent, once it has ended its side. */
+  /** Resolves to all bytes that the client sent, when the client has ended its side of the stream. */
   readonly received: Promise<Buffer>;
   /** Resolves when the client has sent this many bytes. */
   receivedBytes(count: number): Promise<void>;

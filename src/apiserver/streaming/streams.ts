@@ -52,9 +52,9 @@ const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 interface Wanted {
   /** Asks the node for the URL of the stream. */
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
-  /** Absent for port-forward. */
+  /** The requested streams of a process; absent for port-forward. */
   streams?: StreamSelection;
-  /** Present for exec. */
+  /** The start of the command; present only for exec. */
   start?: CommandStart;
   /** The ports in the query of a port-forward with an older protocol. */
   ports?: readonly number[];

@@ -38,7 +38,7 @@ function sizeOf(text: string): string {
     const { Width, Height } = JSON.parse(text.slice(0, MAX_SIZE_BYTES)) as Record<string, unknown>;
     if (edge(Width) && edge(Height)) return `${JSON.stringify({ Width, Height })}\n`;
   } catch {
-    // Refused below.
+    // Invalid JSON is refused below.
   }
   throw new ProtocolError('the size of a terminal is not an object with Width and Height');
 }

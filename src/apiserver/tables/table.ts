@@ -9,7 +9,7 @@ import { badRequest } from '../../machinery/status.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** Parses the includeObject parameter of the query. Throws 400 BadRequest. */
+/** Parses the includeObject parameter of the query; the default is Metadata. Throws 400 BadRequest for an unknown value. */
 export function includeObjectOf(value: string | null): IncludeObject {
   if (value === null || value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;

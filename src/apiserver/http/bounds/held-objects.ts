@@ -26,7 +26,7 @@ export interface HeldObjects {
   open(cut: (heldBytes: number) => void): Holder;
   /** Must be called when the cache has dropped the object: from then on, the object counts with its size. */
   dropped(object: KubeObject): void;
-  /** The bytes that are currently held. */
+  /** Returns the bytes that all responses currently hold. */
   bytes(): number;
 }
 

@@ -5,7 +5,7 @@
 
 /** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** A complete part up to this size does not wait for room, so large bodies do not delay small ones. */
+/** A complete part up to this size does not wait for room among large parts, so that large bodies do not delay small bodies. */
 const SMALL_BYTES = 64 * 1024;
 /** The limit on the number of complete small parts, which have up to 64 MiB together. Upstream runs 200 mutating requests at a time. */
 const MAX_SMALL = 1024;
