@@ -1,11 +1,11 @@
-/** Clients that send invalid HTTP can still read the response of the server. */
+/** Clients that send invalid or refused requests can still read the response of the server. */
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
 import { startTestServer } from './server-fixture.ts';
 
-/** Runs in a process of its own, so that the client keeps sending while the server closes the connection. */
+/** The script of the client, which runs in its own process, so that it keeps sending while the server closes the connection. */
 const CLIENT = `
   const { body, times, ...options } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
   const ask = () => new Promise((resolve) => require('node:https')
@@ -43,7 +43,7 @@ test.each([
   expect(codes.trim().split('\n')).toEqual(Array(times).fill(code));
 });
 
-test('bytes that are not HTTP get 400 once', async () => {
+test('a client that sends bytes that are not HTTP gets 400 only once', async () => {
   await using at = await startTestServer();
   const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate });
   socket.write('hello\r\n\r\n');

@@ -20,7 +20,7 @@ const TOO_MANY = {
 const start = (limits: Partial<typeof DEFAULT_LIMITS>, more: object = {}): Promise<TestServer> =>
   startTestServer({ limits: { ...DEFAULT_LIMITS, ...limits }, ...more });
 
-test('a watch beyond the limit is refused until another one ends', async () => {
+test('a watch beyond the limit is refused until another watch ends', async () => {
   await using at = await start({ watches: 2 });
   const watch = vi.spyOn(at.backend, 'watch');
   const leave = new AbortController();
@@ -35,7 +35,7 @@ test('a watch beyond the limit is refused until another one ends', async () => {
   expect((await at.open('GET', `${PODS}?watch=1`)).statusCode).toBe(200);
 });
 
-test('a log or stream beyond the limit is refused with HTTP, even if an upgrade is requested', async () => {
+test('a log or stream beyond the limit is refused with an HTTP response, even if an upgrade is requested', async () => {
   const finish = new AbortController();
   const nodes = {
     ...noNodes,
@@ -65,7 +65,7 @@ test('a log or stream beyond the limit is refused with HTTP, even if an upgrade 
 
 const closed = (socket: Socket): Promise<unknown> => once(socket.on('error', () => undefined).resume(), 'close');
 
-test('the oldest of too many unfinished handshakes is closed, and others are served', async () => {
+test('the oldest of too many unfinished handshakes is closed, and other clients are served', async () => {
   await using at = await start({ handshakes: 3 });
   const { host, port } = at.server;
   const silent: Socket[] = [];
@@ -81,7 +81,7 @@ test('the oldest of too many unfinished handshakes is closed, and others are ser
   for (const socket of silent) socket.destroy();
 });
 
-test('connections beyond the limit and idle ones are closed, so that the next client is served', async () => {
+test('a connection beyond the limit is closed, and so are idle connections, so that the next client is served', async () => {
   await using at = await start({ connections: 3 });
   const { host, port } = at.server;
   const open = async (): Promise<TLSSocket> => {

@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { startTestServer } from './server-fixture.ts';
 
-/** The bytes of a TLS ClientHello. */
+/** Resolves to the bytes of a TLS ClientHello. */
 async function clientHello(): Promise<Buffer> {
   const [near, far] = duplexPair();
   const client = connectTls({ socket: near });
@@ -16,7 +16,7 @@ async function clientHello(): Promise<Buffer> {
   return hello;
 }
 
-test('a client that does not finish the TLS handshake in 10 s is disconnected, however it delays', async () => {
+test('a client that does not finish the TLS handshake within 10 s is disconnected, whatever it has sent', async () => {
   await using server = await startTestServer();
   const hello = await clientHello();
   const client = async (): Promise<Socket> => {

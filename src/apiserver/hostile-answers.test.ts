@@ -1,4 +1,4 @@
-/** Failures whose responses would be far longer than the requests, or cannot be written: at most their own connection ends. */
+/** Failures whose responses would be far longer than the requests or cannot be encoded. They affect at most their own connection. */
 import { expect, test, vi } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
@@ -8,7 +8,7 @@ import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from
 import { ref } from './registry/testing.ts';
 import { readText, startTestServer } from './server-fixture.ts';
 
-/** Cannot be serialized, like an object whose text exceeds the maximum string length. */
+/** Returns an object that cannot be serialized, like one whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
   kind,
   code: 409,
@@ -48,7 +48,11 @@ test('the response to conflicts that repeat a long key a thousand times is short
 });
 
 test.each<[string, string, () => Error | object]>([
-  ['a failure', 'cannot write the failure', () => new ApiError(unwritable('Status') as unknown as Status)],
+  [
+    'a failure',
+    'cannot send the response to a failed request',
+    () => new ApiError(unwritable('Status') as unknown as Status),
+  ],
   ['an object', 'request failed', () => unwritable('ConfigMap')],
 ])('%s that cannot be serialized leads to 500', async (_what, logged, make) => {
   await using at = await startTestServer();
@@ -63,7 +67,7 @@ test.each<[string, string, () => Error | object]>([
   expect((await at.call('GET', '/version')).code).toBe(200);
 });
 
-test('a watch whose events cannot be encoded ends without affecting others', async () => {
+test('a watch whose events cannot be encoded ends without affecting the server', async () => {
   const row = () => {
     throw new Error('cannot make a row');
   };

@@ -1,4 +1,4 @@
-/** Bodies that cost a parser far more than their length: they are refused, and others are served meanwhile. */
+/** Bodies that take a parser far longer than their length suggests. They are refused without delaying other clients. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -10,7 +10,7 @@ import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers
 import { type Answer, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const APPLY = 'application/apply-patch+yaml';
-/** Just below the limit on a body. */
+/** A length just below the limit on a request body, in bytes. */
 const LARGE = 2_900_000;
 
 let at: TestServer;
@@ -27,7 +27,7 @@ const postYaml = (body: string): Promise<Answer> =>
 const patch = (type: string, body: string): Promise<Answer> =>
   at.call('PATCH', `${CONFIG_MAPS}/one`, { body, headers: { 'content-type': `application/${type}` } });
 
-/** Counts the threads that the call starts. */
+/** Resolves to the number of worker threads that `call` starts. */
 async function threadsOf(call: () => Promise<unknown>): Promise<number> {
   let threads = 0;
   const count = (): void => {
@@ -51,7 +51,7 @@ const repeatUpTo = (length: number, line: (index: number) => string): string => 
 describe('YAML bodies', () => {
   const head = 'apiVersion: v1\nkind: ConfigMap\n';
 
-  test('YAML of more than 4 kB is parsed in a thread of its own, shorter YAML is not', async () => {
+  test('YAML of more than 4096 characters is parsed in a worker thread, and shorter YAML is not', async () => {
     const data = (count: number): string => `${head}data:\n${repeatUpTo(count, (index) => `  k${index}: v\n`)}`;
     expect(await threadsOf(async () => expect((await apply(data(1000))).code).toBe(200))).toBe(0);
     expect(await threadsOf(async () => expect((await apply(data(100_000))).json.data.k999).toBe('v'))).toBe(1);
@@ -86,12 +86,12 @@ describe('YAML bodies', () => {
     ['nested flow mappings', `a: ${'{'.repeat(LARGE / 2)}${'}'.repeat(LARGE / 2)}`, 413],
     ['flow sequences that do not end', `a: ${'['.repeat(LARGE)}`, 413],
     [
-      'an alias of a long list 700 times',
+      'hundreds of aliases of a long list',
       `a: &a [${'1,'.repeat(4000)}]\n${repeatUpTo(6000, (index) => `b${index}: *a\n`)}`,
       413,
     ],
     ['a duplicate key', `${head}data:\n${repeatUpTo(100_000, (index) => `  k${index}: v\n`)}  k7: w\n`, 400],
-  ])('YAML with %s is refused while others are served', async (_what, body, code) => {
+  ])('YAML with %s is refused while other clients are served', async (_what, body, code) => {
     const response = await whileServingOthers(at, () => apply(body));
     expect(response.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
     expect(response.json.message).toMatch(
@@ -102,7 +102,7 @@ describe('YAML bodies', () => {
     expect(response.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
   });
 
-  test('many YAML bodies at once are parsed one after another, and requests beyond the limit get 429', async () => {
+  test('concurrent YAML bodies are parsed one after another, and requests beyond the limit get 429', async () => {
     const body = `${head}data:\n${repeatUpTo(10_000, (index) => `  k${index}: v\n`)}`;
     const codes = (await Promise.all(Array.from({ length: 20 }, () => apply(body)))).map(({ code }) => code);
     expect(new Set(codes)).toEqual(new Set([200, 429]));
@@ -121,7 +121,7 @@ describe('100,000 levels of nesting', () => {
     ['a strategic merge patch', () => patch('strategic-merge-patch+json', nest('null'))],
     ['a JSON patch', () => patch('json-patch+json', `[{"op":"add","path":"/data","value":${nest('1')}}]`)],
     ['an apply', () => apply(object)],
-  ])('100,000 levels in %s are refused', async (_what, call) => {
+  ])('100,000 levels of nesting in %s are refused', async (_what, call) => {
     const { code, json } = await call();
     expect(code).toBe(400);
     expect(json.message).toMatch(/exceeded max depth/);
@@ -137,7 +137,7 @@ describe('values that are missing, too long or of the wrong type', () => {
     expect(json.message).toContain('continue key is not valid: server does not recognize this encoded version');
   });
 
-  test.each(['apiVersion', 'kind'])('an %s that is an object with a toString is refused', async (field) => {
+  test.each(['apiVersion', 'kind'])('a body whose %s is an object with a toString is refused', async (field) => {
     const body = JSON.stringify({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -167,7 +167,7 @@ describe('values that are missing, too long or of the wrong type', () => {
   });
 
   test.each(kinds.filter(({ computed }) => computed === undefined))(
-    'a $kind of $group without a name, metadata or spec is refused',
+    'a $kind of $group/$version without a name, metadata or spec is refused',
     async ({ group, version, kind, plural, namespaced }) => {
       const path = `${group === '' ? '/api' : `/apis/${group}`}/${version}${namespaced ? '/namespaces/default' : ''}`;
       const apiVersion = group === '' ? version : `${group}/${version}`;
@@ -182,7 +182,7 @@ describe('values that are missing, too long or of the wrong type', () => {
   );
 
   test.each(['GET', 'DELETE', 'PUT', 'PATCH'])(
-    '%s of a name of 8 kB gets 404 for cached and uncached kinds',
+    '%s of an object with a name of 8 kB gets 404, whether or not its kind is cached',
     async (method) => {
       const name = 'x'.repeat(8000);
       const body = method === 'PUT' ? JSON.stringify({ metadata: { name } }) : method === 'PATCH' ? '{}' : '';
@@ -192,7 +192,7 @@ describe('values that are missing, too long or of the wrong type', () => {
     },
   );
 
-  test('a namespace and a field selector of 8 kB lead to an empty list', async () => {
+  test('a list with a namespace or a field selector of 8 kB is empty', async () => {
     const long = 'x'.repeat(8000);
     for (const path of [
       `/apis/lifepod.io/v1/namespaces/${long}/podrecords`,
@@ -221,7 +221,7 @@ describe('incomplete bodies', () => {
     return outgoing;
   };
 
-  test('incomplete bodies are refused, largest first, when all together are too large; others are read meanwhile', async () => {
+  test('the largest incomplete bodies are refused if all together are too large, and a complete body is still read', async () => {
     const first = begin(LARGE - 1);
     const refused = once(first, 'response') as Promise<[IncomingMessage]>;
     const all = [first, ...Array.from({ length: 29 }, () => begin(LARGE - 1))];
@@ -259,14 +259,17 @@ describe('incomplete bodies', () => {
 });
 
 describe('bodies of slow requests', () => {
-  /** A PodRecord may be larger than a ConfigMap. */
+  /** The path of PodRecords, which may be larger than ConfigMaps. */
   const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
   const recordOf = (name: string, length: number): string => {
     const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };
     return JSON.stringify({ metadata: { name }, podName: 'web', podUID: 'u', transitions: [step] });
   };
 
-  /** A server whose creates do not finish before `answer` is called, and which has no room for another large body. */
+  /**
+   * Starts a server on which creates do not finish before `answer` is called, except of an object named `small`. Sends bodies until
+   * the server has no room for another large body.
+   */
   async function startFullServer() {
     const slow = await startTestServer();
     const [isFull, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -285,7 +288,7 @@ describe('bodies of slow requests', () => {
     return { ...slow, post, full, begun, answer: answered.resolve };
   }
 
-  test('slow requests delay other large bodies, which wait after they are read, but not small ones', async () => {
+  test('slow requests delay other large bodies, which wait after they are read, but not small bodies', async () => {
     await using slow = await startFullServer();
     const large = Array.from({ length: 5 }, (_, index) => slow.post(`large-${index}`, LARGE));
     for (let index = 0; index < 10; index++) {
@@ -296,7 +299,7 @@ describe('bodies of slow requests', () => {
     for (const { code } of await Promise.all([...slow.full, ...large])) expect(code).toBe(201);
   });
 
-  test('large bodies that wait are refused beyond the room for bodies being read', async () => {
+  test('a large body that waits is refused if all waiting bodies exceed the room for bodies that are being read', async () => {
     await using slow = await startFullServer();
     const large = Array.from({ length: 24 }, (_, index) => slow.post(`large-${index}`, LARGE));
     expect(await Promise.race(large)).toMatchObject({ code: 429, json: { reason: 'TooManyRequests' } });
@@ -307,12 +310,13 @@ describe('bodies of slow requests', () => {
     await Promise.all(slow.full);
   });
 
-  test('a client that disconnects while its body waits does not delay others', async () => {
+  test('a client that disconnects while its body waits does not delay other clients', async () => {
     await using slow = await startFullServer();
     const leave = new AbortController();
     const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
     const next = slow.post('next', 900_000);
-    // Once these have responses, the server has read the large body; after the next ones, it has seen the client disconnect.
+    // Once these requests have responses, the server has read the body of `left`. After the next five requests, the server knows
+    // that the client of `left` has disconnected.
     for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
     leave.abort();
     expect(await left).toBe('left');

@@ -1,4 +1,7 @@
-/** Lists as long as a body may be: nothing compares each element with all others, and no response grows with the lists. */
+/**
+ * Lists that are as long as a request body allows. The server never compares each element with all others, and the length of its
+ * responses is bounded.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
@@ -13,7 +16,10 @@ const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({
 const pod = (name: string, container: object, rest: object = {}): string =>
   JSON.stringify({ metadata: { name }, spec: { containers: [{ name: 'a', image: 'b', ...container }], ...rest } });
 
-/** With ten thousand elements, comparing pairs takes ten times as long as others may wait; linear work takes a tenth of it. */
+/**
+ * The length of the lists. Comparing all pairs of so many elements would take ten times OTHERS_WAIT_MILLIS; linear work takes a
+ * tenth of OTHERS_WAIT_MILLIS.
+ */
 const COUNT = 10_000;
 
 describe('Pods with long lists', () => {
@@ -44,7 +50,7 @@ describe('Pods with long lists', () => {
         })),
       },
     ],
-  ])('a Pod with many %s gets a response while others are served', async (what, container, rest) => {
+  ])('a Pod with many %s gets a response while other clients are served', async (what, container, rest) => {
     const body = pod(what.replaceAll(' ', '-'), container, rest);
     const { code, headers, othersWaited } = await whileServingOthers(at, () => at.call('POST', PODS, { body }));
     expect([201, 422]).toContain(code);
@@ -53,7 +59,7 @@ describe('Pods with long lists', () => {
   });
 });
 
-test('the row of a Pod with many readiness gates and conditions is computed while others are served', async () => {
+test('the row of a Pod with many readiness gates and conditions is computed while other clients are served', async () => {
   const readinessGates = list(2 * COUNT, (i) => ({ conditionType: `a/gate-${i}` }));
   expect((await at.call('POST', PODS, { body: pod('gates', {}, { readinessGates }) })).code).toBe(201);
   const conditions = list(2 * COUNT, (i) => ({ type: `a/other-${i}`, status: 'True' }));
@@ -69,7 +75,7 @@ test('the row of a Pod with many readiness gates and conditions is computed whil
   expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
 });
 
-test('a strategic merge patch of a long list is merged while others are served', async () => {
+test('a strategic merge patch of a long list is merged while other clients are served', async () => {
   await at.call('POST', PODS, { body: pod('merged', {}) });
   const patch = (operator: string) =>
     JSON.stringify({
@@ -90,7 +96,7 @@ test('a strategic merge patch of a long list is merged while others are served',
 });
 
 describe('the response to a request with long lists', () => {
-  test('the response contains the first thousand errors', async () => {
+  test('the response to an object with 20,000 errors contains the first thousand errors', async () => {
     const labels = Object.fromEntries(list(20_000, (i) => [`not a label ${i}`, 'x']));
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', labels } }),
@@ -100,7 +106,7 @@ describe('the response to a request with long lists', () => {
     expect(json.message).toMatch(/, and more\]$/);
   });
 
-  test('the response contains the first thousand errors even if there are more than a call can have arguments', async () => {
+  test('the response contains the first thousand errors even if there are more errors than a call can have arguments', async () => {
     const finalizers = list(200_000, () => '!');
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', finalizers } }),
@@ -109,7 +115,7 @@ describe('the response to a request with long lists', () => {
     expect(json.details.causes).toHaveLength(1000);
   });
 
-  test('the response does not repeat a long name in each error about it', async () => {
+  test('the response does not repeat a long name completely in each error about the name', async () => {
     const items = list(1000, () => ({ key: 'k', path: 'p' }));
     const sources = [{ secret: { name: 'a'.repeat(300_000), items } }];
     const spec = { containers: [{ name: 'a', image: 'b' }], volumes: [{ name: 'v', projected: { sources } }] };
@@ -124,7 +130,7 @@ describe('the response to a request with long lists', () => {
     }
   });
 
-  test('the response shows owners with too many controllers only once', async () => {
+  test('the response to ownerReferences with too many controllers shows the references only once', async () => {
     const ownerReferences = list(10_000, (i) => ({
       apiVersion: 'v1',
       kind: 'K',
@@ -139,7 +145,7 @@ describe('the response to a request with long lists', () => {
     expect(text.length).toBeLessThan(6 * body.length);
   });
 
-  test('the response has Warning headers of 4 kB together, each truncated', async () => {
+  test('the response has truncated Warning headers of at most 4096 characters together', async () => {
     const unknown = Object.fromEntries(list(100_000, (i) => [`unknown${i}`, 1]));
     const { code, headers } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'warned' }, [`x${'y'.repeat(1000)}`]: 1, ...unknown }),

@@ -1,4 +1,4 @@
-/** JSON patches that require far more work than their length suggests: they are refused, and others are served meanwhile. */
+/** JSON patches that require far more work than their length suggests. They are refused without delaying other clients. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
@@ -17,7 +17,7 @@ const many = (count: number, operation: (index: number) => Operation): Operation
 const add = (path: string, value: unknown): Operation => ({ op: 'add', path, value });
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
-/** Each copy doubles the content. */
+/** Each of these copy operations doubles the size of the data. */
 const doubling = many(40, (index) => ({ op: 'copy', from: '/data', path: `/data/c${index}` }));
 const elements = 400_000;
 
@@ -29,7 +29,7 @@ test.each<[string, Operation[], number, RegExp]>([
     /^Request entity too large: Unable to complete the copy, the accumulated size increase of copy is \d+, exceeding the limit 3145728$/,
   ],
   [
-    '10,000 copies of a large text',
+    '9,999 copies of a large text',
     [
       add('/data/large', 'x'.repeat(1_000_000)),
       ...many(9999, (index) => ({ op: 'copy', from: '/data/large', path: `/data/${index}` })),
@@ -44,13 +44,13 @@ test.each<[string, Operation[], number, RegExp]>([
     /^Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001$/,
   ],
   [
-    '10,000 elements before a long list',
+    '9,999 insertions at the start of a long list',
     [add('/data/list', ones(elements)), ...many(9999, () => add('/data/list/0', 1))],
     413,
     /^Request entity too large: the patch moves more than 50000000 elements of lists$/,
   ],
   [
-    '10,000 moves in a large object',
+    '9,999 moves in a large object',
     [
       add('/data/large', ones(elements)),
       ...many(9999, (index) => ({ op: 'move', from: '/data/text', path: index % 2 ? '/data/text' : '/data/other' })),
@@ -76,7 +76,7 @@ test.each<[string, Operation[], number, RegExp]>([
     422,
     /rejected our request/,
   ],
-])('a JSON patch with %s is refused while others are served', async (_what, operations, code, message) => {
+])('a JSON patch with %s is refused while other clients are served', async (_what, operations, code, message) => {
   const before = process.memoryUsage().rss;
   const { json, othersWaited } = await whileServingOthers(at, () =>
     at.call('PATCH', `${CONFIG_MAPS}/one`, {

@@ -1,4 +1,4 @@
-/** Values that JavaScript cannot convert to a string in place of names: they are refused like any value that is not a string. */
+/** Requests in which a name is a value that JavaScript cannot convert to a string. They are refused as for any value but a string. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
@@ -25,7 +25,7 @@ test.each<[string, string, string, unknown, number, RegExp]>([
   ['PATCH', ONE, 'application/merge-patch+json', { metadata: { name: odd } }, 422, patchError],
   ['PATCH', ONE, 'application/strategic-merge-patch+json', { metadata: { namespace: odd } }, 422, patchError],
   ['PATCH', ONE, 'application/json-patch+json', [{ op: odd, path: '/a' }], 422, /^the server rejected our request/],
-])('%s %s with %s refuses the body %j', async (method, path, type, body, code, message) => {
+])('%s %s with the content type %s refuses the body %j', async (method, path, type, body, code, message) => {
   const { json } = await at.call(method, path, { body: JSON.stringify(body), headers: { 'content-type': type } });
   expect(json).toMatchObject({ code, message: expect.stringMatching(message) });
   expect(at.errors).toEqual([]);

@@ -18,7 +18,7 @@ async function codes(socket: TLSSocket): Promise<string[]> {
   return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 }
 
-/** A server on which reading a ConfigMap does not finish before `answer` is called. */
+/** Starts a server on which reading a ConfigMap does not finish before `answer` is called. `gets` returns the number of reads. */
 async function startSlowServer(): Promise<TestServer & { gets(): number; answer(): void }> {
   const at = await startTestServer();
   const answered = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ async function startSlowServer(): Promise<TestServer & { gets(): number; answer(
   return { ...at, gets: () => gets, answer: answered.resolve };
 }
 
-test('pipelined requests get their responses in order, including errors', async () => {
+test('pipelined requests get their responses in the order of the requests, even if some fail', async () => {
   await using at = await startTestServer();
   const socket = connection(at);
   socket.write(get('/api/v1/configmaps') + get(`${CONFIG_MAPS}/none`) + get('/healthz', 'Connection: close\r\n'));
@@ -69,7 +69,7 @@ test('a connection with too many waiting requests is closed, and none of them is
   expect((await at.call('GET', '/healthz')).code).toBe(200);
 });
 
-test('300,000 pipelined requests take only the memory of a few', async () => {
+test('300,000 pipelined requests take only the memory of a few requests', async () => {
   await using at = await startSlowServer();
   const before = process.memoryUsage().rss;
   const socket = connection(at);

@@ -1,4 +1,4 @@
-/** For the tests of the API server: a server on a registry with a store in memory, and an HTTPS client. */
+/** For the tests of the API server: starts a server on a registry with an in-memory store, and provides an HTTPS client. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ import type { NodeReports } from '../ports/node-reports.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
-/** A few kinds of two groups, for tests of documents about all kinds. */
+/** A few kinds of two API groups, for tests of documents that describe all kinds. */
 export const fewKinds = kinds.filter(
   ({ group, plural }) =>
     (group === '' && ['bindings', 'configmaps', 'nodes', 'pods'].includes(plural)) || plural === 'leases',
@@ -56,19 +56,19 @@ export interface Answer {
   code: number;
   headers: IncomingMessage['headers'];
   text: string;
-  /** The parsed body. */
+  /** The parsed body; undefined if the body is compressed or not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many kinds
   json: any;
 }
 
 export interface TestServer extends AsyncDisposable {
   server: ApiServer;
-  /** Unless the test passes its own backend, the one of the server. */
+  /** The backend of the server, unless the test passes its own. */
   backend: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
-  /** Without `agent`, the administrator calls. */
+  /** Resolves to the response once its body has arrived. Without `agent`, the client is the administrator. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Resolves to the response once its headers have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
@@ -82,7 +82,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** Waits for turns of the event loop, so that everything that need not wait for I/O proceeds. */
+/** Waits for `count` turns of the event loop, so that work that does not wait for I/O can proceed. */
 export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
 }

@@ -44,7 +44,7 @@ async function clientWith(issuer: { certificate: string; key: string }, commonNa
 }
 
 describe('authentication and authorization', () => {
-  test('without a certificate only health and version are accessible', async () => {
+  test('a client without a certificate can access only health and version', async () => {
     const { anonymous: agent } = at;
     for (const path of ['/healthz', '/livez', '/readyz', '/readyz/ping', '/version']) {
       expect((await at.call('GET', path, { agent })).code).toBe(200);
@@ -61,13 +61,13 @@ describe('authentication and authorization', () => {
     }
   });
 
-  test('a certificate of another authority does not authenticate', async () => {
+  test('a client with a certificate of another authority gets 401', async () => {
     const agent = await clientWith(await makeAuthority('another', Date.now()), 'kubernetes-admin', 'system:masters');
     expect((await at.call('GET', '/api/v1/pods', { agent })).code).toBe(401);
     agent.destroy();
   });
 
-  test('a user outside system:masters gets 403 with the refused action', async () => {
+  test('a user outside system:masters gets 403 with a message that describes the refused action', async () => {
     const key = readFileSync(join(at.dataDir, 'pki', 'ca.key'), 'utf8');
     const agent = await clientWith({ certificate: at.pki.caCertificate, key }, 'jane', 'developers');
     const message = async (method: string, path: string) => (await at.call(method, path, { agent })).json;
@@ -107,7 +107,7 @@ test('health endpoints report each check', async () => {
   expect((await own.call('GET', '/readyz/unknown')).code).toBe(404);
 });
 
-test('/version has the version of the API', async () => {
+test('/version reports the version of the API and of lifepod', async () => {
   expect((await at.call('GET', '/version')).json).toMatchObject({
     major: '1',
     minor: '33',
@@ -116,7 +116,7 @@ test('/version has the version of the API', async () => {
 });
 
 describe('requests for objects', () => {
-  test('objects can be created, read, updated, patched and deleted; warnings are headers', async () => {
+  test('objects can be created, read, updated, patched and deleted, and warnings are sent as headers', async () => {
     const create = vi.spyOn(at.backend, 'create');
     const tried = await at.call('POST', `${CONFIG_MAPS}?dryRun=All&fieldValidation=Strict`, {
       body: configMap('one'),
@@ -154,7 +154,7 @@ describe('requests for objects', () => {
     });
   });
 
-  test('a body may be YAML', async () => {
+  test('the body of a request may be YAML', async () => {
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: 'metadata:\n  name: from-yaml\ndata: {a: "1"}\n',
       headers: { 'content-type': 'application/yaml; charset=utf-8' },
@@ -274,7 +274,7 @@ describe('requests for objects', () => {
     const headers = { 'content-type': 'application/apply-patch+yaml' };
     const body = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n';
 
-    test('server-side apply passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
+    test('server-side apply passes YAML, fieldManager and force to the backend, and responds with 201 for a new object', async () => {
       await using own = await startTestServer();
       const patch = vi.spyOn(own.backend, 'patch');
       const apply = () => own.call('PATCH', `${CONFIG_MAPS}/a?fieldManager=me&force=true`, { body, headers });
@@ -289,7 +289,7 @@ describe('requests for objects', () => {
       expect(patch.mock.calls.map((call) => call.slice(3))).toEqual([passed, passed]);
     });
 
-    test('server-side apply requires a manager, and only apply can be forced', async () => {
+    test('server-side apply requires a fieldManager, and other patches refuse force', async () => {
       expect((await at.call('PATCH', `${CONFIG_MAPS}/a`, { body, headers })).json.message).toBe(
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
       );
@@ -339,7 +339,7 @@ test('a request whose upgrade is ignored gets a response, and its connection is 
 });
 
 describe('bodies that are too large', () => {
-  test('a too large Content-Length is refused with 413, and the whole response arrives', async () => {
+  test('a request with a too large Content-Length gets a complete response with 413', async () => {
     const body = JSON.stringify({ data: { a: 'x'.repeat(8 * 1024 * 1024) } });
     const { code, json, headers: responseHeaders } = await at.call('POST', CONFIG_MAPS, { body });
     expect(code).toBe(413);
@@ -350,7 +350,7 @@ describe('bodies that are too large', () => {
     expect(responseHeaders.connection).toBe('close');
   });
 
-  test('a too large body in chunks is refused with 413', async () => {
+  test('a chunked body that is too large is refused with 413', async () => {
     const outgoing = request({
       host: at.server.host,
       port: at.server.port,
@@ -371,7 +371,7 @@ describe('bodies that are too large', () => {
 });
 
 describe('lists', () => {
-  test('lists pass their options to the backend and are returned as a list or a Table', async () => {
+  test('a list request passes its options to the backend and returns a list or a Table', async () => {
     await using own = await startTestServer();
     const labelled = {
       apiVersion: 'v1',
@@ -463,7 +463,7 @@ describe('watches', () => {
     await watch.mock.results[0]?.value;
   });
 
-  test('watches respond before the first event; Tables have columns only in the first event', async () => {
+  test('a watch responds before its first event, and only the Table of the first event has column definitions', async () => {
     await using own = await startTestServer();
     const watch = vi.spyOn(own.backend, 'watch');
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`, { headers: { accept: TABLE } });
@@ -489,7 +489,7 @@ describe('watches', () => {
     response.destroy();
   });
 
-  test('watches that cannot start respond with the failure', async () => {
+  test('a watch that cannot start responds with the failure', async () => {
     await using own = await startTestServer();
     own.backend.watch = () => Promise.reject(badRequest('invalid field selector'));
     expect(await own.call('GET', `${CONFIG_MAPS}?watch=1`)).toMatchObject({
@@ -498,7 +498,7 @@ describe('watches', () => {
     });
   });
 
-  test('watches of a client that does not read are cut', async () => {
+  test('the watch of a client that does not read is cut', async () => {
     await using own = await startTestServer();
     const watch = vi.spyOn(own.backend, 'watch');
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
@@ -533,7 +533,7 @@ describe('watches', () => {
     const began = performance.now();
     expect(await slow).toMatchObject({ code: 200, json: { metadata: { name: 'late' } } });
     await closed;
-    // Far below the time after which close() cuts connections.
+    // This is far below the time after which close() cuts connections.
     expect(performance.now() - began).toBeLessThan(3_000);
     const fresh = new Agent({ ca: own.pki.caCertificate });
     await expect(own.call('GET', '/healthz', { agent: fresh })).rejects.toThrow(/ECONNREFUSED/);
@@ -608,7 +608,7 @@ describe('logs', () => {
     expect((await own.call('GET', '/api/v1/namespaces/default/pods/unbound/log')).code).toBe(204);
   });
 
-  test('logs that the node refuses respond with its failure', async () => {
+  test('a log request that the node refuses gets the error of the node', async () => {
     const refusal = 'container "a" in pod "p" is waiting to start: PodInitializing';
     await using own = await startTestServer({
       nodes: {
@@ -624,7 +624,7 @@ describe('logs', () => {
   });
 });
 
-test('a port in use leads to an error of one sentence', async () => {
+test('starting a server on a port in use fails with an error of one sentence', async () => {
   await expect(startTestServer({ port: at.server.port })).rejects.toThrow(
     `port ${at.server.port} on 127.0.0.1 is already in use: choose another with --port`,
   );

@@ -3,15 +3,16 @@
  *
  * Job: decode requests, authenticate and authorize them, call the backend, and encode the responses: objects, lists, Tables,
  * watches, logs, streams, discovery, OpenAPI, health, version.
- * Boundary: it uses the kinds only as data (src/api/kind.ts) and stores no objects; the registry has the rules of writes, the
- * node provides logs and streams of containers.
+ * Boundary: the server uses the kinds only as data (src/api/kind.ts) and stores no objects. The registry has the rules of writes;
+ * the node provides the logs and streams of containers.
  *
  * Invariants:
- *  1. The response to every failure is a metav1.Status; unexpected failures are logged, and their details are not sent.
+ *  1. A request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
+ *     are not sent.
  *  2. A client without a certificate of lifepod's authority gets 401, except for health and version.
- *  3. The work for a request ends with the client's connection.
+ *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
- *  5. close() ends watches, followed logs and streams at once, and lets all other requests finish.
+ *  5. close() ends watches, followed logs and streams immediately, and gives all other requests CLOSE_GRACE_MILLIS to finish.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -51,11 +52,11 @@ import type { Pki } from './pki/pki.ts';
 import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/** Go's clients keep idle connections for 90 s; the server must not close one first. */
+/** How long the server keeps idle connections. Go's clients keep them for 90 s, and the server must not close them earlier. */
 const KEEP_ALIVE_MILLIS = 120_000;
-/** An unauthenticated connection already uses memory and a file descriptor. */
+/** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
-/** How long close() waits for requests in progress. */
+/** How long close() waits for requests in progress before it closes their connections. */
 const CLOSE_GRACE_MILLIS = 5_000;
 
 export interface ApiServerOptions {
@@ -63,19 +64,19 @@ export interface ApiServerOptions {
   kinds: readonly KindDefinition[];
   nodes: NodeConnection & NodeReports;
   pki: Pki;
-  /** The default is 127.0.0.1. */
+  /** The address or hostname to listen on. The default is 127.0.0.1. */
   host?: string;
-  /** 0 picks a free port. */
+  /** The port to listen on; 0 picks a free port. */
   port: number;
-  /** lifepod's own version, for example 0.1.0; part of /version. */
+  /** The version of lifepod, for example 0.1.0, which /version reports in addition to that of Kubernetes. */
   version: string;
   timers: Timers;
   log: Log;
   /** The checks of /readyz in addition to ping and shutdown. */
   readyChecks?: HealthChecks;
-  /** The metrics for /metrics, to which the server adds its own. If absent, only those are served. */
+  /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
-  /** The default is DEFAULT_LIMITS. */
+  /** The limits on connections, watches and streams. The default is DEFAULT_LIMITS. */
   limits?: Limits;
 }
 
@@ -85,7 +86,10 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
-/** Rejects with a UserError if the server cannot listen on the address. */
+/**
+ * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
+ * listening on the port requires root.
+ */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';
   const requests = createRequestHandler(options);
@@ -101,7 +105,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       cert: options.pki.serving.certificate,
       key: options.pki.serving.key,
       ca: options.pki.caCertificate,
-      // Requested but not required: health and version need no authentication. authenticate() checks the result.
+      // A client certificate is optional, because health and version need no authentication. authenticate() checks the certificate.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
@@ -117,7 +121,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });
   });
-  // Connections of a closing server are useless once their last response is sent.
+  // A closing server needs no connection whose last response is sent.
   requests.onIdleWhileClosing = () => server.closeIdleConnections();
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
   await listen(server, host, options.port);
@@ -153,11 +157,11 @@ async function close(server: Server, requests: RequestHandler, timers: Timers): 
 }
 
 interface RequestHandler {
-  /** `upgrading` is a connection whose client requests another protocol; `response` is then answerOn() that connection. */
+  /** `upgrading` is set if the client requests an upgrade to another protocol; `response` then comes from answerOn(). */
   handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
-  /** Ends long-running requests; the responses to all others make clients close their connections. */
+  /** Ends long-running requests. Adds `Connection: close` to all responses whose headers are not sent yet. */
   close(): void;
-  /** Called after each response while the server is closing. */
+  /** Called after each response that ends while the server is closing. */
   onIdleWhileClosing: () => void;
 }
 
@@ -212,10 +216,10 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         if (!taken) abort.abort();
         const code = taken ? 101 : response.headersSent ? response.statusCode : 499;
         measure.ended(exchange, code, (performance.now() - begun) / 1000);
-        // The connection becomes idle only after this event.
+        // Node.js treats the connection as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // Node.js 24 does not respond to a request with too large headers on a connection on which it has ignored an upgrade.
+      // Close a connection on which an upgrade was ignored: Node.js 24 no longer responds there to a request with too large headers.
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {

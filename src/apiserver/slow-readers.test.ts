@@ -1,4 +1,4 @@
-/** Clients that request much and read nothing: the waiting bytes are bounded, and clients that read get everything. */
+/** Clients that request large responses and do not read them. The waiting bytes are bounded, and clients that read get everything. */
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,10 +15,10 @@ import { configMap, object, ref } from './registry/testing.ts';
 import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Ten times the maximum of waiting bytes. */
+/** Ten times the budget for waiting bytes. */
 const MEMORY_BYTES = 640 * MEBIBYTE;
 
-/** The used heap after a garbage collection. */
+/** Collects garbage and returns the used bytes of the heap. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
@@ -43,20 +43,20 @@ const record = (name: string): KubeObject => ({
   apiVersion: 'lifepod.io/v1',
 });
 
-/** Resolves when the connection is cut, which is an error for its client. */
+/** Resolves when the connection of the response is closed. Ignores the error that the client gets if the server cuts it. */
 const closed = (response: IncomingMessage): Promise<void> =>
   new Promise((resolve) => void response.on('error', () => undefined).once('close', resolve));
 
-/** Requests responses whose headers have arrived and whose bodies are not read. */
+/** Sends `count` requests, and resolves to their responses when the headers have arrived. The bodies are not read. */
 const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
   Promise.all(Array.from({ length: count }, () => at.open('GET', path, { headers })));
 
 test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }])(
-  'fifty unread lists of 30 MiB with headers %j take the memory of a few pieces',
+  'fifty unread lists of 30 MiB with headers %j take only the memory of a few pieces',
   async (headers) => {
     await using at = await startHostileServer();
     await fill(at.registry, 30);
-    // The encoded texts of objects are cached with the objects.
+    // This list fills the cache of encoded texts, so that the measurement below does not include them.
     await at.call('GET', CONFIG_MAPS);
     const [before, heapBefore] = [process.memoryUsage().rss, heapBytes()];
     const lists = await unread(at, `${CONFIG_MAPS}?includeObject=Object`, 50, headers);
@@ -71,13 +71,13 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
   },
 );
 
-test('slow lists keep only a limited amount of objects that were updated meanwhile', async () => {
+test('slow lists keep only a limited amount of memory for objects that were updated after the lists were read', async () => {
   await using at = await startHostileServer();
   const names = Array.from({ length: 10 }, (_, index) => `c${index}`);
   await fill(at.registry, names.length);
   const before = heapBytes();
   const open: IncomingMessage[] = [];
-  // Each list keeps 10 MiB that no other one has.
+  // Each list keeps 10 MiB that no other list shares.
   for (let round = 0; round < 40; round++) {
     open.push(...(await unread(at, CONFIG_MAPS, 1)));
     for (const name of names) {
@@ -85,7 +85,7 @@ test('slow lists keep only a limited amount of objects that were updated meanwhi
     }
   }
   const cut = Promise.race(open.map(closed));
-  // The budget, the event window and the cache.
+  // The limit covers the budget, the event window and the cache.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   const { json } = await at.call('GET', CONFIG_MAPS);
   expect(json.items[9].data.round).toBe('39');
@@ -94,7 +94,7 @@ test('slow lists keep only a limited amount of objects that were updated meanwhi
   for (const each of open) each.destroy();
 });
 
-test('lists of uncached objects count, and those with the most waiting bytes are cut', async () => {
+test('lists of uncached objects count toward the budget, and those with the most waiting bytes are cut', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
   const before = heapBytes();
@@ -102,7 +102,7 @@ test('lists of uncached objects count, and those with the most waiting bytes are
   const cut = Promise.race(lists.map(closed));
   const { json } = await at.call('GET', RECORDS_PATH);
   expect(json.items).toHaveLength(10);
-  // Twice the values and texts that may wait. Without a limit, 40 lists would have 800 MiB of both.
+  // Without a budget, the values and texts of 40 lists would take 800 MiB.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   for (const list of lists) list.resume();
   await cut;
@@ -121,7 +121,7 @@ test('a watch of uncached objects starts with all of them, however many there ar
   await over;
 });
 
-test('watches of uncached objects count with their initial events', async () => {
+test('the initial events of watches of uncached objects count toward the budget', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
   const before = heapBytes();
@@ -133,14 +133,14 @@ test('watches of uncached objects count with their initial events', async () => 
   for (const watch of watches) watch.destroy();
 });
 
-test('a list whose pieces would end within characters of four bytes arrives unchanged', async () => {
+test('a list whose pieces would split a surrogate pair arrives unchanged', async () => {
   await using at = await startHostileServer();
   const data = { text: `a${'😀'.repeat(100_000)}` };
   await at.registry.create(config, 'default', configMap('smile', data));
   expect((await at.call('GET', CONFIG_MAPS)).json.items[0].data).toEqual(data);
 });
 
-test('a hundred watchers that do not read are cut when too much waits, and one that reads gets everything', async () => {
+test('watches of clients that do not read are cut when too many bytes wait, and a client that reads gets everything', async () => {
   await using at = await startHostileServer();
   await fill(at.registry, 10);
   const before = process.memoryUsage().rss;
@@ -158,14 +158,14 @@ test('a hundred watchers that do not read are cut when too much waits, and one t
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // A client that does not read does not notice the cut: read now.
+  // Read now, because a client that does not read does not notice that the server has cut its connection.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();
   await over;
 });
 
-test('beyond the budget the client with the most waiting bytes is cut', async () => {
+test('if the budget is exceeded, the client with the most waiting bytes is cut', async () => {
   const budget = outgoingBudget({ timers: systemTimers(), log: recordingLog().log }, MEBIBYTE);
   const responses: ServerResponse[] = [];
   const server = createServer((_, response) => {
@@ -183,7 +183,7 @@ test('beyond the budget the client with the most waiting bytes is cut', async ()
   const [shared, own] = [{}, {}];
   muchOut.keep(shared, MEBIBYTE / 2);
   fewOut.keep(shared, MEBIBYTE / 2);
-  // Both wait for the same object, which counts once.
+  // Both responses keep the same object, which counts once.
   expect(budget.bytes()).toBe(MEBIBYTE / 2);
   const muchClosed = closed(much);
   muchOut.keep(own, MEBIBYTE / 2 + 1);
@@ -201,7 +201,7 @@ test('beyond the budget the client with the most waiting bytes is cut', async ()
   server.close();
 });
 
-test('objects that a response counts after its client has disconnected do not stay counted', async () => {
+test('an object that a response keeps after its client has disconnected does not count', async () => {
   const budget = outgoingBudget({ timers: systemTimers(), log: recordingLog().log });
   const { promise: opened, resolve } = Promise.withResolvers<ServerResponse>();
   const server = createServer((_, response) => {

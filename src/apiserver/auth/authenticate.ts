@@ -1,10 +1,13 @@
-/** Authentication by client certificate: CN is the user, O the groups. Source: v1.33 X.509 client certificates. */
+/**
+ * Authentication by client certificate: the common name (CN) is the user name, and each organization (O) is a group.
+ * Source: v1.33 X.509 client certificates.
+ */
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '../../ports/backend.ts';
 
-/** Returns the user, or undefined if the client presents no certificate of lifepod's authority. */
+/** Returns the user, or undefined if the client presents no certificate of lifepod's authority or one without a common name. */
 export function authenticate(socket: TLSSocket): UserInfo | undefined {
-  // TLS verified the chain against lifepod's authority only. authorized is also false without a certificate.
+  // `authorized` is true only if TLS has verified that the certificate comes from lifepod's authority.
   if (!socket.authorized) return undefined;
   const subject: Record<string, string | string[] | undefined> = { ...socket.getPeerCertificate().subject };
   const name = subject['CN'];

@@ -1,4 +1,7 @@
-/** Authorization: members of system:masters may do everything, others nothing. Wording: v1.33 apiserver authorization. */
+/**
+ * Authorization: members of the group system:masters may do everything, other users nothing.
+ * Source of the messages: v1.33 apiserver authorization.
+ */
 
 import { ApiError, forbidden } from '../../machinery/status.ts';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -6,7 +9,7 @@ import type { ResourceRoute } from '../http/routes.ts';
 
 const mayDoAll = (user: UserInfo): boolean => user.groups.includes('system:masters');
 
-/** Throws 403 Forbidden. */
+/** Throws 403 Forbidden if the user may not send the request. */
 export function authorizeResource(user: UserInfo, route: ResourceRoute): void {
   if (mayDoAll(user)) return;
   const { group, resource } = route.ref;
@@ -19,7 +22,7 @@ export function authorizeResource(user: UserInfo, route: ResourceRoute): void {
   );
 }
 
-/** Throws 403 Forbidden. `path` is not that of a resource, for example /apis. */
+/** Throws 403 Forbidden if the user may not access `path`, which belongs to no resource, for example /apis. */
 export function authorizePath(user: UserInfo, method: string, path: string): void {
   if (mayDoAll(user)) return;
   throw new ApiError({

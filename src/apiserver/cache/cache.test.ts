@@ -34,7 +34,7 @@ const shown = (cache: WatchCache, namespace?: string): string[] =>
   cache.list(PREFIX, namespace).map((object) => object.metadata.name);
 
 describe('cached objects', () => {
-  test('objects are listed in the key order of the store', async () => {
+  test('the watch cache lists objects in the key order of the store', async () => {
     const { store, cache } = await started();
     // '-' sorts before the '/' that ends a namespace.
     for (const path of ['b/2', 'a/1', 'a-b/9', 'b/1', 'a/0', 'b/10']) await put(store, path);
@@ -49,7 +49,7 @@ describe('cached objects', () => {
     expect(shown(cache)).toEqual(['a-b/9', 'a/0', 'a/1']);
   });
 
-  test('objects are deeply frozen and have their revision as resourceVersion', async () => {
+  test('cached objects are deeply frozen and have their revision as resourceVersion', async () => {
     const { store, cache } = await started();
     const { revision } = await put(store, 'a/1');
     const object = cache.get(`${PREFIX}a/1`);
@@ -58,7 +58,7 @@ describe('cached objects', () => {
     expect(cache.revision()).toBe(revision);
   });
 
-  test('objects that exist at the start are loaded', async () => {
+  test('the watch cache loads the objects that exist in the store', async () => {
     const { store } = await started();
     await put(store, 'a/1');
     const cache = await loadWatchCache({ store, log: silent });
@@ -68,7 +68,7 @@ describe('cached objects', () => {
 });
 
 describe('subscribers', () => {
-  test('a subscriber gets the events of the window for its namespace, then live events', async () => {
+  test('a subscriber gets the events of its namespace from the window, and then new events', async () => {
     const { store, cache } = await started();
     await put(store, 'a/1');
     await put(store, 'b/1');
@@ -82,7 +82,7 @@ describe('subscribers', () => {
     expect(seen).toEqual(['ADDED b/1', 'MODIFIED b/1', 'DELETED b/1']);
   });
 
-  test('subscribing at a forgotten revision throws an error with the oldest available one', async () => {
+  test('subscribing at a revision before the window throws an error with the oldest available revision', async () => {
     const { store, cache } = await started(2);
     for (const n of [1, 2, 3, 4]) await put(store, 'a/1', n);
     expect(() => cache.subscribe(PREFIX, undefined, 1, () => {})).toThrow('too old resource version: 1 (2)');
@@ -92,7 +92,7 @@ describe('subscribers', () => {
     expect(seen).toEqual([3, 4, 5]);
   });
 
-  test('a subscriber that missed more than 8 MiB of objects gets TooOldError', async () => {
+  test('a subscriber that missed objects of more than 8 MiB in the store gets TooOldError', async () => {
     const { store, cache } = await started();
     const large = { annotations: { large: 'x'.repeat(2 ** 20) } };
     const value = encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', ...large } } as KubeObject);
@@ -105,7 +105,7 @@ describe('subscribers', () => {
     expect(count).toBe(7);
   });
 
-  test('a window does not keep the objects of forgotten events in memory', async () => {
+  test('an event window does not keep the objects of forgotten events in memory', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const window = new EventWindow(1000, 0, new WindowBudget());
@@ -121,7 +121,7 @@ describe('subscribers', () => {
     expect(objects.map((each) => each.deref() !== undefined).indexOf(true)).toBe(12);
   });
 
-  test('windows share a budget across resources: the largest one forgets its oldest events first', () => {
+  test('event windows share a budget across resources, and the largest window forgets its oldest events first', () => {
     const budget = new WindowBudget(1000);
     const [small, large] = [new EventWindow(100, 0, budget), new EventWindow(100, 0, budget)];
     const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } };
@@ -136,7 +136,7 @@ describe('subscribers', () => {
     expect(large.after(2)).toBeUndefined();
   });
 
-  test('subscribers see a transaction as a whole and in order, even if a listener subscribes', async () => {
+  test('subscribers get the events of a transaction in order and see all its writes, even if a listener subscribes', async () => {
     const { store, cache } = await started();
     const first: string[] = [];
     const second: string[] = [];
@@ -156,7 +156,7 @@ describe('subscribers', () => {
     expect(second).toEqual(['a/1', 'a/2']);
   });
 
-  test('subscribers get their events even if another one throws', async () => {
+  test('a subscriber gets its events even if the listener of another subscriber throws', async () => {
     const { store, cache } = await started();
     const seen: number[] = [];
     cache.subscribe(PREFIX, undefined, 0, () => {
@@ -173,6 +173,6 @@ test.each([
   ['/registry/core/nodes/n', { prefix: '/registry/core/nodes/', namespace: '', name: 'n' }],
   ['/registry/core', undefined],
   ['/other/core/pods/a', undefined],
-])('parseKey(%s)', (key, parts) => {
+])('parseKey(%s) returns %j', (key, parts) => {
   expect(parseKey(key)).toEqual(parts);
 });

@@ -2,12 +2,13 @@
  * The newest events of one resource, for watches that resume at a resourceVersion.
  *
  * Invariants:
- *  1. A window has at most `capacity` events, whose objects take at most WINDOW_BYTES together unless there is only one.
- *  2. The objects of all windows take at most ALL_WINDOWS_BYTES; beyond that the largest window forgets its oldest events.
+ *  1. A window has at most `capacity` events. If it has more than one event, their objects together take at most WINDOW_BYTES.
+ *  2. If the objects of all windows together take more than ALL_WINDOWS_BYTES, the largest window forgets its oldest events, but
+ *     not its newest one.
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory of a thousand objects with a stored size of 8 kB, which is larger than most. */
+/** The memory of a thousand objects of 8 kB each in the store. Most objects are smaller. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
@@ -41,25 +42,25 @@ export class WindowBudget {
 export class EventWindow {
   readonly #capacity: number;
   readonly #budget: WindowBudget;
-  /** The oldest event is at #first; the slots before it are empty. */
+  /** The events in revision order. The oldest event is at the index #first; the slots before that index are undefined. */
   #events: ({ event: CacheEvent; bytes: number } | undefined)[] = [];
   #first = 0;
   #bytes = 0;
   #oldestRevision: number;
 
-  /** The window will contain every event after `revision`. */
+  /** `capacity`: the maximum number of events. `revision`: the caller must push every event after this revision. */
   constructor(capacity: number, revision: number, budget: WindowBudget) {
     this.#capacity = capacity;
     this.#budget = budget;
     this.#oldestRevision = revision;
   }
 
-  /** The window has all events after this revision. */
+  /** The window contains all events after this revision. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }
 
-  /** `bytes` is the size of the event's object. */
+  /** Adds an event, and forgets the oldest events if a limit is exceeded. `bytes` is the memory of the event's object. */
   push(event: CacheEvent, bytes: number): void {
     this.#events.push({ event, bytes });
     this.#count(bytes);
@@ -67,7 +68,7 @@ export class EventWindow {
     this.#budget.enforce();
   }
 
-  /** The memory of its events' objects. */
+  /** The memory of the objects of all events in the window. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -77,7 +78,7 @@ export class EventWindow {
     this.#budget.count(this, bytes);
   }
 
-  /** The events after the revision, oldest first; undefined if some of them were forgotten. */
+  /** Returns the events after the revision, oldest first, or undefined if some of them were forgotten. */
   after(revision: number): CacheEvent[] | undefined {
     if (revision < this.#oldestRevision) return undefined;
     let low = this.#first;
@@ -98,7 +99,10 @@ export class EventWindow {
     return this.#events[index] as { event: CacheEvent; bytes: number };
   }
 
-  /** Returns false, and keeps the event, if there is at most one: watchers that follow closely still get it. */
+  /**
+   * Removes the oldest event. Returns false, and keeps the event, if it is the only one, so that a watch that is one event behind
+   * can still resume.
+   */
   forgetOldest(): boolean {
     if (this.#length <= 1) return false;
     const { event, bytes } = this.#at(this.#first);

@@ -1,26 +1,27 @@
 /**
- * The keys of objects in the store: /registry/<group or core>/<plural>/<namespace, if it has one>/<name>.
+ * The keys of objects in the store: /registry/GROUP/PLURAL/NAMESPACE/NAME, or /registry/GROUP/PLURAL/NAME for cluster-scoped kinds.
+ * GROUP is "core" for the core group.
  */
 
 export const REGISTRY_PREFIX = '/registry/';
 
-/** `/registry/core/pods/` */
+/** Returns the prefix of the keys of a resource's objects, for example `/registry/core/pods/`. */
 export const resourcePrefix = (group: string, plural: string): string =>
   `${REGISTRY_PREFIX}${group === '' ? 'core' : group}/${plural}/`;
 
-/** The key of one object; `namespace` is undefined for kinds without one. */
+/** Returns the key of an object. `prefix` comes from resourcePrefix(); `namespace` is undefined for cluster-scoped kinds. */
 export const objectKey = (prefix: string, namespace: string | undefined, name: string): string =>
   namespace === undefined ? `${prefix}${name}` : `${prefix}${namespace}/${name}`;
 
 export interface KeyParts {
-  /** `/registry/core/pods/` */
+  /** The prefix of the resource, for example `/registry/core/pods/`. */
   prefix: string;
-  /** '' for kinds without one. */
+  /** '' for cluster-scoped kinds. */
   namespace: string;
   name: string;
 }
 
-/** The parts of a key, or undefined if it is not the key of an object. */
+/** Returns the parts of the key, or undefined if `key` is not the key of an object. */
 export function parseKey(key: string): KeyParts | undefined {
   const match = /^(\/registry\/[^/]+\/[^/]+\/)(?:([^/]+)\/)?([^/]+)$/.exec(key);
   if (match === null) return undefined;

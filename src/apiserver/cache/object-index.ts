@@ -1,6 +1,4 @@
-/**
- * The current objects of one resource: found by key, and listed by namespace in the order of their keys.
- */
+/** An index of the current objects of one resource, which finds objects by key and lists those of a namespace in key order. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type KeyParts, objectKey } from './keys.ts';
 
@@ -9,7 +7,7 @@ interface Entry {
   object: KubeObject;
 }
 
-/** The index of the key in sorted entries, or of the first entry after it. */
+/** Returns the index of the first entry whose key is not less than `key`. `entries` must be sorted by key. */
 function lowerBound(entries: readonly { key: string }[], key: string): number {
   let low = 0;
   let high = entries.length;
@@ -23,7 +21,7 @@ function lowerBound(entries: readonly { key: string }[], key: string): number {
 
 /** The objects of one namespace, sorted by key. */
 interface Bucket {
-  /** The prefix of its keys, which ends with '/', so that buckets sort as their keys do. */
+  /** The prefix that the keys of the entries share. It ends with '/', so that sorting the buckets also sorts their entries. */
   key: string;
   entries: Entry[];
 }
@@ -41,7 +39,7 @@ export class ObjectIndex {
     return this.#byKey.get(key);
   }
 
-  /** Returns the previous object. */
+  /** Adds or replaces the object. Returns the previous object, or undefined if there was none. */
   set(key: string, parts: KeyParts, object: KubeObject): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     this.#byKey.set(key, object);
@@ -57,7 +55,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** Returns the deleted object. */
+  /** Returns the deleted object, or undefined if there was none. */
   delete(key: string, parts: KeyParts): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     if (previous === undefined) return undefined;
@@ -69,7 +67,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** The objects of a namespace, or of all if it is undefined, in the order of their keys. */
+  /** Returns the objects of the namespace, or of all namespaces if it is undefined, in key order. */
   list(namespace: string | undefined): KubeObject[] {
     if (namespace === undefined) return this.#buckets.flatMap((bucket) => bucket.entries.map((entry) => entry.object));
     const bucketKey = this.#bucketKey(namespace);

@@ -1,4 +1,4 @@
-/** The watch cache of one resource. */
+/** The part of the watch cache that belongs to one resource. */
 import { EventWindow, type WindowBudget } from './event-window.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { CacheEvent } from './watch-cache.ts';
@@ -8,7 +8,7 @@ export interface Subscriber {
   listener: (event: CacheEvent) => void;
 }
 
-/** Its objects, its event window, and its subscribers: to all namespaces, or to one. */
+/** The objects, the event window and the subscribers of one resource. Each subscriber follows one namespace or all namespaces. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
   readonly window: EventWindow;
@@ -20,6 +20,7 @@ export class ResourceCache {
     this.window = new EventWindow(windowEvents, revision, budget);
   }
 
+  /** Adds a subscriber to one namespace, or to all if `namespace` is undefined. Returns a function that removes the subscriber. */
   add(namespace: string | undefined, subscriber: Subscriber): () => void {
     if (namespace === undefined) {
       this.#everywhere.add(subscriber);

@@ -1,15 +1,15 @@
 /**
- * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each.
- * It serves all reads and watches, except for lists at an older revision, and reads of uncached resources, of which it has only
- * the events.
+ * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each resource.
+ * The cache serves all watches and reads, except lists at an older revision and reads of uncached resources. For uncached
+ * resources, it has only the events.
  *
- * Boundary: knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
+ * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
  * Invariants:
- *  1. When Store.txn() has resolved, the cache contains its writes: a reader sees acknowledged writes.
- *  2. A subscriber gets the events after its revision in revision order, each once, even if it (or another one) writes
- *     in its listener.
- *  3. The window of a resource has only its newest events (WINDOW_EVENTS); subscribing to older ones throws TooOldError.
+ *  1. When Store.txn() has resolved, the cache contains the writes of the transaction: a reader sees acknowledged writes.
+ *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a
+ *     listener writes to the store.
+ *  3. The window of a resource has only the newest events. Subscribing at a revision before the window throws TooOldError.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
@@ -19,13 +19,13 @@ import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
 import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
-/** The number of events kept of each resource. */
+/** The maximum number of events kept for each cached resource. */
 const WINDOW_EVENTS = 1000;
-/** The number of events kept of each uncached resource: a client that resumes later lists again. */
+/** The maximum number of events kept for each uncached resource. A client that resumes at an older event must list again. */
 const UNCACHED_WINDOW_EVENTS = 100;
-/** The number of values read from the store at once while loading. */
+/** The number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
-/** Sorts after all keys of a prefix, because names cannot contain it. */
+/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of names. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
@@ -33,9 +33,9 @@ export interface CacheEvent {
   /** '' for cluster-scoped kinds. */
   namespace: string;
   revision: number;
-  /** DELETED: the last state, with the deletion's revision as resourceVersion. */
+  /** The object after the change. If it was deleted: its last state, with the revision of the deletion as resourceVersion. */
   object: KubeObject;
-  /** The previous state with its own resourceVersion. */
+  /** The object before the change, with its own resourceVersion; undefined if the object was added. */
   previous: KubeObject | undefined;
 }
 
@@ -49,14 +49,18 @@ export class TooOldError extends Error {
 }
 
 export interface WatchCache {
-  /** The revision of the cache. */
+  /** Returns the store revision that the cache reflects. */
   revision(): number;
   get(key: string): KubeObject | undefined;
-  /** The objects of a resource, given by its key prefix, in one or all namespaces in key order. Empty for uncached resources. */
+  /**
+   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order. Returns an empty list for
+   * uncached resources.
+   */
   list(prefix: string, namespace?: string): KubeObject[];
   /**
-   * Calls the listener with each event after the revision: those in the window synchronously, then live ones.
-   * Throws TooOldError. Returns a function that ends the subscription.
+   * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
+   * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
+   * window has forgotten some of the events.
    */
   subscribe(
     prefix: string,
@@ -64,11 +68,14 @@ export interface WatchCache {
     afterRevision: number,
     listener: (event: CacheEvent) => void,
   ): () => void;
-  /** The approximate memory (heldBytes) of the object with the key, or of all objects. */
+  /** Returns the approximate memory in bytes of the cached object with the key, or of all cached objects. */
   heldBytes(key?: string): number;
-  /** Calls the listener after every change of any object. Returns a function that removes the listener. */
+  /** Calls the listener after each batch of changes of any objects. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes it. */
+  /**
+   * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
+   * listener.
+   */
   onDrop(listener: DropListener): () => void;
   close(): void;
 }
@@ -78,7 +85,7 @@ type DropListener = (prefix: string, object: KubeObject) => void;
 export interface WatchCacheOptions {
   store: Store;
   log: Log;
-  /** The number of past events kept of each resource. */
+  /** The maximum number of past events kept for each resource. The default is WINDOW_EVENTS. */
   windowEvents?: number;
   /** Key prefixes of the resources whose objects are not cached. */
   uncached?: ReadonlySet<string>;
@@ -92,7 +99,7 @@ class StoreCache implements WatchCache {
   readonly #changeListeners = new Set<() => void>();
   readonly #dropListeners = new Set<DropListener>();
   readonly #windows = new WindowBudget();
-  /** By key. */
+  /** The approximate memory in bytes of each cached object, by key. */
   readonly #heldBytes = new Map<string, number>();
   #allHeldBytes = 0;
   readonly #queue: { resource: ResourceCache; event: CacheEvent }[] = [];
@@ -158,14 +165,14 @@ class StoreCache implements WatchCache {
     for (;;) {
       const missed = resource.window.after(replayed);
       if (missed === undefined) throw new TooOldError(replayed, resource.window.oldestRevision);
-      // A listener may write: replay the resulting events too before the subscription becomes live.
+      // The listener may write to the store: replay the resulting events too before adding the subscriber.
       if (missed.length === 0) break;
       for (const event of missed) {
         if (namespace === undefined || event.namespace === namespace) this.#call(listener, event);
       }
       replayed = (missed.at(-1) as CacheEvent).revision;
     }
-    // Events that are applied but still queued for dispatch were replayed above.
+    // Skip the events that are applied but still queued for dispatch: they were replayed above.
     return resource.add(namespace, { afterRevision: Math.max(replayed, this.#revision), listener });
   }
 
@@ -197,14 +204,14 @@ class StoreCache implements WatchCache {
     return resource;
   }
 
-  /** Sets the size of the key's object; 0 if it was deleted. */
+  /** Records the memory of the cached object with the key; `bytes` is 0 if the object was deleted. */
   #hold(key: string, bytes: number): void {
     this.#allHeldBytes += bytes - this.heldBytes(key);
     if (bytes === 0) this.#heldBytes.delete(key);
     else this.#heldBytes.set(key, bytes);
   }
 
-  /** The whole batch becomes visible before any listener runs; a listener that writes does not change the order of events. */
+  /** Applies the whole batch before any listener runs. Queues the events, so that a listener that writes does not change their order. */
   #apply(events: StoreEvent[]): void {
     for (const event of events) {
       const key = event.type === 'put' ? event.kv.key : event.key;
@@ -256,7 +263,7 @@ class StoreCache implements WatchCache {
     for (const listener of this.#changeListeners) listener();
   }
 
-  /** An exception in one listener must not keep the event from the others. */
+  /** Logs an exception of the listener, so that the other listeners still get the event. */
   #call(listener: (event: CacheEvent) => void, event: CacheEvent): void {
     try {
       listener(event);
@@ -266,5 +273,5 @@ class StoreCache implements WatchCache {
   }
 }
 
-/** Loads everything under /registry/, and keeps it up to date. */
+/** Resolves to a cache with all objects under /registry/, which follows the changes of the store until close(). */
 export const loadWatchCache = (options: WatchCacheOptions): Promise<WatchCache> => StoreCache.load(options);

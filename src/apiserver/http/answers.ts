@@ -1,6 +1,6 @@
 /**
- * Response bodies. A short body is written at once. A long one is written in pieces, each after the client has read the previous
- * one, so that only one piece is buffered per client.
+ * Sends response bodies. A short body is written as a whole. A long body is written in pieces, each after the client has read the
+ * previous one, so that only one piece is buffered per client.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,18 +10,18 @@ import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
 
-/** The length of one piece. The event loop serves other clients between two pieces. */
+/** The length of one piece in UTF-16 code units. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
-/** A shorter body is written at once. Upstream compresses bodies from this length on. */
+/** A shorter body is written as a whole, without compression. Source: upstream compresses bodies from this length on. */
 const WHOLE_CHARS = 128 * 1024;
-/** The fastest level: within one network, speed matters more than size. */
+/** The fastest compression level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;
 /** The memory of one compressor: its window, tables and buffers. */
 const GZIP_BYTES = 300 * 1024;
 
 /**
- * Splits the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. A long text is not copied: its pieces
- * refer to it.
+ * Splits the concatenation of the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. A long text is
+ * not copied: its pieces refer to it.
  */
 export function* evenly(texts: Iterable<string>): Generator<string> {
   let piece = '';
@@ -80,7 +80,7 @@ async function sendPieces(
   for (const piece of rest) {
     if (response.destroyed) break;
     await sink.write(piece);
-    // Let the event loop serve other clients, even if this one reads everything at once.
+    // Let the event loop serve other clients, even if this client reads everything immediately.
     await nextTurn();
   }
   await sink.end();

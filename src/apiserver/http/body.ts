@@ -1,4 +1,4 @@
-/** Request bodies: read up to the limit, decoded from JSON, YAML or protobuf, and checked against the path's kind. */
+/** Reads request bodies up to a limit, decodes them from JSON, YAML or protobuf, and checks the kind of the object. */
 import type { IncomingMessage } from 'node:http';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
@@ -25,24 +25,23 @@ const PATCH_TYPES: readonly PatchType[] = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ];
-/** Error messages quote this many bytes of an unreadable body. Source: apiserver's summarizeData. */
+/** The maximum number of bytes of an unreadable body that an error message quotes. Source: apiserver's summarizeData. */
 const SUMMARY_BYTES = 30;
 
 export interface ExpectedKind {
   group: string;
   version: string;
   kind: string;
-  /** The type in the field table. */
+  /** The name of the kind's type in the field table. */
   schema: string;
 }
 
-/** Reads request bodies. */
 export interface BodyReader {
   /**
-   * Rejects with 413 RequestEntityTooLarge if the body exceeds BODY_LIMIT_BYTES, and with 429 TooManyRequests if all bodies that are
-   * being read are together too large and this one is the largest. The rest of a rejected body is not read. A read body counts as
-   * complete until `use` ends, because `use` may keep the decoded body. A large body waits before `use` while the complete bodies
-   * have too many bytes.
+   * Reads the body, calls `use` with it, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body exceeds
+   * BODY_LIMIT_BYTES, and with 429 TooManyRequests if all bodies that are being read are together too large and this one is the
+   * largest. Does not read the rest of a rejected body. A body that has been read counts as complete until `use` ends, because `use`
+   * may keep the decoded body. While the complete bodies together have too many bytes, a large body waits before `use` is called.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
@@ -58,7 +57,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
       let bytes = 0;
       const part = await new Promise<UnfinishedPart>((resolve, reject) => {
         const end = (): void => {
-          // Node.js emits close even after a request has been read completely.
+          // Node.js emits close even after a request has been read completely, so listen for the end of the connection instead.
           request.off('close', fail);
           request.socket.once('close', fail);
           reading.complete(() => settle(() => resolve(reading)));
@@ -102,7 +101,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
   };
 }
 
-/** Copies the bytes to a buffer of twice their size, but at least `atLeast` and at most BODY_LIMIT_BYTES bytes. */
+/** Returns a buffer that begins with `bytes` and is twice as long, but has at least `atLeast` and at most BODY_LIMIT_BYTES bytes. */
 function enlarged(bytes: Buffer, atLeast: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * bytes.length, atLeast), BODY_LIMIT_BYTES));
   bytes.copy(larger);
@@ -112,7 +111,7 @@ function enlarged(bytes: Buffer, atLeast: number): Buffer {
 const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** Throws 415 UnsupportedMediaType. */
+/** Returns the media type of the request's body; the default is JSON. Throws 415 UnsupportedMediaType. */
 export function objectMediaType(request: IncomingMessage): ObjectType {
   const type = mediaType(request);
   if (type === '' || type === '*/*') return 'application/json';
@@ -121,7 +120,7 @@ export function objectMediaType(request: IncomingMessage): ObjectType {
   return known;
 }
 
-/** Throws 415 UnsupportedMediaType. */
+/** Returns the type of the request's patch. Throws 415 UnsupportedMediaType. */
 export function patchMediaType(request: IncomingMessage): PatchType {
   const known = PATCH_TYPES.find((candidate) => candidate === mediaType(request));
   if (known === undefined) throw unsupportedMediaType(PATCH_TYPES);
@@ -139,7 +138,7 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Clients often send JSON where YAML is accepted: kubectl does so in every apply. Only text that is not JSON is parsed as YAML. */
+/** Parses the text as YAML only if it is not JSON, because clients often send JSON as YAML: kubectl does so in every apply. */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
@@ -151,9 +150,9 @@ async function parseJsonOrYaml(text: string): Promise<unknown> {
   return parseYaml(text);
 }
 
-/** Throws an Error with the message of Go's decoder. */
+/** Throws an Error with the message of Go's decoder if `parsed` has more than MAX_DEPTH levels of nesting. */
 function checkDepth(body: Buffer, parsed: unknown): void {
-  // Each level takes at least a byte.
+  // A shorter body cannot have so many levels, because each level takes at least one byte.
   if (body.length > MAX_DEPTH && isDeeperThan(MAX_DEPTH, parsed)) throw new Error('exceeded max depth');
 }
 
@@ -199,8 +198,8 @@ const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): Ap
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
 /**
- * Decodes the object of a POST or PUT; an absent apiVersion or kind defaults to that of the path.
- * Rejects with 400 BadRequest, worded as upstream, if the body is not an object of the expected kind.
+ * Decodes the object of a POST or PUT. An absent apiVersion or kind defaults to that of `expected`.
+ * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind.
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
@@ -222,7 +221,7 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
   return { ...parsed, apiVersion, kind, metadata } as KubeObject;
 }
 
-/** Decodes the body of a PATCH. Rejects with 400 BadRequest. */
+/** Decodes the body of a PATCH. Rejects with 400 BadRequest if the body cannot be parsed or is not a patch of the type. */
 export async function decodePatch(body: Buffer, type: PatchType): Promise<unknown> {
   const text = utf8(body);
   let parsed: unknown;
@@ -242,7 +241,7 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
 
 const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOptions', schema: 'DeleteOptions' };
 
-/** Decodes the DeleteOptions of a DELETE; undefined if it has no body. Rejects with 400 BadRequest. */
+/** Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 or 415. */
 export async function decodeDeleteOptions(
   body: Buffer,
   request: IncomingMessage,
@@ -252,7 +251,7 @@ export async function decodeDeleteOptions(
   if (parsed['kind'] !== undefined && parsed['kind'] !== 'DeleteOptions') {
     throw badRequest('decoded object cannot be converted to DeleteOptions');
   }
-  // Do not ignore unreadable fields: the client relies on its preconditions.
+  // Do not ignore fields of the wrong type: the client relies on its preconditions.
   const [wrong] = decode(DELETE_OPTIONS.schema, parsed).typeErrors;
   if (wrong !== undefined) throw unfit(DELETE_OPTIONS, wrong);
   return parsed;

@@ -1,20 +1,26 @@
-/** Handles bytes from clients that are not a valid HTTP request. */
+/** Responds to clients that send bytes that are not a valid HTTP request. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
 import { waitsForAnswer } from './bounds/pipelining.ts';
 
-/** By error code of Node.js's parser; every other error is a 400. */
+/** The status of the response, by Node.js's error code. Every other error leads to 400. */
 const STATUS_LINES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** Closing a connection while the client still sends resets it, and the response is lost. Go's net/http waits as long. */
+/**
+ * How long the server keeps reading before it closes the connection: closing a connection while the client still sends resets the
+ * connection, and the response is lost. Source: Go's net/http.
+ */
 const LINGER_MILLIS = 500;
 
-/** Responds as Node.js does, discards what else the client sends for half a second, and closes the connection. */
+/**
+ * Responds to an invalid request as Node.js does, discards further bytes for half a second, and closes the connection. Closes the
+ * connection without a response if an earlier request on the connection still waits for its response.
+ */
 export function answerClientErrors(server: Server, timers: Timers): void {
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
     const socket = connection as Socket;

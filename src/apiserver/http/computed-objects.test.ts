@@ -51,7 +51,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const METRICS = '/apis/metrics.k8s.io/v1beta1';
 
-test('lists PodMetrics of Pods with running containers, with the labels of the Pod', async () => {
+test('the list of PodMetrics has an item with the labels of the Pod for each Pod with running containers', async () => {
   const { json } = await at.call('GET', `${METRICS}/namespaces/default/pods`);
   expect(json).toEqual({
     apiVersion: 'metrics.k8s.io/v1beta1',
@@ -90,7 +90,7 @@ test('lists of metrics support label and field selectors', async () => {
   expect(await names('nodes')).toEqual(['/n']);
 });
 
-test('a single metrics object is returned, or 404 if there is no usage to report', async () => {
+test('a GET of one metrics object returns the object, or 404 if there is no usage to report', async () => {
   const one = await at.call('GET', `${METRICS}/nodes/n`);
   expect(one.json).toMatchObject({ kind: 'NodeMetrics', usage: { cpu: '1500m', memory: '1048576Ki' } });
   for (const path of ['nodes/gone', 'nodes/elsewhere', 'namespaces/default/pods/ended']) {
@@ -98,7 +98,7 @@ test('a single metrics object is returned, or 404 if there is no usage to report
   }
 });
 
-test('metrics can only be read with get and list', async () => {
+test('metrics support only the verbs get and list', async () => {
   const named = `${METRICS}/nodes/n`;
   for (const [method, path] of [
     ['DELETE', named],
@@ -126,7 +126,7 @@ test('discovery lists metrics with their verbs and without a storageVersionHash'
   ]);
 });
 
-test('the proxy of a Node returns the document at the path of the server of the node', async () => {
+test('the proxy of a Node returns the document that the node serves at the path', async () => {
   const proxy = (name: string, path: string) => at.call('GET', `/api/v1/nodes/${name}/proxy${path}`);
   expect(await proxy('n', '/stats/summary')).toMatchObject({ code: 200, json: { node: {} } });
   expect(await proxy('n', '/nothing')).toMatchObject({ code: 404, text: '404 page not found\n' });
@@ -140,7 +140,7 @@ test('the proxy of a Node returns the document at the path of the server of the 
     },
   });
   expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
-  // Other subresources have no paths below them.
+  // No other subresource has paths below it.
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
 });
 

@@ -1,4 +1,4 @@
-/** The dependencies that the handlers share. */
+/** The dependencies that the handlers of all requests share. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -16,10 +16,12 @@ export interface ServerContext {
   readonly timers: Timers;
   readonly log: Log;
   readonly bodies: BodyReader;
-  /** Counts WebSocket messages together with the request bodies. */
+  /** Counts the bytes of WebSocket messages together with those of request bodies. */
   readonly unfinished: Unfinished;
+  /** The places for watches. */
   readonly watches: Places;
   /** The places for logs, exec, attach and port-forward. */
   readonly streams: Places;
+  /** Limits the streams of all port-forward requests. */
   readonly forwarded: StreamRoom;
 }

@@ -1,4 +1,4 @@
-/** One request and its response: headers and warnings. */
+/** One request with its response: parses the request's URL, and writes the status, headers and warnings of the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -8,8 +8,8 @@ import type { ResourceRoute } from './routes.ts';
 /** A connection on which the client requests a protocol other than HTTP. */
 export interface Upgrade {
   /**
-   * Gives up the response: the caller now owns the connection, and its end no longer aborts the signal. `head` has the bytes
-   * that followed the request.
+   * Hands the connection over to the caller. Afterwards, the response cannot be used, and the end of the connection does not abort
+   * the signal of the exchange. `head` has the bytes that the client sent after the request.
    */
   take(): { socket: Socket; head: Buffer };
 }
@@ -18,15 +18,15 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** As sent, without the query. */
+  /** The path as the client sent it (percent-encoded), without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Aborts when the client disconnects, and when the server closes without waiting for this request. */
   readonly signal: AbortSignal;
   user: UserInfo;
-  /** Absent until the route is resolved, and for requests that are not for a resource. */
+  /** Absent before the route is resolved, and for requests that are not for a resource. */
   route?: ResourceRoute;
-  /** Makes the server close without waiting for this request, such as a watch or a followed log. */
+  /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
   readonly warnings: string[];
   /** Writes the response in pieces, and counts the bytes that wait for the client. */
@@ -35,12 +35,15 @@ export interface Exchange {
   readonly upgrade?: Upgrade;
 }
 
-/** Limits on all warnings together, and on each one once that is exceeded. Source: upstream's warning recorder. */
+/**
+ * The limit on all warnings together. If they exceed it, each warning is limited to CUT_WARNING_CHARS.
+ * Source: upstream's warning recorder.
+ */
 const WARNING_CHARS = 4096;
 const CUT_WARNING_CHARS = 256;
 
 /**
- * Deduplicates the warnings. If they are together too long, truncates each of them and drops the last ones.
+ * Returns the warnings without duplicates. If they are together too long, truncates each of them and drops the last ones.
  * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behavior).
  */
 export function boundedWarnings(warnings: readonly string[]): string[] {
@@ -55,13 +58,13 @@ export function boundedWarnings(warnings: readonly string[]): string[] {
     });
 }
 
-/** Formats code 299 without an agent and with the quoted text, as upstream: RFC 7234, section 5.5. */
+/** Returns a Warning header with the code 299, "-" for the agent, and the quoted text, as upstream. Format: RFC 7234, section 5.5. */
 function warningHeader(text: string): string {
   const safe = text.replace(/[\r\n\t]+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
   return `299 - "${safe.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
 }
 
-/** Writes the status and the headers, including warnings. The body follows with response.write() and end(). */
+/** Writes the status and the headers of the response, including warnings. The caller then writes the body and ends the response. */
 export function startAnswer(exchange: Exchange, code: number, headers: Record<string, string | number>): void {
   const { response, warnings } = exchange;
   if (warnings.length > 0) response.setHeader('Warning', boundedWarnings(warnings).map(warningHeader));

@@ -1,4 +1,4 @@
-/** The response to a request that failed. */
+/** Responds to requests that failed. */
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { sendStatus } from './answers.ts';
 import type { ServerContext } from './context.ts';
@@ -7,7 +7,7 @@ import { discardBody } from './unread-body.ts';
 
 const UNEXPECTED = 'an unexpected failure was logged';
 
-/** Responds with the Status of an ApiError. Other failures are logged, and their details are not sent. */
+/** Responds with the Status of an ApiError. Other failures are logged, and the client gets 500 InternalError without details. */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,
   exchange: Exchange,
@@ -22,7 +22,7 @@ export async function sendFailure(
     failure = internalError(UNEXPECTED);
   }
   if (response.headersSent || response.socket === null) {
-    // The response has begun or is a stream: only a broken connection shows the client that it failed.
+    // The response has begun or is a stream, so only a broken connection shows the client that the request failed.
     response.destroy();
     return;
   }
@@ -33,7 +33,11 @@ export async function sendFailure(
     await sendStatus(exchange, status);
   } catch (cause) {
     if (response.headersSent) throw cause;
-    log.error('cannot write the failure', { method, path, error: (cause as Error)?.stack ?? String(cause) });
+    log.error('cannot send the response to a failed request', {
+      method,
+      path,
+      error: (cause as Error)?.stack ?? String(cause),
+    });
     await sendStatus(exchange, internalError(UNEXPECTED).status);
   }
 }

@@ -1,4 +1,7 @@
-/** /healthz, /livez and /readyz: all checks or a single one, with ?verbose. Wording: v1.33 health endpoints. */
+/**
+ * Serves /healthz, /livez and /readyz, which run all checks, and paths such as /readyz/ping, which run a single check.
+ * Source of the texts: v1.33 health endpoints.
+ */
 import { pathNotFound } from '../../machinery/status.ts';
 import { sendText } from './answers.ts';
 import type { Exchange } from './exchange.ts';
@@ -16,7 +19,7 @@ async function passes(check: HealthCheck): Promise<boolean> {
   }
 }
 
-/** `segments` are those of the path: ['readyz'] or ['readyz', check]. */
+/** Runs the checks and responds with the result. `segments` are the segments of the path: ['readyz'] or ['readyz', check]. */
 export async function serveHealth(
   exchange: Exchange,
   segments: readonly string[],
@@ -40,7 +43,7 @@ export async function serveHealth(
       lines.push(`[+]${name} ok`);
     } else {
       failed += 1;
-      // The reason is only logged: this response is readable without authentication.
+      // Withhold the reason, because clients can read this response without authentication.
       lines.push(`[-]${name} failed: reason withheld`);
     }
   }

@@ -1,4 +1,4 @@
-/** The log subresource of Pods: selects the container and streams its log from the node. Wording: v1.33 pod strategy. */
+/** The log subresource of Pods: selects the container and streams its log from the node. Source of the messages: v1.33 pod strategy. */
 import type { Pod } from '../../api/generated/types.ts';
 import { type FieldError, forbidden, invalid, notSupported } from '../../machinery/field-error.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
@@ -11,7 +11,7 @@ import type { ResourceRoute } from './routes.ts';
 
 const STREAMS = ['All', 'Stdout', 'Stderr'] as const;
 
-/** Throws 422 Invalid or 400 BadRequest. */
+/** Parses the options of a log request. Throws 422 Invalid or 400 BadRequest if a value is not valid. */
 export function logOptions(query: URLSearchParams, podName: string): LogOptions {
   const sinceSeconds = integer(query, 'sinceSeconds');
   const sinceTime = query.get('sinceTime') || undefined;
@@ -46,7 +46,10 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
   };
 }
 
-/** Returns the container whose log is requested. Throws 400 BadRequest. */
+/**
+ * Returns the name of the container whose log or stream is requested: `requested`, or by default the Pod's only app container.
+ * Throws 400 BadRequest if the Pod has no such container, or if none is requested and the Pod has several app containers.
+ */
 export function chooseContainer(pod: Pod, requested: string | undefined): string {
   const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
   const namesOf = (list: string): string[] => {
@@ -71,9 +74,9 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 }
 
 /**
- * Rejects with an ApiError until the first bytes are sent; a later failure cuts the connection. A reader may pause, as a pager
- * does: then one piece of the log is buffered, and the connection is cut only if too much waits for all clients together. Source:
- * upstream sets no deadline for logs and watches.
+ * Streams the log. Rejects with an ApiError if the request fails before the first bytes are sent; a later failure cuts the
+ * connection. While a client pauses reading, as a pager does, one piece of the log is buffered, and the connection is cut only if
+ * too many bytes wait for all clients together. Source: upstream sets no deadline for logs and watches.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { response, query } = exchange;
@@ -81,7 +84,7 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
   const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
   const container = chooseContainer(pod, query.get('container') ?? undefined);
   if (pod.spec?.nodeName === undefined || pod.spec.nodeName === '') {
-    // Without a node there is no log yet.
+    // A Pod that is not bound to a node has no log yet.
     startAnswer(exchange, 204, {});
     response.end();
     return;

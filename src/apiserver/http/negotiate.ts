@@ -1,4 +1,4 @@
-/** Content negotiation. Source: RFC 9110 Accept; v1.33 "Receiving resources as Tables". */
+/** Content negotiation. Source: the Accept header of RFC 9110; v1.33 "Receiving resources as Tables". */
 import { notAcceptable } from '../../machinery/status.ts';
 
 export interface MediaRange {
@@ -27,7 +27,7 @@ export const isJson = (range: MediaRange): boolean =>
 
 export type ObjectForm = 'object' | 'table';
 
-/** Throws 406 NotAcceptable. */
+/** Returns the form of objects that the Accept header prefers. Throws 406 NotAcceptable if it accepts none. */
 export function objectForm(header: string | undefined): ObjectForm {
   for (const range of acceptedRanges(header)) {
     if (!isJson(range)) continue;

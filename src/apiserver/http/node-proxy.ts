@@ -1,11 +1,11 @@
-/** The proxy subresource of Nodes: documents of the node's server. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
+/** The proxy subresource of Nodes, which returns documents that the node serves. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
 import { isApiError, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { sendText, sendTexts } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** Rejects with 404 NotFound if the Node does not exist. A path that the node does not know gets the kubelet's 404 response. */
+/** Sends the document at the path, or the kubelet's 404 text if the node has none. Rejects with 404 NotFound if there is no such Node. */
 export async function serveNodeProxy(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { ref, name, subpath = [] } = route;
   if (name === undefined) throw notFound(ref, '');

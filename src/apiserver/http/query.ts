@@ -19,7 +19,7 @@ function text(query: URLSearchParams, name: string): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** Throws 400 BadRequest if the value is not an integer. */
+/** Returns the integer, or undefined if the parameter is absent or empty. Throws 400 BadRequest if the value is not an integer. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = text(query, name);
   if (value === undefined) return undefined;
@@ -31,7 +31,10 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   return parsed;
 }
 
-/** True if the parameter is present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
+/**
+ * Returns undefined if the parameter is absent, false if its value is false or 0, and otherwise true.
+ * Source: apimachinery, Convert_Slice_string_To_bool.
+ */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value.toLowerCase() !== 'false' && value !== '0';
@@ -90,7 +93,10 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
   };
 }
 
-/** `name`: the only object to watch. Upstream's check and wording: ListResource in pkg/endpoints/handlers of k8s.io/apiserver. */
+/**
+ * Parses the options of a watch. `name`: the name of the only object to watch; undefined if the path has no name.
+ * Source of the check and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
+ */
 export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
   refuse('ListOptions', resourceVersionMatch(query, true));
   const timeoutSeconds = integer(query, 'timeoutSeconds');
@@ -127,7 +133,7 @@ function dryRunErrors(values: readonly unknown[]): FieldError[] {
   return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
 }
 
-/** Upstream's default manager: the first word of the User-Agent, such as kubectl in kubectl/v1.32.4 (linux/amd64). */
+/** Returns upstream's default manager: the User-Agent up to the first slash, such as kubectl in kubectl/v1.32.4 (linux/amd64). */
 const managerOf = (userAgent: string | undefined): string | undefined => {
   const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
   return name === '' ? undefined : name;
@@ -169,7 +175,7 @@ export function writeOptions(
   };
 }
 
-/** `body` has the decoded DeleteOptions; if it is undefined, the query is used. */
+/** Parses the options of a delete from `body`, the decoded DeleteOptions, or from the query if `body` is undefined. */
 export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
   const given = body ?? {
     gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),

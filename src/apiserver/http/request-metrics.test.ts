@@ -13,7 +13,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const POD = '/api/v1/namespaces/default/pods';
 
-/** The samples of a metric without buckets and sums, as `label values: value`. */
+/** Returns the samples of a metric except buckets and sums, each as `label values: value`. */
 async function samples(name: string): Promise<string[]> {
   const families = await metrics.families();
   return families
@@ -48,7 +48,7 @@ test('requests are counted by verb, resource and code', async () => {
   expect(await samples('apiserver_request_duration_seconds')).toContain('GET  v1 pods  resource: 3');
 });
 
-test('a watch counts as long-running until it ends, and is not in the durations', async () => {
+test('a watch counts as a long-running request until it ends, and is not part of the request durations', async () => {
   const client = new AbortController();
   const watch = vi.spyOn(at.backend, 'watch');
   const response = await at.open('GET', `${POD}?watch=true`, { signal: client.signal });

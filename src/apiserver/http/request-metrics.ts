@@ -1,6 +1,6 @@
 /**
- * Metrics of HTTP requests. Names and labels: v1.33 metrics reference, apiserver_request_*.
- * In-process calls of the registry are not counted.
+ * Metrics of HTTP requests. Source of names and labels: v1.33 metrics reference, apiserver_request_*.
+ * Calls of the registry within this process are not counted.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Exchange } from './exchange.ts';
@@ -22,7 +22,7 @@ const VERBS: Readonly<Record<Verb, string>> = {
 export interface RequestMetrics {
   /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
   markLongRunning(exchange: Exchange): void;
-  /** `code` 499: the client disconnected before there was a response. */
+  /** Counts a request that has ended. `code` is 499 if the client disconnected before the response began. */
   ended(exchange: Exchange, code: number, seconds: number): void;
 }
 
@@ -58,7 +58,10 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
   };
 }
 
-/** Requests that are not for a resource, such as /openapi/v3, are labeled by method only: clients must not create labels. */
+/**
+ * Returns the values of RESOURCE_LABELS. A request that is not for a resource, such as /openapi/v3, has only the method as a label,
+ * so that clients cannot create label values.
+ */
 function labelsOf({ route, method }: Exchange): string[] {
   if (route === undefined) return [METHODS.has(method) ? method : 'OTHER', '', '', '', '', ''];
   const { kind, verb, subresource = '', namespace, name } = route;

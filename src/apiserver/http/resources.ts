@@ -1,4 +1,4 @@
-/** The verbs of resources over HTTP: decode the request, call the backend, encode the result. */
+/** Serves requests for resources: decodes the request, calls the backend, and encodes the result. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
@@ -60,7 +60,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   return sendTexts(exchange, code, 'application/json', lineOf([encodeOnce(answer)]));
 }
 
-/** `onCreated` is called if a patch creates the object. */
+/** Handles a request for a single object, and resolves to the response. Calls `onCreated` if a patch creates the object. */
 function answerOne(
   server: ServerContext,
   exchange: Exchange,
@@ -89,13 +89,13 @@ const nameOf = (route: ResourceRoute): string => {
   return route.name;
 };
 
-/** The kind of the body: the subresource's own kind, or that of the path. */
+/** Returns the kind that the body must have: that of the subresource if it has its own kind, otherwise that of the resource. */
 function expectedKind(route: ResourceRoute): ExpectedKind {
   const own = route.subresource === undefined ? undefined : route.kind.subresources[route.subresource]?.bodyKind;
   return own ?? route.kind;
 }
 
-/** The headers never have room for more. */
+/** The maximum number of warnings that a request collects. The Warning headers, with at most 4096 characters, never hold more. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -145,7 +145,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
     await betweenSteps();
     const { namespace } = route;
     const name = nameOf(route);
-    // A body of another kind, such as DeferControl, is about the object of the path and needs no name.
+    // A body of the subresource's own kind, such as DeferControl, applies to the object that the path names, and needs no name.
     const given = metadataOf(object).name || (kind === route.kind ? '' : name);
     if (given !== name) {
       throw badRequest(
@@ -164,7 +164,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   });
 }
 
-/** The metadata if it is an object; the registry reports an error otherwise. */
+/** Returns the metadata, or an empty object if the metadata is not an object; the registry then reports an error. */
 const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
   typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
 
@@ -205,15 +205,15 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 }
 
 /**
- * Lists whose items are not shared with other clients are read one at a time, so that the items of one are counted before the next
- * is read. Lists that the store reads as one page do not wait for lists that may scan all objects.
+ * Lists whose items are not shared with other clients are read one at a time, so that the items of one list are counted before the
+ * next list is read. Lists that the store reads as one page do not wait for lists that may scan all objects.
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();
-/** kubectl requests 500 objects at a time. */
+/** The maximum number of objects that count as one page. kubectl requests 500 objects at a time. */
 const MAX_PAGE = 500;
 
-/** Resolves to undefined if the client has disconnected. */
+/** Resolves to the requested list, or to undefined if the client has disconnected. */
 async function listItems(
   server: ServerContext,
   exchange: Exchange,
@@ -239,7 +239,7 @@ async function listItems(
   }
 }
 
-/** Whether the items of the list are the objects of the cache, which all lists share. */
+/** Whether the items of the list are cached objects, which all lists share. */
 const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
   kind.uncached !== true && options.continue === undefined && options.resourceVersionMatch !== 'Exact';
 
@@ -247,7 +247,7 @@ const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Counts the items, which no other client shares, until the response is complete. Stops early if the client has disconnected. */
+/** Counts the memory of items that no other client shares until the response is complete. Stops early if the client disconnects. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {
@@ -272,7 +272,7 @@ function* lineOf(texts: Iterable<string>): Generator<string> {
   yield '\n';
 }
 
-/** Yields the texts of the objects unchanged: a concatenated text would be copied when it is split into pieces. */
+/** Yields the JSON text of the list in parts. The text of each object is a separate part, so that it is not copied. */
 function* listTexts({ items, ...head }: KubeList): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
   for (const [index, item] of items.entries()) {

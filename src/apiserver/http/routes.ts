@@ -1,4 +1,4 @@
-/** The paths of the resources: which kind, namespace, name, subresource and verb a request addresses. */
+/** Maps the path and method of a request to the kind, namespace, name, subresource and verb. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../../machinery/status.ts';
@@ -12,7 +12,7 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
-  /** The path below a subresource that has such paths, for example ['stats', 'summary']. */
+  /** The path below a subresource that supports further paths (proxy), for example ['stats', 'summary']. */
   subpath?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface ResourcePath {
   name?: string;
   subresource?: string;
   subpath?: readonly string[];
-  /** Whether the path is a deprecated one of a watch, such as /api/v1/watch/pods. */
+  /** Whether this is a deprecated path for watches, such as /api/v1/watch/pods. */
   watch?: boolean;
 }
 
@@ -44,7 +44,7 @@ export function pathSegments(path: string): string[] {
   }
 }
 
-/** Throws 404 NotFound if the path is not that of a resource. */
+/** Parses the path of a resource. Throws 404 NotFound if `segments` is not the path of a known resource. */
 export function findPath(index: RouteIndex, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
@@ -53,7 +53,7 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   const rest = watch ? parts.slice(1) : parts;
   const find = (plural: string | undefined): KindDefinition | undefined =>
     index.get(key(group ?? '', version ?? '', plural ?? ''));
-  // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE address the Namespace itself, other paths its content.
+  // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE address the Namespace itself, longer paths the objects in the Namespace.
   const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;
   const kind = inNamespace ?? find(rest[0]);
   const tail = inNamespace === undefined ? rest.slice(1) : rest.slice(3);
@@ -76,11 +76,11 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   };
 }
 
-/** The verbs of the kind's own paths, in the order of discovery. */
+/** Returns the verbs that the kind supports on paths without a subresource, in the order of discovery. */
 export function verbsOf(kind: KindDefinition): Verb[] {
   if (kind.createOnly === true) return ['create'];
   if (kind.computed !== undefined) return ['get', 'list'];
-  // Upstream does not allow deleting all Namespaces at once either.
+  // Like upstream, do not allow one request to delete all Namespaces.
   const all: Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
   return kind.group === '' && kind.plural === 'namespaces' ? all.filter((verb) => verb !== 'deletecollection') : all;
 }
@@ -94,7 +94,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PATCH: 'patch',
 };
 
-/** Throws 405 MethodNotAllowed if the path does not support the method. */
+/** Adds the verb to the path. `watch` is the value of the query parameter. Throws 405 MethodNotAllowed for an unsupported method. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };
@@ -103,7 +103,7 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
   const known =
     subresource === undefined ? verbsOf(kind) : ((kind.subresources[subresource]?.verbs ?? []) as readonly Verb[]);
   if (verb === undefined || !known.includes(verb)) throw methodNotAllowed();
-  // Across all namespaces only list and watch are allowed.
+  // Without a namespace in the path, a namespaced kind supports only list and watch.
   if (kind.namespaced && namespace === undefined && verb !== 'list' && verb !== 'watch') throw methodNotAllowed();
   return {
     kind,

@@ -7,8 +7,8 @@ const DISCARD_BYTES = 64 * 1024 * 1024;
 const DISCARD_MILLIS = 5_000;
 
 /**
- * Responds at once, then discards the rest of the body for a while before it closes the connection: closing a connection with
- * unread bytes resets it, and the client might never see the response.
+ * Responds immediately, then discards the rest of the body, up to DISCARD_BYTES and DISCARD_MILLIS, before the connection is closed:
+ * closing a connection with unread bytes resets it, and the client might never get the response.
  */
 export async function discardBody(exchange: Exchange, status: Status, timers: Timers): Promise<void> {
   const { request, response } = exchange;

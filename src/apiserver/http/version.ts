@@ -1,7 +1,7 @@
-/** /version: the version of Kubernetes whose API lifepod implements. */
+/** The content of /version: the version of Kubernetes whose API lifepod implements. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** `version` is lifepod's own. */
+/** `version` is the version of lifepod, for example 0.1.0. */
 export const versionInfo = (version: string): Record<string, string> => ({
   major: '1',
   minor: '33',

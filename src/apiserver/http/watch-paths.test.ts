@@ -14,7 +14,7 @@ test.each([
   ['/api/v1/watch/nodes', 'nodes', undefined, undefined],
   ['/api/v1/watch/nodes/one', 'nodes', undefined, 'one'],
   ['/apis/coordination.k8s.io/v1/watch/namespaces/blue/leases', 'leases', 'blue', undefined],
-])('GET %s watches without the parameter watch', (path, resource, namespace, name) => {
+])('GET %s is a watch even without the query parameter watch', (path, resource, namespace, name) => {
   expect(routeOf('GET', path)).toMatchObject({ verb: 'watch', ref: { resource }, namespace, name });
 });
 

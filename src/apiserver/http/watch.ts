@@ -1,8 +1,8 @@
 /**
- * Watches: one line of JSON per event, until the client disconnects, the watch ends or the server closes.
+ * Serves watches: writes one line of JSON per event until the client disconnects, the watch ends or the server closes.
  *
- * Invariant: the events that wait for a slow client are bounded. Beyond the bound the connection is cut; the client then starts
- * a new watch from the last resourceVersion that it received.
+ * Invariant: the bytes of the events that wait for a slow client are bounded. If they exceed the bound, the connection is cut, and
+ * the client starts a new watch from the last resourceVersion that it received.
  */
 
 import { encodeOnce } from '../../machinery/encode.ts';
@@ -19,24 +19,24 @@ import type { ObjectForm } from './negotiate.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** The limit on the events that wait for one client, except those of the initial state. */
+/** The limit on the memory of events that wait for one client, except the events of the initial state. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 /** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-/** The queue's array is shortened after this many written events. */
+/** After this many written events, their empty slots are removed from the queue. */
 const FORGET_AFTER = 100;
 
 const line = (type: string, object: Iterable<string>): string[] => [`{"type":"${type}","object":`, ...object, '}\n'];
 
-/** Encodes the events of one watch. */
+/** Returns a function that encodes the events of one watch, each as a line in parts. Only the first Table has column definitions. */
 function eventEncoder(server: ServerContext, exchange: Exchange, route: ResourceRoute, form: ObjectForm) {
   const includeObject = includeObjectOf(exchange.query.get('includeObject'));
   let withColumns = true;
   return (event: WatchEvent): string[] => {
     if (event.type === 'ERROR' || form === 'object') return line(event.type, [encodeOnce(event.object)]);
     const { resourceVersion } = event.object.metadata;
-    // The object of a bookmark has only a resourceVersion, so there is no row.
+    // The object of a bookmark has only a resourceVersion, so the Table has no row.
     const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
     const metadata = resourceVersion === undefined ? {} : { resourceVersion };
     const context = { now: server.timers.now() };
@@ -46,7 +46,7 @@ function eventEncoder(server: ServerContext, exchange: Exchange, route: Resource
   };
 }
 
-/** Rejects with an ApiError if the watch cannot start. */
+/** Resolves when the watch has ended. Rejects with an ApiError if the watch cannot start. */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
@@ -63,8 +63,8 @@ export async function serveWatch(
     if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
-  // Clients wait for the headers, and the first event may come late, so send the headers at once. A watch that cannot start
-  // rejects immediately; one that fails later ends with an ERROR event.
+  // Clients wait for the headers, and the first event may come late, so send the headers now. A watch that cannot start rejects
+  // before the next turn of the event loop. A watch that fails later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
   if (response.destroyed) return;
@@ -78,15 +78,18 @@ export async function serveWatch(
 }
 
 interface EventWriter {
-  /** Initial objects from the cache count only as held, all others by size. Initial objects never count toward MAX_PENDING_BYTES. */
+  /**
+   * Queues an event. An initial object from the cache counts only as held; every other object counts with its size. Initial objects
+   * do not count toward MAX_PENDING_BYTES.
+   */
   add: WatchSink;
-  /** Starts writing. */
+  /** Starts writing the queued events. Call it when the headers have been sent. */
   start(): void;
   /** Resolves when all events are written or the connection is closed. */
   written(): Promise<void>;
 }
 
-/** Queues events as objects, which all watches share, and encodes each when the connection has room for it. */
+/** Queues events unencoded, because all watches share their objects. Encodes an event when the connection can accept it. */
 function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
   const { response, outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
@@ -99,7 +102,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     writing = true;
     await outgoing.ready();
     for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
-      // Release the object of an event that is being written.
+      // The queue must not keep the object of an event that has been written.
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;

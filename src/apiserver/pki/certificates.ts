@@ -1,6 +1,6 @@
 /**
- * Creates the certificates. The X.509 library is loaded only here, and this file only when a certificate must be created: the
- * library is large, and a running engine does not need it.
+ * Creates certificates. Only this file imports the X.509 library, and this file is loaded only when a certificate must be created,
+ * because the library is large and a running engine does not need it.
  */
 import 'reflect-metadata';
 import { type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
@@ -10,12 +10,12 @@ import type { Millis } from '../../machinery/time.ts';
 const DAY_MILLIS = 24 * 60 * 60 * 1000;
 const CA_LIFETIME_DAYS = 3650;
 const LEAF_LIFETIME_DAYS = 365;
-/** The clocks of clients may be slightly behind. */
+/** How long before its creation a certificate becomes valid, because the clocks of clients may be slightly behind. */
 const BACKDATE_MILLIS = 5 * 60 * 1000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
-/** PEM texts. */
+/** A certificate and its private key, both as PEM texts. */
 export interface CertificateAndKey {
   certificate: string;
   key: string;
@@ -42,7 +42,7 @@ const validity = (now: Millis, days: number): { notBefore: Date; notAfter: Date 
 
 const pem = (certificate: x509.X509Certificate): string => `${certificate.toString('pem')}\n`;
 
-/** Creates a self-signed authority, valid for ten years. */
+/** Creates the key and the self-signed certificate of an authority, valid for ten years. */
 export async function makeAuthority(commonName: string, now: Millis): Promise<CertificateAndKey> {
   const { keys, pem: key } = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -62,7 +62,7 @@ export async function makeAuthority(commonName: string, now: Millis): Promise<Ce
   return { certificate: pem(certificate), key };
 }
 
-/** Creates a certificate of the authority, valid for one year. */
+/** Creates a key and a certificate that the authority signs, valid for one year. */
 export async function makeLeaf(
   authority: { certificate: string; key: KeyObject },
   request: LeafRequest,

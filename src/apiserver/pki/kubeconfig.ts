@@ -9,7 +9,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64');
  */
 export function writeKubeconfig(path: string, options: { server: string; pki: Pki }): void {
   const { server, pki } = options;
-  // JSON is valid YAML and needs no quoting by hand.
+  // Write JSON, which is valid YAML and needs no manual quoting.
   const config = {
     apiVersion: 'v1',
     kind: 'Config',

@@ -22,7 +22,7 @@ const load = (now = NOW, ips: string[] = ['10.96.0.1'], hostnames = ['node-1']) 
   loadOrCreatePki(dataDir, { hostnames, ips, now });
 
 describe('loadOrCreatePki', () => {
-  test('loadOrCreatePki creates a serving certificate with every name, an admin certificate, and private files', async () => {
+  test('loadOrCreatePki creates a serving certificate with all names and an admin certificate, in private files', async () => {
     const pki = await load();
     const ca = new X509Certificate(pki.caCertificate);
     const serving = new X509Certificate(pki.serving.certificate);
@@ -47,7 +47,7 @@ describe('loadOrCreatePki', () => {
     for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
   });
 
-  test('loadOrCreatePki keeps everything on the next start, and restores the mode of the folder', async () => {
+  test('loadOrCreatePki keeps all keys and certificates on the next start, and restores the mode of the folder', async () => {
     const first = await load();
     chmodSync(join(dataDir, 'pki'), 0o755);
     const second = await load(NOW + 1000);
@@ -57,7 +57,7 @@ describe('loadOrCreatePki', () => {
     expect(statSync(join(dataDir, 'pki')).mode & 0o777).toBe(0o700);
   });
 
-  test('loadOrCreatePki renews only the leaf certificates when they nearly expire', async () => {
+  test('loadOrCreatePki renews only the leaf certificates when they are about to expire', async () => {
     const first = await load();
     const second = await load(NOW + 0.95 * YEAR);
     expect(second.caCertificate).toBe(first.caCertificate);

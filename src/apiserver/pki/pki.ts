@@ -2,11 +2,11 @@
  * The keys and certificates of one installation, in <data-dir>/pki.
  *
  * Invariants:
- *  1. Usable files on disk are kept. A leaf certificate is recreated if it is missing, damaged, of another authority, nearly
- *     expired, or lacks a requested name.
- *  2. The key that signs ServiceAccount tokens is never replaced: issued tokens stay valid.
- *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash in between leaves a pair
- *     that does not match and is recreated.
+ *  1. Usable files on disk are kept. A certificate is recreated if it is missing, damaged or nearly expired. A leaf certificate is
+ *     also recreated if another authority signed it or it lacks a requested name.
+ *  2. The key that signs ServiceAccount tokens is never replaced, so that issued tokens stay valid.
+ *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a
+ *     pair that does not match and is recreated.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -26,24 +26,24 @@ const SERVICE_NAMES = [
 ];
 
 export interface Pki {
-  /** PEM */
+  /** The certificate of the authority as PEM text. */
   caCertificate: string;
   serving: CertificateAndKey;
-  /** CN kubernetes-admin, O system:masters */
+  /** The client certificate of the user kubernetes-admin in the group system:masters. */
   admin: CertificateAndKey;
-  /** Signs ServiceAccount tokens (ES256). */
+  /** The key that signs ServiceAccount tokens (ES256). */
   serviceAccountKey: KeyObject;
 }
 
 export interface PkiOptions {
-  /** Names of the serving certificate in addition to localhost and those of the kubernetes Service. */
+  /** DNS names of the serving certificate in addition to localhost and the names of the kubernetes Service. */
   hostnames: readonly string[];
-  /** Addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
+  /** IP addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
   ips: readonly string[];
   now: Millis;
 }
 
-/** The canonical spelling of an address, so that ::1 and 0:0:0:0:0:0:0:1 are equal. */
+/** Returns the canonical spelling of an IP address, so that ::1 and 0:0:0:0:0:0:0:1 are equal. */
 const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
 
 function names(certificate: X509Certificate): Set<string> {
@@ -66,7 +66,7 @@ function writePair(folder: string, name: string, pair: CertificateAndKey): void 
   writeFileAtomic(join(folder, `${name}.crt`), pair.certificate);
 }
 
-/** Returns the parsed certificate if both parts are readable and match. */
+/** Returns the parsed certificate, or undefined if the certificate or the key is damaged or they do not belong together. */
 function matching(pair: CertificateAndKey): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(pair.certificate);
@@ -127,12 +127,15 @@ function loadOrCreateServiceAccountKey(folder: string): KeyObject {
     return createPrivateKey(text);
   } catch {
     throw new UserError(
-      `${path} is not a private key: restore it, or remove it to invalidate every ServiceAccount token`,
+      `${path} is not a private key: restore the file, or remove it, which invalidates all ServiceAccount tokens`,
     );
   }
 }
 
-/** Reads the keys and certificates, and creates those that are missing or not usable. */
+/**
+ * Reads the keys and certificates from the data directory, and creates those that are missing or not usable. Rejects with a
+ * UserError if the key for ServiceAccount tokens is damaged.
+ */
 export async function loadOrCreatePki(dataDir: string, options: PkiOptions): Promise<Pki> {
   const folder = join(dataDir, 'pki');
   ensurePrivateFolder(folder);

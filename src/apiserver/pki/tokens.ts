@@ -14,25 +14,25 @@ const MAX_EXPIRATION_SECONDS = 2 ** 32;
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 
 export interface TokenOptions {
-  /** Empty or absent: the issuer. */
+  /** The audiences of the token. If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
-  /** At least 600; the default is 3600. */
+  /** At least 600, at most 2^32. The default is 3600. */
   expirationSeconds?: number;
   pod?: { name: string; uid: string };
   node?: { name: string; uid?: string };
 }
 
-/** The status of a TokenRequest. */
+/** The fields of the status of a TokenRequest. */
 export interface IssuedToken {
   token: string;
-  /** RFC 3339 */
+  /** The time at which the token expires, in RFC 3339 format. */
   expirationTimestamp: string;
 }
 
 export interface TokenIssuer {
-  /** Rejects with 422 Invalid if expirationSeconds is out of range. */
+  /** Signs a token for the ServiceAccount. Rejects with 422 Invalid if expirationSeconds is out of range. */
   issue(namespace: string, serviceAccount: { name: string; uid: string }, options?: TokenOptions): Promise<IssuedToken>;
-  /** The default audience of tokens. */
+  /** The issuer (iss claim) of the tokens, which is also their default audience. */
   readonly issuer: string;
 }
 
@@ -46,7 +46,7 @@ function expirationErrors(seconds: number): FieldError[] {
   return [];
 }
 
-/** Signs tokens with the installation's ServiceAccount key; `issuer` is the iss claim, an https URL. */
+/** Creates an issuer that signs tokens with the installation's ServiceAccount key. `issuer` is the iss claim, an https URL. */
 export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string, now: () => Millis): TokenIssuer {
   const key = pki.serviceAccountKey;
   const publicDer = createPublicKey(key).export({ type: 'spki', format: 'der' });

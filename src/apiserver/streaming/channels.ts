@@ -3,10 +3,10 @@
  * message) to the SPDY streams that the container runtime supports. Source: v1.33 remotecommand, KEP-4006.
  *
  * Invariants:
- *  1. One message at a time in each direction: a slow reader slows down the sender.
+ *  1. Only one message at a time is passed on in each direction, so that a slow reader slows down the sender.
  *  2. The runtime gets only input and terminal sizes from the client; the sizes are parsed first (terminal-sizes.ts).
  *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal
- *     close: the Status of the runtime, or one about the lost connection to the runtime.
+ *     close. The Status is that of the runtime; if the runtime sent none, it says why the connection to the runtime ended.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
@@ -19,14 +19,17 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The protocol for the runtime. v5.channel.k8s.io differs only on the WebSocket. */
+/** The protocol of the connection to the runtime, for both versions: v5.channel.k8s.io differs only on the WebSocket. */
 export const RUNTIME_PROTOCOL = 'v4.channel.k8s.io';
 
 const NORMAL_CLOSURE = 1000;
 
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
-/** Resolves when the client's connection has ended, which ends the runtime's; never rejects. `output` is called for data of the runtime. */
+/**
+ * Passes data both ways until the client's connection has ended, which also ends the connection to the runtime. Never rejects.
+ * `requested.output` is called for data of the runtime.
+ */
 export async function translateChannels(
   webSocket: WebSocket,
   runtime: SpdyConnection,
@@ -54,7 +57,7 @@ export async function translateChannels(
     return send(channel, bytes);
   };
   const status: Uint8Array[] = [];
-  // Clients expect an initial empty message as the sign that the stream exists.
+  // Clients treat an initial empty message as the sign that the stream is open.
   await send(requested.stdout ? CHANNEL.stdout : requested.stderr ? CHANNEL.stderr : CHANNEL.error, new Uint8Array());
 
   let failure: Error | undefined;
@@ -76,7 +79,7 @@ export async function translateChannels(
     failure = error as Error;
     giveUp();
   }
-  // Read the client's response to the close frame.
+  // Resume reading, to receive the client's response to the close frame.
   webSocket.resume();
   signal.removeEventListener('abort', giveUp);
   if (status.length === 0) status.push(Buffer.from(JSON.stringify(lostStatus(failure, signal))));
@@ -105,8 +108,9 @@ async function openStreams(
 }
 
 /**
- * Reads until the client's end, even after the runtime accepts no more input. Rejects if the client breaks the WebSocket protocol;
- * `refuse` is called for messages with malformed content.
+ * Passes input and terminal sizes to the runtime until the client's connection ends, and discards them if the runtime accepts no more.
+ * `mayClose`: whether the client can close stdin (v5). Rejects if the client breaks the WebSocket protocol. `refuse` is called for
+ * messages with malformed content.
  */
 async function passInput(
   webSocket: WebSocket,
@@ -125,7 +129,7 @@ async function passInput(
     try {
       await take(bytes[0], bytes.subarray(1));
     } catch (error) {
-      // Leaving the loop would cut the connection before the client has got its Status.
+      // Do not leave the loop: that would cut the connection before the client has received its Status.
       refuse(error as ProtocolError);
     }
   }

@@ -4,10 +4,10 @@ import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { turns } from '../server-fixture.ts';
 import { join } from './join-connections.ts';
 
-/** Longer than every time limit of join(). */
+/** A time that is longer than every time limit of join(). */
 const LONG_MILLIS = 60_000;
 
-/** Virtual timers: pass() lets all time limits expire. */
+/** Returns virtual timers, and a function that lets all time limits expire. */
 function stoppedTimers() {
   const timers = createVirtualTimers(0);
   return { timers, pass: () => timers.run(() => false, timers.now() + LONG_MILLIS) };
@@ -25,7 +25,7 @@ function joined() {
     replied: async () => undefined,
     failed: () => undefined,
   });
-  // A connection that is cut on one end also ends on the other.
+  // Like a network connection, a pair whose near end is destroyed also ends at the far end.
   nearClient.once('close', () => client.destroy());
   nearRuntime.once('close', () => runtime.destroy());
   return { client, runtime, nearClient, nearRuntime, ended, abort, pass };
@@ -42,18 +42,21 @@ const SIZE = 500_000;
 test.each([
   ['client', 'runtime'],
   ['runtime', 'client'],
-] as const)('data that the %s sent before its end reaches the %s even if that reads late', async (from, to) => {
-  const sides = joined();
-  for (let sent = 0; sent < SIZE; sent += 10_000) sides[from].write(Buffer.alloc(10_000));
-  sides[from].end();
-  await turns(50);
-  expect(await readAll(sides[to])).toBe(SIZE);
-  sides[to].end();
-  sides[from].resume();
-  await turns(50);
-  await sides.pass();
-  await sides.ended;
-});
+] as const)(
+  'data that the %s sent before its end reaches the %s, even if the receiver reads late',
+  async (from, to) => {
+    const sides = joined();
+    for (let sent = 0; sent < SIZE; sent += 10_000) sides[from].write(Buffer.alloc(10_000));
+    sides[from].end();
+    await turns(50);
+    expect(await readAll(sides[to])).toBe(SIZE);
+    sides[to].end();
+    sides[from].resume();
+    await turns(50);
+    await sides.pass();
+    await sides.ended;
+  },
+);
 
 test('a client that keeps sending gets the last output of a runtime that has closed', async () => {
   const { client, runtime, nearClient, nearRuntime, ended, pass } = joined();
@@ -63,7 +66,7 @@ test('a client that keeps sending gets the last output of a runtime that has clo
   nearRuntime.destroy();
   for (let count = 0; count < 20; count++) client.write(Buffer.alloc(10_000));
   await turns(10);
-  // All input was read, so that closing does not reset the connection.
+  // All data of the client was read, so that closing does not reset the connection.
   expect(client.writableLength).toBe(0);
   expect(await readAll(client)).toBe(10);
   expect(nearClient.destroyed).toBe(false);
@@ -117,7 +120,7 @@ test('the connection to a runtime that never replies to a stream is cut', async 
   expect(nearRuntime.destroyed).toBe(true);
 });
 
-test('aborting the signal cuts both sides', async () => {
+test('aborting the signal of join() cuts the connections of the client and the runtime', async () => {
   const { abort, ended, pass, nearRuntime } = joined();
   abort.abort();
   await turns(10);

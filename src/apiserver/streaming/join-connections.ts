@@ -1,26 +1,26 @@
-/** Joins the connections of a client and the runtime: passes data both ways, at the speed of the slower reader. */
+/** Joins the connections of a client and the container runtime: passes data both ways, at the speed of the slower reader. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { closeAfterReplies } from './close-after-replies.ts';
 
-/** When one side has ended, the other one is cut if it does not end within this time. */
+/** When one side has ended, the other side is cut if it does not end within this time. */
 const LINGER_MILLIS = 1_000;
 
-/** Functions that read the bytes of each side and write to the other one. */
+/** Functions that handle the bytes of one side and write to the other side. */
 export interface Passing {
-  /** Rejects if the client breaks the protocol; no more of its data is handled. */
+  /** Rejects if the client breaks the protocol; further data of the client is then discarded. */
   fromClient(chunk: Uint8Array): Promise<void> | void;
   fromRuntime(chunk: Uint8Array): Promise<void> | void;
   /** Resolves when the runtime has replied to every opened stream. The connection is not closed earlier. */
   replied(): Promise<unknown>;
-  /** Called when one of the functions above has rejected, before both sides are ended. */
+  /** Called when fromClient() or fromRuntime() has rejected, before both connections are ended. */
   failed(error: Error): void;
 }
 
 /**
- * Resolves when both sides are closed; never rejects. Data that one side sent before it ended still reaches the other. Aborting
- * `signal` cuts the runtime's side; the client then gets the data in progress and the end.
+ * Joins two connections. Resolves when both are closed; never rejects. Data that a side sent before it ended still reaches the other.
+ * Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, and then the end.
  */
 export function join(
   client: Duplex,
@@ -46,7 +46,8 @@ export function join(
     cutRuntime();
     endClient();
   };
-  // The client may still be sending: closing with unread bytes resets the connection and loses what the client has not read yet.
+  // Discard data that the client still sends: closing a connection with unread bytes resets it, and the client loses the data that it
+  // has not read yet.
   const endClient = callOnce(() => {
     discardClient();
     if (client.destroyed) return;
@@ -87,7 +88,10 @@ export function join(
   });
 }
 
-/** Handles each chunk after the previous one. Returns a function that makes it discard all further chunks. */
+/**
+ * Calls `take` for each chunk of `from`, when the previous chunk has been handled and `to` accepts more. Calls `failed` if `take`
+ * rejects. Returns a function that discards all further chunks.
+ */
 function pass(
   from: Duplex,
   to: Duplex,

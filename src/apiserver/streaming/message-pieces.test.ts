@@ -12,7 +12,7 @@ import { startRuntime } from './runtime-fixture.ts';
 import { ping } from './spdy/frames.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 
-test('a message with many small frames is not read further until the runtime accepts more', async () => {
+test('a message with many small frames is handled only as fast as the runtime accepts data', async () => {
   let written = 0;
   const firstIsTaken = Promise.withResolvers<void>();
   const runtime = new Writable({
@@ -36,7 +36,7 @@ test('a message with many small frames is not read further until the runtime acc
   expect(written).toBe(message.length);
 });
 
-test('no piece is read after a refused one', async () => {
+test('no piece of a message is handled after a refused piece', async () => {
   const taken: number[] = [];
   const take = async (bytes: Uint8Array): Promise<void> => {
     taken.push(bytes.length);
@@ -73,7 +73,7 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
   client.on('error', () => undefined);
   const peer = await runtime.next();
   const frames = Buffer.concat(Array<Buffer>(2_700_000).fill(ping(1)));
-  // One binary message, masked with zeros.
+  // The head of one binary message, masked with zeros.
   const head = Buffer.alloc(14);
   head.writeUInt16BE(0x82ff);
   head.writeBigUInt64BE(BigInt(frames.length), 2);
@@ -90,6 +90,6 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
     return server.call('GET', '/healthz');
   });
   client.destroy();
-  // Ten times the wait with pieces; without them, others wait 700 ms for the whole message.
+  // This is ten times the delay with pieces. If the message is not split, other clients wait 700 ms for it.
   expect(othersWaited).toBeLessThan(450);
 });

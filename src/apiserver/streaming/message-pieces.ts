@@ -1,11 +1,11 @@
-/** Handles bytes in pieces: a WebSocket message that carries a byte stream has up to 32 MiB. */
+/** Handles bytes in pieces, because a WebSocket message that carries a byte stream may have up to 32 MiB. */
 import type { Writable } from 'node:stream';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 
-/** As much as a read of a socket returns at a time. */
+/** The length of a piece, which equals the maximum that one read of a socket returns. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Calls `take` for each piece once it has handled the previous one and the stream `to`, to which it writes, accepts more. */
+/** Returns a function that calls `take` for each piece when `take` has handled the previous piece and its target `to` accepts more. */
 export const inPieces =
   (take: (bytes: Uint8Array) => Promise<void>, to: Writable) =>
   async (bytes: Uint8Array): Promise<void> => {

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** Returns a client and the server side of its WebSocket. */
+/** Returns a WebSocket client, the server side of its connection, and a promise of the close code that the client receives. */
 async function connected(unfinished: Unfinished) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -31,7 +31,7 @@ async function connected(unfinished: Unfinished) {
   return { client, webSocket, closed };
 }
 
-/** Returns an Unfinished without a limit, and its bytes. */
+/** Returns an Unfinished without a limit, and a function that returns the bytes that it counts. */
 function counted() {
   let bytes = 0;
   const unfinished: Unfinished = {
@@ -53,20 +53,23 @@ function counted() {
   return { unfinished, bytes: () => bytes };
 }
 
-test.each([true, false])('messageStream with asMessages=%s reads any number of bytes', async (asMessages) => {
-  const { client, webSocket } = await connected(unfinishedParts(8 * MEBIBYTE));
-  let received = 0;
-  const all = new Promise<void>((resolve) => {
-    messageStream(webSocket, asMessages).on('data', (message: Buffer) => {
-      received += message.length;
-      if (received === 20 * MEBIBYTE) resolve();
+test.each([true, false])(
+  'messageStream with asMessages=%s does not limit the bytes of all messages',
+  async (asMessages) => {
+    const { client, webSocket } = await connected(unfinishedParts(8 * MEBIBYTE));
+    let received = 0;
+    const all = new Promise<void>((resolve) => {
+      messageStream(webSocket, asMessages).on('data', (message: Buffer) => {
+        received += message.length;
+        if (received === 20 * MEBIBYTE) resolve();
+      });
     });
-  });
-  for (let sent = 0; sent < 20 * MEBIBYTE; sent += MEBIBYTE) client.send(Buffer.alloc(MEBIBYTE));
-  await all;
-});
+    for (let sent = 0; sent < 20 * MEBIBYTE; sent += MEBIBYTE) client.send(Buffer.alloc(MEBIBYTE));
+    await all;
+  },
+);
 
-test('a message counts until its reader asks for more', async () => {
+test('the bytes of a WebSocket message count until its reader asks for the next message', async () => {
   const { unfinished, bytes } = counted();
   const { client, webSocket } = await connected(unfinished);
   const messages = messageStream(webSocket, true)[Symbol.asyncIterator]();
@@ -82,7 +85,7 @@ test('a message counts until its reader asks for more', async () => {
   await next;
 });
 
-test('pings of an idle client do not count', async () => {
+test('pings of an idle WebSocket client do not count', async () => {
   const { unfinished, bytes } = counted();
   const { client, webSocket } = await connected(unfinished);
   messageStream(webSocket, true).resume();

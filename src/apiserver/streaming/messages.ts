@@ -9,7 +9,7 @@ const CHUNK_BYTES = 1024;
 
 /**
  * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket` is
- * the connection of the WebSocket. Closes the WebSocket if its message has to make room for others.
+ * the connection of the WebSocket. Closes the WebSocket if `unfinished` refuses its message.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished): void {
   let part: UnfinishedPart | undefined;
@@ -30,9 +30,9 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
     chunks += 1;
     part.add(chunk.length + CHUNK_BYTES);
   };
-  // Count before the WebSocket reads the chunk: the chunk may complete a message that is consumed at once.
+  // Count before the WebSocket reads the chunk: the chunk may complete a message that is consumed immediately.
   socket.prependListener('data', count);
-  // A ping of an idle client is not part of a message.
+  // A ping or pong that arrives alone, in one chunk, is not part of a message.
   const endAlone = (): void => {
     if (chunks === 1) end();
   };
@@ -46,7 +46,10 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
   };
 }
 
-/** Reads one message at a time: with `asMessages` as a string or Buffer each, otherwise as a byte stream. */
+/**
+ * Returns a stream that reads one message at a time. With `asMessages`, it yields each message as a string or Buffer; otherwise, the
+ * messages form a byte stream.
+ */
 export const messageStream = (webSocket: WebSocket, asMessages: boolean): Duplex =>
   createWebSocketStream(webSocket, {
     readableHighWaterMark: 0,

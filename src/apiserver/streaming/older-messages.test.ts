@@ -28,7 +28,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Returns a client, and all messages that the runtime gets from it until its end. */
+/** Opens an exec. Returns the client, its close code, and all messages that the runtime receives until the connection ends. */
 async function open(protocol: string) {
   const { ca, cert, key } = {
     ca: server.pki.caCertificate,
@@ -52,29 +52,40 @@ const protocols = [
   ['v4.base64.channel.k8s.io', base64],
 ] as const;
 
-test.each(protocols)('%s: terminal sizes reach the runtime complete, and input unchanged', async (name, encode) => {
-  const { client, received } = await open(name);
-  client.send(encode('4', SIZE.slice(0, 9)));
-  client.send(encode('4', SIZE.slice(9)));
-  client.send(encode('0', '{"Width":'));
-  client.close();
-  expect(await received).toEqual([encode('4', `${SIZE}\n`), encode('0', '{"Width":')].map((each) => Buffer.from(each)));
-});
+test.each(protocols)(
+  'with the subprotocol %s, terminal sizes reach the runtime complete, and input unchanged',
+  async (name, encode) => {
+    const { client, received } = await open(name);
+    client.send(encode('4', SIZE.slice(0, 9)));
+    client.send(encode('4', SIZE.slice(9)));
+    client.send(encode('0', '{"Width":'));
+    client.close();
+    expect(await received).toEqual(
+      [encode('4', `${SIZE}\n`), encode('0', '{"Width":')].map((each) => Buffer.from(each)),
+    );
+  },
+);
 
-test.each(protocols)('%s: an endless terminal size breaks the protocol', async (name, encode) => {
-  const { client, received, code } = await open(name);
-  client.send(encode('4', `{"Width":80,"more":"${'x'.repeat(2000)}`));
-  expect(await code).toBe(1002);
-  expect(await received).toEqual([]);
-});
+test.each(protocols)(
+  'with the subprotocol %s, an endless terminal size closes the WebSocket with 1002',
+  async (name, encode) => {
+    const { client, received, code } = await open(name);
+    client.send(encode('4', `{"Width":80,"more":"${'x'.repeat(2000)}`));
+    expect(await code).toBe(1002);
+    expect(await received).toEqual([]);
+  },
+);
 
-test.each(protocols)('%s: a long message reaches the runtime in pieces of at most 32 KiB', async (name, encode) => {
-  const { client, received } = await open(name);
-  const text = 'input '.repeat(50_000);
-  client.send(encode('0', text));
-  client.close();
-  const messages = await received;
-  const whole = Buffer.concat([Buffer.from(encode('0', '')), ...messages.map((message) => message.subarray(1))]);
-  expect(whole).toEqual(Buffer.from(encode('0', text)));
-  for (const message of messages) expect(message.length).toBeLessThanOrEqual(32 * 1024 + 1);
-});
+test.each(protocols)(
+  'with the subprotocol %s, a long message reaches the runtime in pieces of at most 32 KiB',
+  async (name, encode) => {
+    const { client, received } = await open(name);
+    const text = 'input '.repeat(50_000);
+    client.send(encode('0', text));
+    client.close();
+    const messages = await received;
+    const whole = Buffer.concat([Buffer.from(encode('0', '')), ...messages.map((message) => message.subarray(1))]);
+    expect(whole).toEqual(Buffer.from(encode('0', text)));
+    for (const message of messages) expect(message.length).toBeLessThanOrEqual(32 * 1024 + 1);
+  },
+);

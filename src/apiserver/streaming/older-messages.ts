@@ -2,24 +2,27 @@
  * Passes the messages of clients with older WebSocket subprotocols to the container runtime. The first byte of a message is its
  * channel; in the base64 subprotocols, the channel is a digit and the rest is base64.
  *
- * The runtime buffers a message until it is consumed, and reads a terminal size until it is complete. So it gets only small messages,
- * and sizes that were parsed first (terminal-sizes.ts).
+ * The runtime buffers whole messages, and reads a terminal size until the size is complete, however long it is. So the runtime gets
+ * only small messages, and only sizes that were parsed first (terminal-sizes.ts).
  */
 import type { Writable } from 'node:stream';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { CHANNEL } from './channels.ts';
 import { createSizeReader } from './terminal-sizes.ts';
 
-/** A multiple of 4, so that base64 is split between its groups. Message boundaries have no meaning within a channel. */
+/**
+ * The maximum length of a message without its channel. Longer messages are split, because message boundaries have no meaning within
+ * a channel. The length is a multiple of 4, so that base64 text is split between its groups.
+ */
 const MAX_CONTENT_BYTES = 32 * 1024;
 
 export interface OlderProtocol {
   name: string;
-  /** Whether it is the protocol of a command, whose channel 4 carries terminal sizes. */
+  /** True for exec and attach, whose channel 4 carries terminal sizes; false for port-forward. */
   command: boolean;
 }
 
-/** Returns a function that writes a message to the runtime. It rejects with a ProtocolError, and must not be used afterwards. */
+/** Returns a function that writes a message to the runtime. After the function has rejected with a ProtocolError, do not call it. */
 export function olderMessages(
   { name, command }: OlderProtocol,
   runtime: Writable,
@@ -38,7 +41,7 @@ export function olderMessages(
     const content = isSize ? sizesIn(bytes.subarray(1)) : bytes.subarray(1);
     for (let from = 0; from < content.length && runtime.writable; from += MAX_CONTENT_BYTES) {
       const piece = Buffer.concat([bytes.subarray(0, 1), content.subarray(from, from + MAX_CONTENT_BYTES)]);
-      // A text message stays a text message.
+      // Send the pieces of a text message as text messages.
       if (!runtime.write(typeof message === 'string' ? piece.toString() : piece)) await drainedOrClosed(runtime);
     }
   };

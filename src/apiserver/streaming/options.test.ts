@@ -32,7 +32,7 @@ describe('the containers that logs, exec, attach and port-forward accept', () =>
   it.each([
     ['cleanup', true],
     ['upload', false],
-  ])('attach to %s has a terminal if the container has one', (name, tty) => {
+  ])('attach to the container %s has a terminal if the container has one', (name, tty) => {
     expect(attachOptions(new URLSearchParams('stdout=1'), pod, name).tty).toBe(tty);
   });
 });

@@ -4,10 +4,10 @@ import { badRequest } from '../../machinery/status.ts';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import { flag } from '../http/query.ts';
 
-/** Throws 400 BadRequest if no stream is requested. Wording: v1.33 kubelet. */
+/** Returns the requested streams. Throws 400 BadRequest if there are none. Source of the message: v1.33 kubelet. */
 function selection(query: URLSearchParams, tty: boolean): StreamSelection {
   const isRequested = (name: string): boolean => flag(query, name) ?? false;
-  // A terminal has a single output: stdout and stderr of the process cannot be distinguished.
+  // With a terminal, there is no separate stderr: the terminal has a single output.
   const streams = {
     stdin: isRequested('stdin'),
     stdout: isRequested('stdout'),
@@ -24,7 +24,7 @@ export function execOptions(query: URLSearchParams): StreamSelection & { command
   return { ...selection(query, flag(query, 'tty') ?? false), command };
 }
 
-/** The container's spec determines whether there is a terminal, not the request. */
+/** Parses the options of an attach. The container's spec, not the request, determines whether there is a terminal. */
 export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
   const { containers = [], initContainers = [], deferContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const all: (Container | DeferContainer | EphemeralContainer)[] = [
@@ -37,10 +37,13 @@ export function attachOptions(query: URLSearchParams, pod: Pod, containerName: s
 }
 
 const MAX_PORT = 65_535;
-/** The runtime forwards all ports at once, each in a thread of its own. */
+/** The maximum number of ports in one request. The runtime forwards all of them at the same time, each in its own thread. */
 const MAX_PORTS = 1000;
 
-/** Throws 400 BadRequest. Only WebSocket clients of the older protocols pass ports in the query. */
+/**
+ * Returns the ports in the query, which only WebSocket clients with older protocols send. Throws 400 BadRequest if a port is not
+ * valid or there are too many ports.
+ */
 export function portForwardPorts(query: URLSearchParams): number[] {
   const values = query
     .getAll('ports')

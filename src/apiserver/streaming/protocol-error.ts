@@ -1,4 +1,4 @@
-/** The peer breaks the protocol of a stream, or uses a part of it that container streams do not use. The message explains it. */
+/** Thrown if a peer breaks the protocol of a stream, or uses a part of the protocol that container streams do not need. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
 }

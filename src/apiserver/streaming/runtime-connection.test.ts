@@ -12,7 +12,7 @@ test('data that the runtime sent before it closed is read despite failed writes'
   peer.socket.end(output);
   peer.socket.destroySoon();
   await peer.closed;
-  // The first write is answered with a reset; the next ones fail.
+  // The peer answers the first write with a reset, so the next writes fail.
   for (let count = 0; count < 5; count++) await new Promise<void>((resolve) => socket.write('late', () => resolve()));
   const pieces: Buffer[] = [];
   socket.on('data', (piece) => pieces.push(piece));
@@ -20,7 +20,7 @@ test('data that the runtime sent before it closed is read despite failed writes'
   expect(Buffer.concat(pieces).equals(output)).toBe(true);
 });
 
-test('a reset does not discard earlier data, however slowly it is read', async () => {
+test('a reset by the runtime does not discard earlier data, however slowly that data is read', async () => {
   await using runtime = await startRuntime();
   const { socket } = await connectToRuntime(runtime.url, spdyUpgrade([]), new AbortController().signal);
   const peer = await runtime.next();
@@ -35,7 +35,7 @@ test('a reset does not discard earlier data, however slowly it is read', async (
   await expect(pieces.next()).rejects.toThrow('ECONNRESET');
 });
 
-test('connecting can be aborted', async () => {
+test('connecting to the runtime can be aborted', async () => {
   await using runtime = await startRuntime();
   const abort = new AbortController();
   const connecting = connectToRuntime(runtime.url, spdyUpgrade([]), abort.signal);

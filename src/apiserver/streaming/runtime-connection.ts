@@ -6,17 +6,17 @@ import { WebSocket } from 'ws';
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
-/** The text of a refusal is shown to the client; normal ones are shorter. */
+/** The limit on the text of a refusal, which is shown to the client. Normal refusals are shorter. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {
   method: 'POST';
-  /** Includes `upgrade`. */
+  /** The headers of the request, including `upgrade` but not `connection`. */
   headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface UpgradedConnection {
-  /** Nothing has been read from it. Data that the runtime sent before the end is always read first; failed writes are not reported. */
+  /** The connection. It delivers all data that the runtime sent before ending the connection, and does not report failed writes. */
   socket: Socket;
   /** The headers of the 101 response. */
   headers: IncomingMessage['headers'];
@@ -27,7 +27,10 @@ export const spdyUpgrade = (protocols: readonly string[]): UpgradeRequest => ({
   headers: { upgrade: 'SPDY/3.1', ...(protocols.length === 0 ? {} : { 'x-stream-protocol-version': protocols }) },
 });
 
-/** Rejects with an ApiError: the runtime's refusal, or 500 InternalError if the runtime cannot be reached. */
+/**
+ * Connects to the URL and upgrades the connection. Rejects with an ApiError, which is the runtime's refusal, or 500 InternalError if
+ * the runtime cannot be reached. Rejects with the signal's reason on abort.
+ */
 export function connectToRuntime(
   url: string,
   requested: UpgradeRequest,
@@ -64,7 +67,7 @@ export function connectToRuntime(
   });
 }
 
-/** Like connectToRuntime(), for a WebSocket subprotocol. The WebSocket is paused until a reader resumes it. */
+/** Like connectToRuntime(), but for a WebSocket subprotocol. The WebSocket is paused until a reader resumes it. */
 export function connectWebSocket(url: string, protocol: string, signal: AbortSignal): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -93,10 +96,12 @@ export function connectWebSocket(url: string, protocol: string, signal: AbortSig
 }
 
 /**
- * The runtime closes its side as soon as it has sent everything, even if more data is on the way to it. Node.js would then destroy
- * the socket, including data that was received but not yet read: because a write fails, or because the reset is noticed while a
- * slow reader keeps data waiting. So the socket does not see failed writes (the end of the input shows the same), and it receives
- * nothing before earlier data is read.
+ * Connects a socket that does not lose data that the runtime sent before it closed the connection.
+ *
+ * The runtime closes the connection as soon as it has sent everything, even if more data is on its way to the runtime. Node.js would
+ * then destroy the socket and discard the data that was received but not yet read: because a write fails, or because the reset
+ * arrives while a slow reader has not read everything. So write errors are hidden from the socket (the end of the input reports the
+ * same), and the socket receives no data before earlier data is read.
  */
 function connectEagerly(url: string): Socket {
   const { hostname, port } = new URL(url);
@@ -115,7 +120,7 @@ function connectEagerly(url: string): Socket {
   return socket;
 }
 
-/** Reads why the runtime refuses the stream, and closes the connection, which Node.js would keep for another request. */
+/** Resolves to an error with the text of the runtime's refusal. Closes the connection, which Node.js would keep for another request. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const { socket } = response;
   let text = '';

@@ -1,4 +1,4 @@
-/** For tests: a server that streams like a container runtime, controlled by the test. */
+/** For tests: a server that the test controls and that streams like a container runtime. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -19,23 +19,23 @@ const controlFrame = (type: number, ...words: number[]): Buffer => {
 export interface RuntimePeer {
   request: IncomingMessage;
   socket: Socket;
-  /** Resolves when the client has opened the stream. */
+  /** Resolves to the stream with the streamtype `type` when the client has opened it. */
   stream(type: string): Promise<PeerStream>;
   ping(id: number): void;
-  /** Resolves when the client has sent this PING. */
+  /** Resolves when the client has sent a PING with the ID. */
   pinged(id: number): Promise<void>;
-  /** Ends like a runtime: resets every stream and closes the connection. */
+  /** Ends the connection as a runtime does: resets every stream and then closes the connection. */
   close(): void;
   closed: Promise<void>;
 }
 
 export interface PeerStream {
-  /** `sent` is called when the connection has accepted the bytes. */
+  /** Sends data; `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
-  /** Replies to the stream; needed only with `silent`. */
+  /** Sends the reply to the stream. Needed only with `silent`. */
   reply(): void;
-  /** All bytes that the client sent, once it has ended its side. */
+  /** Resolves to all bytes that the client sent, when the client has ended its side of the stream. */
   readonly received: Promise<Buffer>;
   /** Resolves when the client has sent this many bytes. */
   receivedBytes(count: number): Promise<void>;
@@ -52,7 +52,7 @@ export interface RuntimeFixture extends AsyncDisposable {
   next(): Promise<RuntimePeer>;
 }
 
-/** `refusal` is the response to every upgrade. With `silent`, streams get a reply only when the test calls reply(). */
+/** `refusal`: the text of a 403 response to every upgrade. With `silent`, streams get a reply only when the test calls reply(). */
 export async function startRuntime(options: { refusal?: string; silent?: boolean } = {}): Promise<RuntimeFixture> {
   const waiting: ((peer: RuntimePeer) => void)[] = [];
   const arrived: RuntimePeer[] = [];
@@ -62,7 +62,7 @@ export async function startRuntime(options: { refusal?: string; silent?: boolean
     const socket = duplex as Socket;
     sockets.add(socket);
     socket.on('error', () => undefined);
-    // Like a runtime: end when the client has ended.
+    // Like a runtime, end the connection when the client has ended its side.
     socket.on('end', () => socket.end());
     if (options.refusal !== undefined) {
       socket.end(`HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n${options.refusal}`);
@@ -175,7 +175,7 @@ function streamOf(id: number, type: string, socket: Socket): StreamState {
   };
 }
 
-/** Headers are merely stored, not compressed, so the zlib head with the dictionary can be replaced. */
+/** Decodes a zlib stream of stored (uncompressed) blocks. They do not refer to the dictionary, so the head can be replaced. */
 const inflateStored = (stream: Buffer): Buffer =>
   inflateSync(Buffer.concat([Buffer.from('7801', 'hex'), stream.subarray(6)]), {
     finishFlush: constants.Z_SYNC_FLUSH,

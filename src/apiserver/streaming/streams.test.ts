@@ -1,4 +1,4 @@
-/** Streams through the API server to a runtime that the test controls. With real runtimes: test/e2e/streams.test.ts. */
+/** Streams through the API server to a runtime that the test controls. test/e2e/streams.test.ts uses real runtimes. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -24,7 +24,7 @@ let nodes: typeof noNodes;
 /** The UID of the Pod `p`. */
 let uid: string;
 
-/** Creates a Pod; returns its UID. */
+/** Creates a Pod in the namespace default, and returns its UID. */
 const createPod = async (name: string, spec: Pod['spec']): Promise<string> => {
   const metadata = { name, namespace: 'default' };
   const { metadata: stored } = await server.backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
@@ -139,7 +139,7 @@ async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Checks that the connection to a silent runtime stays open after the client left until the runtime has replied to all streams. */
+/** Checks that the connection to a silent runtime stays open after `leave`, until the runtime has replied to all streams. */
 async function staysOpenUntilReplied(peer: RuntimePeer, opened: PeerStream[], leave: () => void): Promise<void> {
   let ended = false;
   peer.socket.once('end', () => (ended = true));
@@ -161,7 +161,7 @@ describe('exec over WebSocket', () => {
     stderr: await peer.stream('stderr'),
   });
 
-  test('channels are translated to streams, and the Status of the runtime ends the connection', async () => {
+  test('exec over WebSocket translates channels to streams and ends with the Status of the runtime', async () => {
     const client = await open(ALL);
     expect(client.socket.protocol).toBe('v5.channel.k8s.io');
     const peer = await runtime.next();
@@ -193,7 +193,7 @@ describe('exec over WebSocket', () => {
     ]);
   });
 
-  test('the v4 protocol cannot close standard input', async () => {
+  test('a client that uses v4.channel.k8s.io cannot close standard input', async () => {
     const client = await open(ALL, 'v4.channel.k8s.io');
     expect(client.socket.protocol).toBe('v4.channel.k8s.io');
     const peer = await runtime.next();
@@ -206,7 +206,7 @@ describe('exec over WebSocket', () => {
     expect(await client.closed).toBe(1000);
   });
 
-  test('a terminal adds a resize stream and removes stderr', async () => {
+  test('exec with a terminal has a resize stream and no stderr', async () => {
     const client = await open(`${ALL}&tty=true`);
     const peer = await runtime.next();
     const [resize] = await Promise.all(['resize', 'error', 'stdin', 'stdout'].map((type) => peer.stream(type)));
@@ -216,7 +216,7 @@ describe('exec over WebSocket', () => {
     expect(nodeCalls).toMatchObject([['exec', {}, 'app', { stderr: false, tty: true }]]);
   });
 
-  test('large input and output are passed on completely, however they are split', async () => {
+  test('exec over WebSocket passes on large input and output completely, however they are split', async () => {
     const client = await open(ALL);
     const { stdin, stdout, error } = await streams(await runtime.next());
     const input = Buffer.alloc(3_000_001, 'input of the client ');
@@ -231,7 +231,7 @@ describe('exec over WebSocket', () => {
     expect(client.of(1)).toBe(output.toString());
   });
 
-  test('a client that does not read slows down the runtime', async () => {
+  test('a WebSocket client that does not read slows down the runtime', async () => {
     const client = await open(ALL);
     const { stdin, stdout } = await streams(await runtime.next());
     client.socket.pause();
@@ -240,14 +240,14 @@ describe('exec over WebSocket', () => {
     for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
     await turns(3000);
     expect(sent).toBeLessThan(megabytes / 2);
-    // The other direction continues.
+    // Data from the client still reaches the runtime.
     client.send(0, 'input');
     await stdin.receivedBytes(5);
     client.socket.resume();
     await client.until(() => client.messages.length > 1 && sent === megabytes);
   });
 
-  test('a process that does not read its input slows down the client', async () => {
+  test('a process that does not read its input slows down the WebSocket client', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     const { stdin } = await streams(peer);
@@ -268,7 +268,7 @@ describe('exec over WebSocket', () => {
     await peer.pinged(2);
   });
 
-  test('after the client disconnects, the connection to the runtime stays open until it has replied to every stream', async () => {
+  test('after a WebSocket client disconnects, the runtime connection stays open until every stream has a reply', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
@@ -277,7 +277,7 @@ describe('exec over WebSocket', () => {
     await staysOpenUntilReplied(peer, opened, () => client.socket.terminate());
   });
 
-  test('the end of the client ends the connection to the runtime', async () => {
+  test('the end of a WebSocket client ends the connection to the runtime', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     await streams(peer);
@@ -285,7 +285,7 @@ describe('exec over WebSocket', () => {
     await peer.closed;
   });
 
-  test('the client gets a Status if the runtime disconnects without one', async () => {
+  test('a WebSocket client gets a Status if the runtime disconnects without sending one', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     const { stdout } = await streams(peer);
@@ -300,7 +300,7 @@ describe('exec over WebSocket', () => {
     });
   });
 
-  test('the client gets a Status if the runtime refuses a stream', async () => {
+  test('a WebSocket client gets a Status if the runtime refuses a stream', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
@@ -324,7 +324,7 @@ describe('exec over WebSocket', () => {
     await peer.closed;
   });
 
-  test('a command waits for its turn, which ends with its first output', async () => {
+  test('a command over WebSocket waits for its turn, which ends with its first output', async () => {
     const turn = Promise.withResolvers<() => void>();
     const over = Promise.withResolvers<void>();
     const asking = Promise.withResolvers<void>();
@@ -345,7 +345,7 @@ describe('exec over WebSocket', () => {
     (await opening).socket.terminate();
   });
 
-  test('a client that disconnects while its command starts does not end the turn of the command', async () => {
+  test('a WebSocket client that disconnects while its command starts does not end the turn of the command', async () => {
     let over = false;
     nodes.execTurn = async () => () => {
       over = true;
@@ -383,7 +383,7 @@ describe('exec over WebSocket', () => {
     });
   });
 
-  test('a message that is too large ends the connection', async () => {
+  test('a WebSocket message that is too large ends the connection', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     await streams(peer);
@@ -393,8 +393,8 @@ describe('exec over WebSocket', () => {
   });
 });
 
-describe('over SPDY', () => {
-  test('streams are relayed both ways, with the protocol that the runtime chose', async () => {
+describe('exec and attach over SPDY', () => {
+  test('SPDY streams are relayed both ways, with the protocol that the runtime chose', async () => {
     const { socket, headers } = await connected(ALL);
     expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
     expect(headers).not.toHaveProperty('sec-websocket-protocol');
@@ -434,7 +434,7 @@ describe('over SPDY', () => {
     let sent = 0;
     for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
     await turns(3000);
-    // Only as much as fits into the buffers of the connections.
+    // The runtime has sent only as much as fits into the buffers of the connections.
     expect(sent).toBeLessThan(megabytes / 2);
     reading.resolve();
     peer.close();
@@ -442,7 +442,7 @@ describe('over SPDY', () => {
     expect(received).toBe(megabytes * 1024 * 1024);
   });
 
-  test('data that the client sent before its end reaches the runtime', async () => {
+  test('data that a SPDY client sent before its end reaches the runtime', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     const client = createSpdyConnection(socket, systemTimers());
@@ -459,7 +459,7 @@ describe('over SPDY', () => {
     await peer.closed;
   });
 
-  test('a client that breaks the protocol gets a protocol error, and the runtime gets no byte of its frame', async () => {
+  test('a SPDY client that breaks the protocol gets a protocol error, and the runtime gets no byte of its frame', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     let bytes = 0;
@@ -472,7 +472,7 @@ describe('over SPDY', () => {
     expect(bytes).toBe(0);
   });
 
-  test('a command waits for its turn: its last stream is not opened earlier', async () => {
+  test('a command over SPDY waits for its turn: its last stream is not opened earlier', async () => {
     const turn = Promise.withResolvers<() => void>();
     const over = Promise.withResolvers<void>();
     nodes.execTurn = () => turn.promise;
@@ -493,7 +493,7 @@ describe('over SPDY', () => {
     client.destroy();
   });
 
-  test('a client that disconnects while its command waits gives up its turn', async () => {
+  test('a SPDY client that disconnects while its command waits gives up its turn', async () => {
     const asking = Promise.withResolvers<AbortSignal>();
     nodes.execTurn = (signal) => {
       asking.resolve(signal);
@@ -529,7 +529,7 @@ describe('over SPDY', () => {
     ['cuts its connection', (socket: Socket) => void socket.destroy()],
     ['breaks the protocol', (socket: Socket) => void socket.write(Buffer.alloc(8, 0xff))],
   ])(
-    'after the client %s, the connection to the runtime stays open until it has replied to every stream',
+    'after a SPDY client %s, the runtime connection stays open until every stream has a reply',
     async (_how, leave) => {
       await runtime[Symbol.asyncDispose]();
       runtime = await startRuntime({ silent: true });
@@ -543,7 +543,7 @@ describe('over SPDY', () => {
     },
   );
 
-  test('the end of either side ends the other one', async () => {
+  test('the end of either side of a SPDY connection ends the other side', async () => {
     const first = await connected(ALL);
     const peer = await runtime.next();
     first.socket.destroy();
@@ -554,7 +554,7 @@ describe('over SPDY', () => {
     await once(second.socket, 'close');
   });
 
-  test('close() of the server ends both connections', async () => {
+  test('close() of the server ends both connections of a SPDY stream', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     const ended = collect(socket);
@@ -573,7 +573,7 @@ describe('port-forward', () => {
 
   test('port-forward can tunnel SPDY through WebSocket messages', async () => {
     const path = `wss://${server.server.host}:${server.server.port}${FORWARD}`;
-    // ws accepts no names with a slash, so the test sets and checks the header itself.
+    // ws accepts no subprotocol with a slash in its name, so the test sets and checks the header itself.
     const headers = { 'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io' };
     const client = new WebSocket(path, { ...tls(), headers });
     const upgrade = once(client, 'upgrade');
@@ -634,7 +634,7 @@ describe('port-forward', () => {
   });
 });
 
-describe('refused with a Status, before the upgrade', () => {
+describe('requests that are refused with a Status before the upgrade', () => {
   const path = (name: string, query: string) => `/api/v1/namespaces/default/pods/${name}/${query}`;
   const cases: [string, string, number, string][] = [
     ['an unknown Pod', path('none', 'exec?command=ls&stdout=1'), 404, 'pods "none" not found'],
@@ -757,7 +757,7 @@ test('exec and attach accept the name of a defer container', async () => {
   for (const { socket } of clients) socket.terminate();
 });
 
-test('40 concurrent streams get their own output', async () => {
+test('each of 40 concurrent exec clients gets the output of its own command', async () => {
   const clients = await Promise.all(Array.from({ length: 40 }, () => open(ALL)));
   const peers = await Promise.all(clients.map(() => runtime.next()));
   for (const [index, peer] of peers.entries()) {

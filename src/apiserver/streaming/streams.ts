@@ -1,17 +1,17 @@
 /**
- * Exec, attach and port-forward: a client upgrades its connection, which is then relayed to the container runtime.
+ * Serves exec, attach and port-forward: a client upgrades its connection, which is then relayed to the container runtime.
  *
  * Job: select the container, ask the node for the URL of the stream, connect to it, then join the two connections:
  *   SPDY/3.1                          frame by frame (spdy-relay.ts)
  *   WebSocket, v5 or v4 channels      translated to SPDY streams (channels.ts)
  *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel, whose messages carry SPDY bytes: like SPDY/3.1
- *   WebSocket, older subprotocols     message by message (older-messages.ts), because runtimes support them
- * Boundary: authorization happens before; the node selects the run of a container.
+ *   WebSocket, older subprotocols     message by message (older-messages.ts), because runtimes support these subprotocols
+ * Boundary: the request is already authorized; the node selects the run of the container.
  *
  * Invariants:
- *  1. Nothing is sent before the runtime has accepted the stream, so that every refusal is a metav1.Status.
- *  2. The end of either side ends the other; the server's close() ends both.
- *  3. Only data in progress is buffered: the slower side slows down the faster one.
+ *  1. Nothing is sent to the client before the runtime has accepted the stream, so that every refusal is a metav1.Status.
+ *  2. The end of either side ends the other side; the server's close() ends both.
+ *  3. Only data in progress is buffered: the slower side slows down the faster side.
  *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the
  *     API server sends it a protocol error and ends its connection.
  *  5. A command starts when it is its turn (execTurn): its last stream is not opened earlier.
@@ -48,18 +48,19 @@ const TUNNEL_PREFIX = 'SPDY/3.1+';
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
-/** The validated request to the node. */
+/** A validated request for a stream. */
 interface Wanted {
+  /** Asks the node for the URL of the stream. */
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
-  /** Absent for port-forward. */
+  /** The requested streams of a process; absent for port-forward. */
   streams?: StreamSelection;
-  /** Present for exec. */
+  /** The start of the command; present only for exec. */
   start?: CommandStart;
   /** The ports in the query of a port-forward with an older protocol. */
   ports?: readonly number[];
 }
 
-/** Rejects with an ApiError only before anything was sent; resolves when the stream has ended. */
+/** Resolves when the stream has ended. Rejects with an ApiError only before anything was sent. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
   const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
@@ -83,20 +84,23 @@ interface Stream {
   wanted: Wanted;
 }
 
-/** `open` connects to the runtime at the node's URL for the stream. */
+/** Asks the node for the URL of the stream, and calls `open`, which connects to the runtime at this URL. */
 async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
   const { signal } = exchange;
   try {
     const { url } = await wanted.connect(signal);
     return await open(url, signal);
   } catch (error) {
-    // A WebSocket handshake starts the command, which may start even if the request was aborted.
+    // Do not end the command's turn on abort: a WebSocket handshake starts the command, which may start even after the abort.
     if (!signal.aborted) wanted.start?.started();
     throw signal.aborted ? serviceUnavailable('the API server is shutting down') : error;
   }
 }
 
-/** For streams that are opened along with the connection: this starts a command, and the URL is valid only for a short time. */
+/**
+ * Returns the stream with a connect() that first waits for the command's turn. Use it if the streams are opened along with the
+ * connection, which starts the command. connect() asks for the URL after the wait, because the URL is valid only for a short time.
+ */
 const inTurn = ({ wanted, ...stream }: Stream): Stream => ({
   ...stream,
   wanted: {
@@ -152,7 +156,10 @@ async function serveWebSocket(stream: Stream): Promise<void> {
   return inRoom(server.forwarded, 2 * (wanted.ports ?? []).length, () => serveOlder(stream, offered));
 }
 
-/** The runtime forwards one connection for each port as soon as it is connected. */
+/**
+ * Runs `serve` while `count` streams count toward the room. Use it for older protocols, with which the runtime forwards a connection
+ * for each port as soon as the API server connects. Rejects with 429 TooManyRequests if the room is full.
+ */
 async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
   if (count > 0 && room.isFull()) throw busy();
   const leave = room.enter(() => count);
@@ -169,7 +176,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
-  // The first message has only a channel and is sent before the command starts.
+  // Ignore the runtime's first message, which has only a channel and is sent before the command starts.
   far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
   return join(client, far, server.timers, exchange.signal, {
     fromClient: olderMessages({ name: older, command: wanted.streams !== undefined }, far),
@@ -179,7 +186,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   });
 }
 
-/** Returns the handler for errors in a client's bytes: it logs a ProtocolError, and calls `explain` to report it to the client. */
+/** Returns the handler for errors in a client's bytes, which logs a ProtocolError and calls `explain` to report it to the client. */
 const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {
@@ -188,7 +195,10 @@ const refusal =
     explain(error.message);
   };
 
-/** `explain` reports to the client how it broke the protocol, if its connection supports that. */
+/**
+ * Relays SPDY frames until both connections are closed. `explain` is called if the client breaks the protocol, and reports the
+ * violation to the client if its connection supports that.
+ */
 function relay(
   stream: Stream,
   client: Duplex,
@@ -209,7 +219,7 @@ function relay(
     // The runtime starts the command when all streams are open.
     start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
-    // A command has few streams and waits for its turn; a port-forward has two streams for each connection.
+    // Only port-forward needs the shared limit: it has two streams for each connection, but a command has few and waits for its turn.
     room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });
@@ -223,14 +233,17 @@ function relay(
   });
 }
 
-/** The types of the streams that the runtime waits for. It does not reply to others. */
+/**
+ * Returns the types of the streams that the runtime expects for a command. The runtime does not reply to streams of other types.
+ * `hasSizes`: whether the protocol supports terminal sizes.
+ */
 const commandStreams = ({ tty, ...requested }: StreamSelection, hasSizes: boolean): string[] => [
   'error',
   ...(tty && hasSizes ? ['resize'] : []),
   ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => requested[type]),
 ];
 
-/** Throws an ApiError. */
+/** Validates the request. Throws an ApiError. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
   const { nodes } = server;
   const { query } = exchange;
@@ -258,7 +271,7 @@ function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRout
   };
 }
 
-/** The header may occur once with a list, or several times. */
+/** Returns the protocols that the client offers. The header may occur once with a list, or several times. */
 const spdyProtocols = ({ headers }: IncomingMessage): string[] =>
   String(headers['x-stream-protocol-version'] ?? '')
     .split(',')

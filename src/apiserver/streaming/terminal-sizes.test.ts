@@ -4,7 +4,7 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 const edge = fc.nat(65_535);
 
-test('sizes are returned complete and in order, however they are split', () => {
+test('terminal sizes are returned complete and in order, however they are split', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ Width: edge, Height: edge })),
@@ -21,7 +21,7 @@ test('sizes are returned complete and in order, however they are split', () => {
   );
 });
 
-test('any amount of space is allowed between sizes', () => {
+test('any amount of space is allowed between terminal sizes', () => {
   const read = createSizeReader();
   expect(read(Buffer.alloc(5000, ' '))).toHaveLength(0);
   expect(read(Buffer.from('{"Width":1,"Height":2}')).toString()).toBe('{"Width":1,"Height":2}\n');
@@ -41,14 +41,14 @@ test.each([
   expect(() => read(Buffer.from(text))).toThrow('the size of a terminal');
 });
 
-test('an incomplete size is also refused if it grows too long in several pieces', () => {
+test('an incomplete terminal size is also refused if it grows too long in several pieces', () => {
   const read = createSizeReader();
   expect(() => {
     for (let count = 0; count < 100; count++) read(Buffer.from('{"Width":1111'));
   }).toThrow('the size of a terminal has more than 1024 bytes');
 });
 
-test('a message with more than 128 KiB of sizes is refused before it is parsed', () => {
+test('a message with more than 128 KiB of terminal sizes is refused before it is parsed', () => {
   const read = createSizeReader();
   const size = '{"Width":1,"Height":2}';
   expect(read(Buffer.from(size.repeat(5000)))).toHaveLength(5000 * (size.length + 1));

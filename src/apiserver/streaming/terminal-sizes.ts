@@ -1,13 +1,16 @@
 /** Parses the terminal sizes on a client's resize stream: consecutive JSON objects, split at any point. */
 import { ProtocolError } from './protocol-error.ts';
 
-/** A runtime reads until an object is complete, however long it is. Clients send about 30 bytes. */
+/** The limit on one size, because a runtime reads an object until it is complete, however long it is. Clients send about 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
-/** The maximum bytes of sizes in one message: about 6,000 sizes, which take 5 ms to parse. */
+/** The limit on the bytes of one message: about 6,000 sizes, which take 5 ms to parse. */
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 
-/** Takes the bytes of one stream; returns the complete sizes, encoded again. Throws a ProtocolError. */
+/**
+ * Returns a function that takes the next bytes of a stream, and returns the sizes that these bytes complete, encoded as one line of
+ * JSON each. The function throws a ProtocolError if a size is not valid.
+ */
 export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   let held = '';
   return (bytes) => {
@@ -28,14 +31,14 @@ export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   };
 }
 
-/** No property of a size is an object or a string, so the first closing brace ends it. */
+/** Parses and encodes one size. `text` ends with the first closing brace, because a size contains no other object and no string. */
 function sizeOf(text: string): string {
   const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;
   try {
     const { Width, Height } = JSON.parse(text.slice(0, MAX_SIZE_BYTES)) as Record<string, unknown>;
     if (edge(Width) && edge(Height)) return `${JSON.stringify({ Width, Height })}\n`;
   } catch {
-    // Refused below.
+    // Invalid JSON is refused below.
   }
   throw new ProtocolError('the size of a terminal is not an object with Width and Height');
 }

@@ -1,4 +1,4 @@
-/** Connections that Node.js hands over because their clients request an upgrade. Refusals are still sent as HTTP. */
+/** Handles connections that Node.js hands over because their clients request an upgrade. Refusals are still sent as HTTP responses. */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { KindDefinition } from '../../api/kind.ts';
@@ -6,7 +6,7 @@ import type { Upgrade } from '../http/exchange.ts';
 
 type UpgradeKind = 'spdy' | 'websocket';
 
-/** Returns undefined for a request for neither. */
+/** Returns the protocol of the requested upgrade, or undefined if the request is not for an upgrade to SPDY/3.1 or WebSocket. */
 export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
   if (!/(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '')) return undefined;
   const protocol = headers.upgrade?.toLowerCase();
@@ -14,7 +14,7 @@ export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefin
   return protocol === 'websocket' ? 'websocket' : undefined;
 }
 
-/** Selects the upgrade requests that Node.js hands over as connections: those for streams. All others are plain requests. */
+/** Returns a function that selects the upgrade requests for streams. Node.js handles all other requests as plain requests. */
 export function upgradeFilter(kinds: readonly KindDefinition[]): (request: IncomingMessage) => boolean {
   const names = kinds.flatMap(({ subresources }) =>
     Object.keys(subresources).filter(
@@ -30,7 +30,7 @@ export interface UpgradingConnection {
   head: Buffer;
 }
 
-/** Creates a response on the connection. The connection ends after the response. */
+/** Creates an HTTP response on the connection. The connection ends after the response. */
 export function answerOn(request: IncomingMessage, socket: Socket): ServerResponse {
   socket.on('error', () => undefined);
   const response = new ServerResponse(request);
@@ -43,7 +43,7 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
   return response;
 }
 
-/** `take` may be called once, and only before the response has begun. */
+/** Returns an Upgrade whose take() calls `taken`. take() may be called once, and only before the response has begun. */
 export function takeable(response: ServerResponse, { socket, head }: UpgradingConnection, taken: () => void): Upgrade {
   return {
     take() {

@@ -4,25 +4,31 @@ import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { badRequest } from '../../machinery/status.ts';
 
-/** The limit of upstream's server (golang.org/x/net/websocket). */
+/** The limit on one message. Source: upstream's server (golang.org/x/net/websocket). */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 /** How long a client may take to respond to a close frame. */
 const CLOSE_TIMEOUT_MILLIS = 1_000;
 
-/** The subprotocols that the client offers, in its order of preference. */
+/** Returns the subprotocols that the client offers, in the client's order of preference. */
 export const offeredProtocols = (request: IncomingMessage): string[] =>
   (request.headers['sec-websocket-protocol'] ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-/** Subprotocols that are relayed message by message. Source: v1.33 remotecommand and portforward of the kubelet. */
+/**
+ * The subprotocols that are relayed message by message, for commands (exec and attach) and for the ports of port-forward.
+ * Source: v1.33 remotecommand and portforward of the kubelet.
+ */
 const OLDER_PROTOCOLS = {
   command: ['v4.base64.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io'],
   ports: ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io'],
 };
 
-/** Selects the subprotocol for the runtime; a client that offers none gets the binary one. Throws 400 BadRequest. */
+/**
+ * Returns the first known subprotocol that the client offers, or the binary subprotocol if the client offers none. `command` is true
+ * for exec and attach. Throws 400 BadRequest if no offered subprotocol is known.
+ */
 export function olderProtocol(offered: readonly string[], command: boolean): string {
   const known = command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports;
   const chosen = offered.length === 0 ? (command ? 'channel.k8s.io' : 'v4.channel.k8s.io') : undefined;
@@ -37,11 +43,11 @@ const PROTOCOL_ERROR = 1002;
 /** The limit on the reason in a close frame (RFC 6455, section 5.5). */
 const MAX_REASON_BYTES = 123;
 
-/** Closes the WebSocket of a client whose messages break a protocol. */
+/** Closes the WebSocket of a client that broke a protocol. `message` describes the violation. */
 export const closeForProtocol = (webSocket: WebSocket, message: string): void =>
   webSocket.close(PROTOCOL_ERROR, Buffer.from(message).subarray(0, MAX_REASON_BYTES));
 
-/** Throws 400 BadRequest if acceptWebSocket() would not respond with 101. */
+/** Throws 400 BadRequest if the request is not a valid WebSocket handshake, which acceptWebSocket() requires. */
 export function checkHandshake({ method, headers }: IncomingMessage): void {
   if (method !== 'GET') throw badRequest(`a WebSocket handshake must use GET, not ${method}`);
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
@@ -50,7 +56,10 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
   if (headers['sec-websocket-version'] !== '13') throw badRequest('the only supported Sec-WebSocket-Version is 13');
 }
 
-/** Responds with 101 and the protocol, if any. checkHandshake() must have passed; later violations are events of the WebSocket. */
+/**
+ * Responds with 101 and the subprotocol `protocol`, if any, and resolves to the paused WebSocket. The request must have passed
+ * checkHandshake(). Later protocol violations are reported by events of the WebSocket.
+ */
 export function acceptWebSocket(
   request: IncomingMessage,
   socket: Duplex,
@@ -65,7 +74,7 @@ export function acceptWebSocket(
     closeTimeout: CLOSE_TIMEOUT_MILLIS,
   };
   const server = new WebSocketServer(options);
-  // Names such as SPDY/3.1+portforward.k8s.io are not tokens, so ws would refuse them: hide the header from it.
+  // Hide the header from ws, which refuses names such as SPDY/3.1+portforward.k8s.io because they are not tokens.
   delete request.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {
@@ -74,7 +83,7 @@ export function acceptWebSocket(
       reject(error);
     });
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      // Read nothing before a reader consumes it.
+      // Read nothing before there is a reader that consumes the messages.
       webSocket.pause();
       resolve(webSocket);
     });

@@ -1,5 +1,5 @@
 /**
- * Renders objects as the Table that kubectl prints; columns and cells come from the kind.
+ * Renders objects as the Table that kubectl prints. The kind defines the columns and the cells.
  * Source: meta/v1 Table and TableOptions of v1.33.
  */
 import type { KindDefinition, WriteContext } from '../../api/kind.ts';
@@ -9,7 +9,7 @@ import { badRequest } from '../../machinery/status.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** Parses the includeObject parameter of the query. Throws 400 BadRequest. */
+/** Parses the includeObject parameter of the query; the default is Metadata. Throws 400 BadRequest for an unknown value. */
 export function includeObjectOf(value: string | null): IncludeObject {
   if (value === null || value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
@@ -36,7 +36,7 @@ const columnDefinitions = (kind: KindDefinition): ColumnDefinition[] =>
 export interface TableOptions {
   includeObject: IncludeObject;
   context: WriteContext;
-  /** False for the events of a watch after the first, which omit the column definitions. */
+  /** Whether the Table has column definitions. The events of a watch after the first event omit them. */
   withColumns: boolean;
 }
 
@@ -47,8 +47,8 @@ function shownText(object: KubeObject, { includeObject }: TableOptions): string 
 }
 
 /**
- * Yields the JSON text of a Table with a row for each object, in parts. Each row is created when it is requested. The text of an
- * object is a part of its own, so that it is not copied.
+ * Yields the JSON text of a Table with a row for each object, in parts. A row is created only when its parts are requested. The text
+ * of an object is a separate part, so that it is not copied.
  */
 export function* tableTexts(
   kind: KindDefinition,

@@ -1,18 +1,18 @@
 /**
- * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts are parsed in this
- * thread. Longer ones are parsed one after another in a worker thread, each with a limit on time and memory.
+ * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts are parsed in the
+ * calling thread. Longer texts are parsed one after another, each in a worker thread with a limit on time and memory.
  *
- * Invariant: no text blocks the event loop, and the memory is bounded: one thread, and the texts of the requests that wait
- * for it.
+ * Invariant: no text blocks the event loop for more than about 50 ms, and the memory is bounded: there is at most one worker thread,
+ * and at most MAX_WAITING texts are in it or wait for it.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
-/** The worst text of this length takes the library about 50 ms. */
+/** Texts up to this length are parsed in the calling thread. The slowest text of this length takes the library about 50 ms. */
 export const HERE_UP_TO_CHARS = 4096;
-/** The limit on the text's value as JSON: upstream's limit on a request body. */
+/** The limit on the JSON text of the parsed value, with all aliases expanded. It equals upstream's limit on a request body. */
 const LIMIT_BYTES = 3 * 1024 * 1024;
 const LIMIT_MILLIS = 5_000;
 const HEAP_MEBIBYTES = 48;
@@ -26,10 +26,13 @@ const ADVICE = 'send it as JSON, or in parts';
 let last: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
-/** Rejects with an Error that describes what is wrong with the text, or with an ApiError: 413 or 429. */
+/**
+ * Resolves to the value of the YAML text. Rejects with an Error whose message describes the problem and its position, or with an
+ * ApiError: 413 RequestEntityTooLarge or 429 TooManyRequests.
+ */
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS) return JSON.parse(await inTurn(text));
-  // Load the library only with the first YAML body: kubectl sends JSON.
+  // Load the library only for the first YAML body, because kubectl sends JSON.
   const { yamlToJson } = await import('./parse.ts');
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }

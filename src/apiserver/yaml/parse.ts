@@ -1,20 +1,25 @@
 /**
  * Converts YAML text to JSON text, in linear time as far as the library allows.
  *
- * Boundary: runs in any thread and keeps no state. The library compares each key of a map with all others, and searches the text
- * from its start for the line of every error; this file does both instead.
+ * This file checks for duplicate keys and computes the positions of errors itself, because the library compares each key of a map with
+ * all others, and searches the text from its start for the line of every error.
+ *
+ * Boundary: the code runs in any thread and keeps no state.
  */
 import { type Document, isAlias, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 
 /** The maximum number of aliases that may be expanded in one document. */
 const MAX_ALIASES = 1000;
 
-/** The value exceeds the limit once its aliases are expanded. */
+/** Thrown if the value exceeds the size limit when its aliases are expanded. */
 export class ExpandedTooFarError extends Error {
   override readonly name = 'ExpandedTooFarError';
 }
 
-/** Throws an Error whose message describes the problem and its place, or an ExpandedTooFarError. */
+/**
+ * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem and its position, or an
+ * ExpandedTooFarError if the value has more than about `limitBytes` as JSON.
+ */
 export function yamlToJson(text: string, limitBytes: number): string {
   const lines = new LineCounter();
   const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter: lines });
@@ -31,7 +36,7 @@ export function yamlToJson(text: string, limitBytes: number): string {
   return JSON.stringify(value ?? null);
 }
 
-/** Returns the offset of a duplicate key. */
+/** Returns the offset of a duplicate key, or undefined if there is none. */
 function repeatedKey(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -51,7 +56,7 @@ function repeatedKey(document: Document): number | undefined {
   return found;
 }
 
-/** Throws an ExpandedTooFarError; stops walking as soon as the limit is exceeded. */
+/** Throws an ExpandedTooFarError if the value exceeds the limit. Stops counting as soon as the limit is exceeded. */
 function checkExpandedSize(value: unknown, limitBytes: number): void {
   let bytes = 0;
   const count = (length: number): void => {

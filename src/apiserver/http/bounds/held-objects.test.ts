@@ -24,7 +24,7 @@ test('a held object counts once from when the cache drops it until the last resp
   expect(held.bytes()).toBe(0);
 });
 
-test('an object that was dropped before a response holds it counts too', () => {
+test('an object that the cache drops before a response holds it counts too', () => {
   const held = createHeldObjects();
   const object = large('a');
   held.dropped(object);
@@ -33,7 +33,7 @@ test('an object that was dropped before a response holds it counts too', () => {
   expect(held.bytes()).toBeGreaterThanOrEqual(BYTES);
 });
 
-test('beyond the budget the response that holds the most is cut', () => {
+test('if the budget is exceeded, the response that holds the most bytes is cut', () => {
   const held = createHeldObjects(3 * BYTES);
   const cut: string[] = [];
   const [few, many] = ['few', 'many'].map((name) => held.open(() => cut.push(name)));
@@ -46,7 +46,7 @@ test('beyond the budget the response that holds the most is cut', () => {
   expect(held.bytes()).toBeGreaterThanOrEqual(BYTES);
 });
 
-test('a response that has ended holds no further object', () => {
+test('a response that has ended cannot hold another object', () => {
   const held = createHeldObjects();
   const ended = held.open(() => {});
   ended.close();

@@ -1,9 +1,9 @@
 /**
  * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped, because they were updated or
- * deleted, while a response that contains them waits. While an object is still in the cache, a response costs only a reference to it.
+ * deleted, while a response that contains them waits. While an object is still in the cache, only the response's reference counts.
  *
- * Invariant: if the total exceeds the budget, the response that holds the most is cut, then the next one. An object that several
- * responses hold counts once.
+ * Invariant: while the total exceeds the budget, the response that holds the most bytes is cut. An object that several responses
+ * hold counts once.
  */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { objectBytes } from '../../cache/stored-object.ts';
@@ -12,7 +12,7 @@ const BUDGET_BYTES = 128 * 1024 * 1024;
 /** The memory of a response's reference to an object. */
 const REFERENCE_BYTES = 64;
 
-/** The objects of one response. */
+/** The objects that one response holds. */
 export interface Holder {
   /** Counts an object until it is released. Holding it again has no effect. */
   hold(object: KubeObject): void;
@@ -22,11 +22,11 @@ export interface Holder {
 }
 
 export interface HeldObjects {
-  /** `cut` is called to end the response. */
+  /** Returns the holder of a new response. `cut` is called when the response must end; `heldBytes` is the memory that it holds. */
   open(cut: (heldBytes: number) => void): Holder;
-  /** Call it when the cache has dropped the object. */
+  /** Must be called when the cache has dropped the object: from then on, the object counts with its size. */
   dropped(object: KubeObject): void;
-  /** The bytes that are currently held. */
+  /** Returns the bytes that all responses currently hold. */
   bytes(): number;
 }
 
@@ -43,7 +43,7 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
   const all = new Set<Held>();
   let total = 0;
 
-  /** The bytes of the object itself; 0 while the cache has it. */
+  /** Returns the bytes of the object itself, or 0 while the object is in the cache. */
   const own = (object: KubeObject): number => (dropped.has(object) ? objectBytes(object) : 0);
   const release = (held: Held, object: KubeObject): void => {
     if (!held.objects.delete(object)) return;

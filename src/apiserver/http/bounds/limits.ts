@@ -1,18 +1,18 @@
-/** Limits on what clients keep open: connections, TLS handshakes, watches and streams. */
+/** Limits on the connections, TLS handshakes, watches and streams that clients keep open. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 
 export interface Limits {
-  /** Open connections. Beyond the limit, new connections are closed at once, and so are idle ones. */
+  /** Open connections. Beyond the limit, new connections and all idle connections are closed immediately. */
   connections: number;
-  /** Connections in the TLS handshake. Beyond the limit, the oldest is closed: a normal handshake takes milliseconds. */
+  /** Connections in the TLS handshake. Beyond the limit, the oldest is closed, because a normal handshake takes milliseconds. */
   handshakes: number;
   watches: number;
-  /** Logs, exec, attach and port-forward. */
+  /** Requests for logs, exec, attach and port-forward. */
   streams: number;
-  /** SPDY streams of forwarded connections, each of which has two. */
+  /** SPDY streams of port-forward requests. Each forwarded connection has two. */
   forwarded: number;
 }
 
@@ -24,15 +24,15 @@ export const DEFAULT_LIMITS: Limits = {
   forwarded: 8192,
 };
 
-/** Source: upstream's max-in-flight filter of v1.33, which makes clients retry after a second. */
+/** The Retry-After of refused requests. Source: the max-in-flight filter of v1.33. */
 const RETRY_SECONDS = 1;
 
-/** The error for a request that exceeds a limit. */
+/** Returns the error for a request that exceeds a limit. */
 export const busy = () => tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
 
-/** The places for one kind of long-running request. */
+/** Limits the number of concurrent long-running requests of one type, each of which occupies a place. */
 export interface Places {
-  /** Runs the request while it occupies a place. Rejects with 429 TooManyRequests if all are occupied. */
+  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if all places are occupied. */
   within(request: () => Promise<void>): Promise<void>;
 }
 
@@ -58,10 +58,13 @@ export function boundConnections(server: Server, { connections, handshakes }: Li
   server.on('drop', () => {
     if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
-    // Make room for the client's next attempt.
+    // Make room for when the refused client tries again.
     server.closeIdleConnections();
   });
-  /** By client address, oldest first: a TLS socket does not expose its underlying connection. */
+  /**
+   * The connections in the TLS handshake, oldest first. The key is the client's address, because a TLS socket does not expose its
+   * underlying connection.
+   */
   const waiting = new Map<string, Socket>();
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {

@@ -1,8 +1,8 @@
 /**
  * Counts the bytes of all responses that wait because clients read more slowly than the server writes.
  *
- * Invariant: if the total exceeds the budget, the client with the most waiting bytes is cut, then the next one. An object that
- * waits for several watchers counts once: they share the object and its text.
+ * Invariant: while the total exceeds the budget, the client with the most waiting bytes is cut, unless it is the only one with
+ * waiting bytes. An object that waits for several watches counts once, because they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -12,28 +12,29 @@ import { createHeldObjects, type HeldObjects, type Holder } from './held-objects
 
 /** The budget for all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
-/** A client that reads nothing of a response for this long is cut. Source: --request-timeout of v1.33. */
+/** A client that does not read the waiting bytes of a response within this time is cut. Source: --request-timeout of v1.33. */
 export const STALLED_MILLIS = 60_000;
 
-/** One response's share of the budget. It holds objects of the cache until it ends or they are released. */
+/** Writes one response, and counts its waiting bytes. The response holds cached objects until they are released or it ends. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
-  /** Writes to the connection. Returns false if the caller must await ready() before the next write. */
+  /** Writes a part of the body. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. A client that reads nothing for `within` milliseconds is cut. */
+  /** Resolves when the connection accepts more or is closed. Cuts the client if that takes longer than `within` milliseconds. */
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
-  /** Counts an object that waits to be written; `bytes` is its length. No effect after the response was closed or cut. */
+  /** Counts an object that the response needs until drop() is called; `bytes` is its memory. No effect after the response has ended. */
   keep(object: object, bytes: number): void;
-  /** Stops counting the object. */
+  /** Stops counting the object. `bytes` must be the value that was passed to keep(). */
   drop(object: object, bytes: number): void;
 }
 
 export interface OutgoingBudget {
+  /** Starts counting a response. `path` is logged if the client is cut. */
   open(response: ServerResponse, path: string): Outgoing;
-  /** Call it when the cache has dropped the object: from then on only responses keep it alive. */
+  /** Must be called when the cache has dropped the object: from then on, only responses keep the object alive. */
   dropped(object: KubeObject): void;
-  /** The bytes that currently wait. */
+  /** Returns the bytes that currently wait for all clients. */
   bytes(): number;
 }
 
@@ -51,7 +52,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
 class WaitingBytes {
   readonly clients = new Set<Client>();
   readonly #limit: number;
-  /** The number of responses that keep the object. */
+  /** For each kept object: the number of calls of keep() without a matching drop(). */
   readonly #kept = new Map<object, number>();
   #total = 0;
 
@@ -84,12 +85,12 @@ class WaitingBytes {
     this.#total -= bytes;
   }
 
-  /** Cuts the slowest clients until the total is within the limit. */
+  /** Cuts the clients with the most waiting bytes until the total is within the limit or only one client has waiting bytes. */
   enforce(): void {
     if (this.#total <= this.#limit) return;
     for (const client of this.clients) client.refresh();
     while (this.#total > this.#limit) {
-      // A single client may request a list that is larger than the budget.
+      // Do not cut a single client, because it may request a list that is larger than the budget.
       const [slowest, ...others] = [...this.clients]
         .filter((client) => client.waitingBytes > 0)
         .sort((a, b) => b.waitingBytes - a.waitingBytes);
@@ -111,10 +112,10 @@ class Client implements Outgoing {
   readonly #path: string;
   readonly #shared: Shared;
   readonly #holder: Holder;
-  /** The objects that wait, with their length and how often they were kept. */
+  /** The kept objects, each with its memory and the number of calls of keep() without a matching drop(). */
   readonly #own = new Map<object, { times: number; bytes: number }>();
   #ownBytes = 0;
-  /** The unsent bytes of the connection. */
+  /** The unsent bytes of the response at the last call of refresh(). */
   #buffered = 0;
 
   constructor(response: ServerResponse, path: string, shared: Shared) {
@@ -134,12 +135,12 @@ class Client implements Outgoing {
     this.#holder.release(object);
   }
 
-  /** The bytes of its objects and of its connection's unsent data. */
+  /** The bytes of the kept objects, and the unsent bytes of the response. */
   get waitingBytes(): number {
     return this.#ownBytes + this.#buffered;
   }
 
-  /** Updates the number of unsent bytes. */
+  /** Updates the number of unsent bytes, also in the total. */
   refresh(): void {
     const now = this.#response.destroyed ? 0 : this.#response.writableLength;
     this.#shared.waiting.add(now - this.#buffered);
@@ -190,7 +191,7 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /** Nothing may be counted after #forget(), because nothing would stop counting it. */
+  /** False after #forget(): an object that is kept later would never stop counting. */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }

@@ -1,13 +1,13 @@
-/** Pipelined requests: a client may send several on one connection without waiting for the responses. */
+/** Limits pipelined requests: a client may send several requests on one connection without waiting for the responses. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Each waiting request takes some kB. Clients that pipeline send only a few ahead. */
+/** The limit on waiting requests of one connection. Each takes a few kB of memory. Clients that pipeline send only a few ahead. */
 const MAX_WAITING = 100;
 
 /** The requests of one connection. */
 interface Line {
-  /** The incomplete responses, in the order of their requests. */
+  /** The responses that are not complete, in the order of their requests. */
   answers: Set<ServerResponse>;
   /** Resolves when the last response is complete. */
   lastIsComplete: Promise<void>;
@@ -16,14 +16,14 @@ interface Line {
 const lines = new WeakMap<Socket, Line>();
 
 /**
- * Resolves when the responses to all earlier requests are complete: the server handles the requests of a connection one after
- * another, as Go's net/http does. Resolves to false if the connection has ended meanwhile. Ends a connection on which more than
- * 100 requests wait, to bound the memory of its requests.
+ * Resolves to true when the responses to all earlier requests on the connection are complete: the server handles the requests of a
+ * connection one after another, as Go's net/http does. Resolves to false if the connection has ended. Ends a connection on which
+ * more than MAX_WAITING requests wait, to bound the memory of its requests.
  */
 export async function isNext(connection: Socket, response: ServerResponse): Promise<boolean> {
   const line = lines.get(connection) ?? begin(connection);
   if (line.answers.size > MAX_WAITING) connection.destroy();
-  // Node.js still emits the requests in the bytes that it has already read.
+  // After the end of a connection, Node.js still emits the requests in the bytes that it has already read.
   if (connection.destroyed) return false;
   const before = line.lastIsComplete;
   line.answers.add(response);
@@ -33,7 +33,8 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
       resolve();
     });
   });
-  // Invalid bytes after a request can make Node.js end the connection in the same turn of the event loop.
+  // Check the connection after this await even for the first request: invalid bytes after the request can make Node.js end the
+  // connection in the same turn of the event loop.
   await before;
   return !response.destroyed && !connection.destroyed;
 }
@@ -45,7 +46,7 @@ function begin(connection: Socket): Line {
   const line: Line = { answers: new Set(), lastIsComplete: Promise.resolve() };
   lines.set(connection, line);
   connection.once('close', () => {
-    // Node.js emits close only for the response that is being written.
+    // Node.js emits close only for the response that is being written, so emit it for the waiting responses.
     for (const each of line.answers) if (each.socket === null) each.destroy().emit('close');
   });
   return line;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { unfinishedParts } from './unfinished.ts';
 
-test('the largest part is refused if all parts together exceed the limit', () => {
+test('the largest unfinished part is refused if all unfinished parts together exceed the limit', () => {
   const unfinished = unfinishedParts(100);
   const refused: string[] = [];
   const begin = (name: string, bytes: number) => {
@@ -26,7 +26,7 @@ test('the largest part is refused if all parts together exceed the limit', () =>
   expect(refused).toEqual(['large', 'other']);
 });
 
-test('a single part that exceeds the limit is refused', () => {
+test('a single unfinished part that exceeds the limit is refused', () => {
   let refused = 0;
   const part = unfinishedParts(100).begin(() => {
     refused++;
@@ -36,7 +36,7 @@ test('a single part that exceeds the limit is refused', () => {
   expect(refused).toBe(1);
 });
 
-test('small parts beyond the maximum number wait and count as being read', () => {
+test('complete small parts beyond the maximum number wait and count as being read', () => {
   const unfinished = unfinishedParts(100, 2);
   const happened: string[] = [];
   const parts = ['a', 'b', 'c', 'd'].map((name) => {
@@ -54,12 +54,12 @@ test('small parts beyond the maximum number wait and count as being read', () =>
 
 describe('room for complete parts', () => {
   const KB = 1024;
-  /** The name of each part ends with its size in kB. */
+  /** Returns functions that begin parts and report what happened. The name of each part ends with its size in KiB. */
   function parts(limit: number) {
     const unfinished = unfinishedParts(limit * KB);
     const happened: string[] = [];
     return {
-      /** What has happened since the last call. */
+      /** Returns which parts were refused or could proceed since the last call of this function, in order. */
       happened: () => happened.splice(0),
       begin(name: string) {
         const part = unfinished.begin(() => happened.push(`${name} refused`));
@@ -80,7 +80,7 @@ describe('room for complete parts', () => {
     expect(happened()).toEqual(['second 150 refused']);
   });
 
-  test('complete parts have room up to the limit; further ones wait in order of arrival', () => {
+  test('complete parts have room up to the limit, and further complete parts wait in order of arrival', () => {
     const { begin, happened } = parts(400);
     const [first, second] = [begin('first 200'), begin('second 200')];
     first.complete();
@@ -96,7 +96,7 @@ describe('room for complete parts', () => {
     expect(happened()).toEqual(['third 201 complete', 'fourth 100 complete']);
   });
 
-  test('complete parts of at most 64 kB do not wait for room', () => {
+  test('complete parts of at most 64 KiB do not wait for room', () => {
     const { begin, happened } = parts(200);
     begin('first 200').complete();
     begin('large 65').complete();
@@ -105,7 +105,7 @@ describe('room for complete parts', () => {
     expect(happened()).toEqual(['first 200 complete', 'small 64 complete', 'smaller 1 complete']);
   });
 
-  test('a complete part that waits for room can be refused, which lets the next one proceed', () => {
+  test('a complete part that waits for room can be refused, which lets the next complete part proceed', () => {
     const { begin, happened } = parts(300);
     begin('first 100').complete();
     const second = begin('second 201');

@@ -1,19 +1,19 @@
 /**
- * Counts the bytes of request bodies and WebSocket messages that are being read, and of bodies that have been read but whose requests
- * are still being handled. Each of the two sums over all clients is bounded.
+ * Counts the bytes of parts: request bodies and WebSocket messages. A part is being read, or it is complete, that is, a body that has
+ * been read but whose request is still being handled. The bytes of both kinds of parts are bounded over all clients.
  */
 
-/** The limit on all parts that are being read, and also on all complete large ones. */
+/** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** A complete part up to this size does not wait for room, so large bodies do not delay small ones. */
+/** A complete part up to this size does not wait for room among large parts, so that large bodies do not delay small bodies. */
 const SMALL_BYTES = 64 * 1024;
-/** The limit on complete small parts: 64 MiB together. Upstream runs 200 mutating requests at a time. */
+/** The limit on the number of complete small parts, which have up to 64 MiB together. Upstream runs 200 mutating requests at a time. */
 const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
-   * `refuse` is called if all parts that are being read are together larger than the limit and this one is the largest. The part
-   * has ended by then.
+   * Begins a part. If all parts that are being read are together larger than the limit and this part is the largest, the part ends
+   * and `refuse` is called.
    */
   begin(refuse: () => void): UnfinishedPart;
 }
@@ -22,11 +22,11 @@ export interface UnfinishedPart {
   /** Adds bytes. Has no effect after the part has ended. */
   add(bytes: number): void;
   /**
-   * Marks the part as read. Calls `proceed` once there is room among the complete parts; a small part does not wait for large ones.
-   * From then on the part is not refused, and counts as complete until its end. Until then it counts as being read.
+   * Marks the part as read. Calls `proceed` when there is room among the complete parts; a small part does not wait for large parts.
+   * Before that call, the part counts as being read and may be refused. After it, the part counts as complete until end().
    */
   complete(proceed: () => void): void;
-  /** Idempotent. */
+  /** Stops counting the part. Further calls have no effect. */
   end(): void;
 }
 
@@ -35,7 +35,7 @@ interface Part {
   refuse(): void;
 }
 
-/** A set of parts, and the sum of their bytes. */
+/** Returns a set of parts that also counts the sum of their bytes. */
 function countedParts() {
   const parts = new Set<Part>();
   let bytes = 0;
@@ -58,10 +58,10 @@ function countedParts() {
   };
 }
 
-/** The complete parts, and a queue of those that wait for room. */
+/** Returns a set of complete parts with a queue of the parts that wait for room. `hasRoom` decides whether a part may join the set. */
 function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: Part) => boolean) {
   const parts = countedParts();
-  /** In order of arrival, each with the callback for when there is room. */
+  /** The parts that wait for room, in order of arrival, each with the function to call when there is room. */
   const waiting = new Map<Part, () => void>();
   const admitWaiting = (): void => {
     for (const [part, proceed] of waiting) {

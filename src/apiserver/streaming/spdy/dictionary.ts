@@ -1,6 +1,6 @@
 /** The preset dictionary of SPDY/3's header blocks. Source: the SPDY Protocol, Draft 3.1, section 2.6.10.1. */
 
-/** Each word is encoded with its length. A line break stands for a space within a word. */
+/** The words that the dictionary begins with, each preceded by its length. A line break stands for a space within a word. */
 const WORDS =
   'options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow authorization cache-control connection content-base content-encoding content-language content-length content-location content-md5 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate method get status 200\nOK version HTTP/1.1 url public set-cookie keep-alive origin'
     .split(' ')

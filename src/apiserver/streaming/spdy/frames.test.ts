@@ -4,10 +4,10 @@ import { createFrameParser, dataHead, type Frame, ping, synStream } from './fram
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
 
-describe('written', () => {
+describe('writing frames', () => {
   test('synStream() writes the frame of the specification', () => {
     const frame = synStream(3, { a: 'b' }, { first: false });
-    // control 3, type 1 | no flags, length | stream, associated stream | priority, slot | header block
+    // The fields: control 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header block follows.
     expect(frame.subarray(0, 18)).toEqual(hex('8003 0001 | 00 000022 | 00000003 00000000 | 0000'));
     expect(frame).toHaveLength(8 + 0x22);
     expect(synStream(1, { a: 'b' }, { first: true })).toHaveLength(frame.length + 6);
@@ -25,7 +25,7 @@ describe('written', () => {
 
 const parseAll = (bytes: Buffer): Frame[] => createFrameParser('the peer')(bytes);
 
-describe('read', () => {
+describe('parsing frames', () => {
   test.each<[string, string, Frame[]]>([
     ['SYN_REPLY', '8003 0002 00 000008 00000001 cafecafe', [{ type: 'synReply', streamId: 1, fin: false }]],
     ['SYN_REPLY with FIN', '8003 0002 01 000004 00000007', [{ type: 'synReply', streamId: 7, fin: true }]],
@@ -47,7 +47,7 @@ describe('read', () => {
     expect(parseAll(hex(bytes))).toEqual(frames);
   });
 
-  test('DATA is passed on as it arrives, with fin on the last piece', () => {
+  test('the parser returns DATA as it arrives, with fin on the last piece', () => {
     const parse = createFrameParser('the peer');
     expect(parse(hex('00000003 01 000004 61'))).toEqual([
       { type: 'data', streamId: 3, bytes: Buffer.from('a'), fin: false },
@@ -127,7 +127,7 @@ test('the parser returns the same frames however the bytes are split', () => {
         const frames: Frame[] = [];
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const size = sizes[turn % sizes.length] ?? 1;
-          // A copy: frames must not refer to bytes that the reader reuses.
+          // Copy the bytes, so that each call gets a separate buffer, as from a socket.
           frames.push(...parse(Buffer.from(bytes.subarray(at, at + size))));
           at += size;
         }

@@ -1,8 +1,8 @@
 /**
  * Writes and reads SPDY/3.1 frames. Source: the SPDY Protocol, Draft 3.1.
  *
- * Boundary: bytes and values; no I/O, and no state except for an incomplete frame. Header blocks are passed on unparsed
- * (header-block.ts parses them).
+ * Boundary: converts between bytes and values, without I/O, and keeps no state except an incomplete frame. header-block.ts parses the
+ * header blocks.
  */
 import { ProtocolError } from '../protocol-error.ts';
 import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
@@ -15,7 +15,7 @@ export type Frame =
   | { type: 'rstStream'; streamId: number; status: number }
   | { type: 'settings' }
   | { type: 'ping'; id: number }
-  /** The sender accepts no more streams. */
+  /** Means that the sender of the frame accepts no more streams. */
   | { type: 'goAway'; lastStreamId: number; status: number }
   | { type: 'headers'; streamId: number; block: Buffer }
   | { type: 'windowUpdate'; streamId: number; delta: number };
@@ -25,10 +25,10 @@ const FLAG_FIN = 1;
 const FLAG_UNIDIRECTIONAL = 2;
 const HEAD_BYTES = 8;
 const STREAM_ID_MASK = 0x7fff_ffff;
-/** A control frame is buffered until it is complete. Those of clients and runtimes are far smaller. */
+/** The limit on a control frame, which is buffered until it is complete. Control frames of clients and runtimes are far smaller. */
 const MAX_CONTROL_BYTES = 16 * 1024;
 
-/** Readers buffer a whole DATA frame, so frames are as small as those of upstream's clients. */
+/** The limit on the payload of written DATA frames. Readers buffer a whole frame, so the limit is that of upstream's clients. */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const TYPE = {
@@ -61,7 +61,7 @@ function words(...values: number[]): Buffer {
 }
 
 export interface HeaderFrameOptions {
-  /** True for the first header block of the connection, whose blocks form one zlib stream. */
+  /** True for the first header block of the connection, which begins the zlib stream that all blocks form. */
   first: boolean;
   fin?: boolean;
 }
@@ -76,14 +76,14 @@ function headerFrame(
   return controlFrame(type, options.fin === true ? FLAG_FIN : 0, Buffer.concat([head, prefix, headerBlock(headers)]));
 }
 
-/** Without an associated stream; priority and credential slot are 0. */
+/** Returns a SYN_STREAM frame without an associated stream, and with the priority and the credential slot 0. */
 export const synStream = (
   streamId: number,
   headers: Readonly<Record<string, string>>,
   options: HeaderFrameOptions,
 ): Buffer => headerFrame(TYPE.synStream, Buffer.concat([words(streamId, 0), Buffer.alloc(2)]), headers, options);
 
-/** Without headers. */
+/** Returns a SYN_REPLY frame without headers. */
 export const synReply = (streamId: number, options: HeaderFrameOptions): Buffer =>
   headerFrame(TYPE.synReply, words(streamId), {}, options);
 
@@ -93,7 +93,7 @@ export const rstStream = (streamId: number, status: number): Buffer =>
 export const goAway = (lastStreamId: number, status: number): Buffer =>
   controlFrame(TYPE.goAway, 0, words(lastStreamId, status));
 
-/** The head of a DATA frame, which the payload follows. */
+/** Returns the head of a DATA frame. The caller writes the payload, which has `length` bytes, after it. */
 export function dataHead(streamId: number, length: number, fin: boolean): Buffer {
   const head = words(streamId, length);
   head.writeUInt8(fin ? FLAG_FIN : 0, 4);
@@ -102,12 +102,15 @@ export function dataHead(streamId: number, length: number, fin: boolean): Buffer
 
 export const ping = (id: number): Buffer => controlFrame(TYPE.ping, 0, words(id));
 
-/** Parses the bytes of a connection piece by piece. Throws a ProtocolError if they are not SPDY/3.1, and must not be used afterwards. */
+/**
+ * Takes the next bytes of a connection, and returns the frames and pieces of DATA in them. Throws a ProtocolError if the bytes are not
+ * SPDY/3.1; the parser must not be used afterwards.
+ */
 export type FrameParser = (bytes: Uint8Array) => Frame[];
 
-/** `sender` appears in the messages of errors. */
+/** `sender` names the sender of the bytes in error messages. */
 export function createFrameParser(sender: string): FrameParser {
-  /** The beginning of a control frame or of a frame head. */
+  /** The beginning of a control frame, or of the head of a frame, that is not complete yet. */
   let held: Buffer = Buffer.alloc(0);
   /** The DATA frame whose payload is arriving. */
   let data: { streamId: number; fin: boolean; left: number } | undefined;
@@ -147,13 +150,16 @@ export function createFrameParser(sender: string): FrameParser {
       frames.push(controlOf(sender, bytes.readUInt16BE(2), flags, payload));
       bytes = bytes.subarray(HEAD_BYTES + length);
     }
-    // Copy: a few bytes must not keep the whole chunk in memory.
+    // Copy the bytes, because a few bytes must not keep the whole chunk in memory.
     held = Buffer.from(bytes);
     return frames;
   };
 }
 
-/** Lengths must be exact: a reader that relies on the fields alone would take surplus bytes for the next frame. */
+/**
+ * Decodes a control frame. Throws a ProtocolError if the length does not fit the fields: a reader that relies on the fields alone would
+ * treat surplus bytes as the next frame.
+ */
 function controlOf(sender: string, type: number, flags: number, payload: Buffer): Frame {
   const requireLength = (right: boolean): void => {
     if (!right) throw new ProtocolError(`${sender} sent a frame of type ${type} with ${payload.length} bytes`);

@@ -18,7 +18,7 @@ function read(block: Buffer): [string, string][] {
 const inflate = (stream: Buffer): Buffer =>
   inflateSync(stream, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH });
 
-test('a peer with the dictionary can read the blocks of a connection as one zlib stream', () => {
+test('a peer with the dictionary can read the header blocks of a connection as one zlib stream', () => {
   const first = headerBlock({ streamType: 'error' });
   const stream = Buffer.concat([firstHeaderBlockPrefix, first, headerBlock({ a: '1', b: 'ü' })]);
   const plain = inflate(stream);
@@ -40,7 +40,7 @@ test('headerBlock() writes the bytes of the specification', () => {
   );
 });
 
-test('any headers can be written and read back', () => {
+test('headerBlock() writes any headers so that a peer can read them', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
   fc.assert(
     fc.property(fc.dictionary(name, fc.string({ unit: 'grapheme', maxLength: 200 })), (headers) => {
@@ -50,7 +50,7 @@ test('any headers can be written and read back', () => {
   );
 });
 
-test('headers that exceed a stored block are refused', () => {
+test('headerBlock() refuses headers that exceed a stored block', () => {
   expect(() => headerBlock({ long: 'x'.repeat(65_536) })).toThrow(RangeError);
 });
 
@@ -68,7 +68,7 @@ const plainBlock = (...pairs: [string, string][]): Buffer => {
   return Buffer.concat([number(pairs.length), ...pairs.flatMap(([name, value]) => [...text(name), ...text(value)])]);
 };
 
-describe('blocks of a peer', () => {
+describe('reading the header blocks of a peer', () => {
   const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
   const first = (plain: Buffer): Buffer =>
     Buffer.concat([
@@ -76,7 +76,7 @@ describe('blocks of a peer', () => {
       deflateRawSync(plain, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH }),
     ]);
 
-  test('blocks are read in order, each with references to earlier ones', async () => {
+  test('the header reader reads blocks that refer to earlier blocks', async () => {
     const header = fc.tuple(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), fc.stringMatching(/^[ -~]{0,60}$/));
     const headers = fc.uniqueArray(header, { selector: ([name]) => name, maxLength: 10 });
     await fc.assert(
@@ -91,7 +91,7 @@ describe('blocks of a peer', () => {
     );
   });
 
-  test('blocks written by lifepod can be read as well', () => {
+  test('the header reader reads blocks that headerBlock() wrote', () => {
     const readBlock = createHeaderReader();
     const written = Buffer.concat([firstHeaderBlockPrefix, headerBlock({ streamType: 'error' })]);
     expect([...readBlock(written)]).toEqual([['streamtype', 'error']]);
@@ -112,14 +112,14 @@ describe('blocks of a peer', () => {
     ['one name twice', first(plainBlock(['port', '80'], ['port', '81'])), 'duplicate header'],
     ['no dictionary', hex('789c 010000ffff 000000ffff'), 'dictionary'],
     ['another dictionary', hex('7820 00000001 000000ffff'), 'dictionary'],
-    ['nothing', Buffer.alloc(0), 'dictionary'],
-    ['half a block', first(plainBlock(['port', '80'])).subarray(0, -3), 'does not end with a flush'],
+    ['no bytes', Buffer.alloc(0), 'dictionary'],
+    ['missing bytes at its end', first(plainBlock(['port', '80'])).subarray(0, -3), 'does not end with a flush'],
     [
       'invalid deflate data',
       Buffer.concat([firstHeaderBlockPrefix, hex('ffffffff 0000ffff')]),
       'cannot be decompressed',
     ],
-  ])('a block with %s is refused', (_what, block, message) => {
+  ])('the header reader refuses a block with %s', (_what, block, message) => {
     expect(() => createHeaderReader()(block)).toThrow(message);
   });
 });

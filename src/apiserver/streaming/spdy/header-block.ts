@@ -1,23 +1,23 @@
 /**
- * SPDY/3 header blocks. The protocol compresses all blocks of a connection as one zlib stream with a preset dictionary. The few
- * bytes that lifepod writes are put into stored, that is, uncompressed blocks (RFC 1951, section 3.2.4). Received blocks are
- * decompressed up to a limit, and their counts and lengths are checked against the bytes that are present.
+ * Writes and reads SPDY/3 header blocks. The protocol compresses all blocks of a connection as one zlib stream with a preset
+ * dictionary. lifepod writes only a few bytes, and puts them into stored, that is, uncompressed blocks (RFC 1951, section 3.2.4).
+ * Received blocks are decompressed up to a limit, and their counts and lengths are checked against the bytes that are present.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import { ProtocolError } from '../protocol-error.ts';
 import { DICTIONARY } from './dictionary.ts';
 
-/** zlib's head (RFC 1950): deflate, preset dictionary, and the Adler-32 of SPDY/3's dictionary. Written once per connection. */
+/** The zlib head of a connection's first block (RFC 1950): deflate, preset dictionary, and the Adler-32 of SPDY/3's dictionary. */
 export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex');
 
-/** An empty stored block: lets the reader decode everything before it. */
+/** An empty stored block, after which the reader can decode everything before it. */
 const FLUSH = Buffer.from('000000ffff', 'hex');
 const MAX_STORED_BYTES = 0xffff;
 
-/** Clients of streams send less than 200 bytes; the runtime's reader accepts at most 4 KiB. */
+/** The limit on a decompressed block. Clients send less than 200 bytes; the runtime's reader accepts at most 4 KiB. */
 const MAX_BLOCK_BYTES = 2048;
 const MAX_HEADERS = 32;
-/** How far back a deflate stream may refer (RFC 1951). */
+/** The maximum distance of a reference to earlier bytes in a deflate stream (RFC 1951). */
 const WINDOW_BYTES = 32 * 1024;
 
 function text(value: string): Buffer {
@@ -27,7 +27,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** Encodes headers, with names in lower case. Throws a RangeError beyond 64 KiB. */
+/** Encodes headers, with their names in lower case. Throws a RangeError if they take 64 KiB or more. */
 export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   const pairs = Object.entries(headers);
   const count = Buffer.alloc(4);
@@ -40,7 +40,10 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([head, block, FLUSH]);
 }
 
-/** Reads all header blocks of one connection in order. Throws a ProtocolError, and must not be used afterwards. */
+/**
+ * Decodes the next header block of a connection. Must be called for all blocks in their order. Throws a ProtocolError if the block is
+ * not valid; the reader must not be used afterwards.
+ */
 export type HeaderReader = (block: Uint8Array) => Map<string, string>;
 
 export function createHeaderReader(): HeaderReader {
@@ -66,7 +69,10 @@ function withoutPrefix(block: Buffer): Buffer {
   throw new ProtocolError("a header block is not compressed with SPDY/3's dictionary");
 }
 
-/** Each block ends at a byte boundary and is complete, so it can be inflated alone, given the bytes that it may refer to. */
+/**
+ * Decompresses a block. Each block is complete and ends at a byte boundary, so it can be decompressed alone if `dictionary` has the
+ * earlier bytes to which it may refer.
+ */
 function inflated(block: Buffer, dictionary: Buffer): Buffer {
   try {
     return inflateRawSync(block, {

@@ -2,9 +2,9 @@
  * Counts the streams that a client has reset but that the container runtime still keeps.
  *
  * containerd pairs the two streams of a forwarded connection, error and data, by their request ID. It waits 30 s for the second
- * one, even if the client has reset the first one. Once containerd has both, it ends the error stream when it has closed the
- * connection. So a reset data stream whose error stream is open or has ended needs no extra count: kubectl resets the data stream
- * of every connection.
+ * stream, even if the client has reset the first stream. When containerd has both streams, it ends the error stream after it has
+ * closed the connection. So a reset data stream that has an error stream is not counted: the open error stream already counts for the
+ * connection. kubectl resets the data stream of every connection.
  * Source: containerd 1.6 pkg/cri/streaming/portforward/httpstream.go.
  */
 
@@ -15,24 +15,25 @@ const KEPT_MILLIS = 30_000;
 export interface JoinedStream {
   readonly type: string;
   readonly request: string;
-  /** Whether the other stream of its request has been opened. */
+  /** Whether the other stream with the same request ID has been opened. */
   joined: boolean;
 }
 
 export interface ResetStreams {
+  /** Must be called when the client opens a stream. Pairs the stream with the other stream of its request, and returns it. */
   opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
-  /** Call it when the client has reset the stream. */
+  /** Must be called when the client has reset the stream. */
   reset(stream: JoinedStream): void;
-  /** Call it when the stream has ended and the runtime keeps nothing of it. */
+  /** Must be called when the stream has ended without a reset by the client, so that the runtime does not keep it. */
   ended(stream: JoinedStream): void;
-  /** The number of reset streams that the runtime may still keep. */
+  /** Returns the number of reset streams that the runtime may still keep. */
   count(): number;
 }
 
 export function resetStreams(): ResetStreams {
-  /** The streams without their pair, by request. */
+  /** The streams whose other stream has not been opened, by request ID. */
   const single = new Map<string, JoinedStream>();
-  /** Oldest reset first. */
+  /** The reset streams that count, oldest reset first. `until` is the value of performance.now() at which a stream stops counting. */
   const kept: { stream: JoinedStream; until: number }[] = [];
   const ended = (stream: JoinedStream): void => {
     if (single.get(stream.request) === stream) single.delete(stream.request);
@@ -40,7 +41,7 @@ export function resetStreams(): ResetStreams {
   return {
     opened(streamId, headers) {
       const type = headers.get('streamtype') ?? '';
-      // Old clients send no request ID; containerd derives one from the stream ID.
+      // Old clients send no request ID, so derive it from the stream ID, as containerd does.
       const request = headers.get('requestid') || String(type === 'data' ? streamId - 2 : streamId);
       const stream: JoinedStream = { type, request, joined: false };
       const other = single.get(request);

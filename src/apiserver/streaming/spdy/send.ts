@@ -1,12 +1,12 @@
 import type { Writable } from 'node:stream';
 import { dataHead, MAX_DATA_BYTES } from './frames.ts';
 
-/** Writes a frame, or nothing if the side has ended. */
+/** Writes a frame to one side of a relay. Does nothing if this side has ended. */
 export function send(side: Writable, frame: Uint8Array): void {
   if (side.writable) side.write(frame);
 }
 
-/** Writes DATA frames of at most MAX_DATA_BYTES. */
+/** Writes the bytes in DATA frames of at most MAX_DATA_BYTES. `fin` ends the stream with the last frame. */
 export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
   if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
   for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {

@@ -1,14 +1,14 @@
 /**
  * The client side of a SPDY/3.1 connection to the container runtime.
  *
- * Boundary: byte streams with headers; channels.ts gives them their meaning. The runtime opens no streams.
+ * Boundary: provides byte streams with headers, to which channels.ts gives their meaning. The runtime opens no streams.
  *
  * Invariants:
- *  1. Frames are handled one after another: while a stream's data is not consumed, the connection is not read, so the runtime
+ *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the runtime
  *     stops sending.
  *  2. At most one frame waits to be sent for each write() in progress.
- *  3. Stream windows (WINDOW_UPDATE) never hold data back, on neither side: the runtimes' SPDY library does not implement them and
- *     would never open a window again. Only the connection's own flow control limits both directions.
+ *  3. Stream windows (WINDOW_UPDATE) never hold back data in either direction, because the runtimes' SPDY library does not implement
+ *     them and would never open a window again. Only the flow control of TCP limits both directions.
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';
@@ -17,7 +17,7 @@ import { closeAfterReplies } from '../close-after-replies.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {
-  /** Resolves when more may be sent. Ignored once the stream or the connection has ended. */
+  /** Sends the bytes, and resolves when more may be sent. Does nothing if the stream or the connection has ended. */
   write(bytes: Uint8Array): Promise<void>;
   /** Half-closes the stream: the peer reads the end after all written data. */
   end(): void;
@@ -25,20 +25,20 @@ export interface SpdyStream {
 
 export interface SpdyConnection {
   /**
-   * Opens a stream. Resolves when the peer has replied, which it does before it accepts data. `receive` gets the peer's data;
-   * nothing more is read until it resolves. Rejects if the peer refuses the stream or the connection ends first.
+   * Opens a stream. Resolves when the peer has replied, which it does before it accepts data. `receive` is called with the peer's
+   * data; nothing more is read until `receive` resolves. Rejects if the peer refuses the stream or the connection ends first.
    */
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
-  /** Resolves when the connection has ended and all received data is delivered; never rejects. */
+  /** Resolves when the connection has ended and all received data has been delivered. Never rejects. */
   readonly ended: Promise<void>;
-  /** Cuts the connection once the peer has replied to every stream. */
+  /** Cuts the connection when the peer has replied to every stream, or after 5 s. */
   destroy(): void;
 }
 
 interface OpenStream {
   receive(bytes: Uint8Array): Promise<void>;
   reply: PromiseWithResolvers<void>;
-  /** The peer has reset the stream, so it accepts no more data. */
+  /** Whether the peer has reset the stream or the connection has ended, so that no more data can be sent. */
   closed: boolean;
 }
 
@@ -85,7 +85,7 @@ async function readFrames(socket: Duplex, streams: ReadonlyMap<number, OpenStrea
 
 async function handleFrame(socket: Duplex, streams: ReadonlyMap<number, OpenStream>, frame: Frame): Promise<void> {
   if (frame.type === 'ping') {
-    // The peer's pings have even IDs. Odd ones would be replies to own pings, but none are sent.
+    // PINGs of the peer have even IDs. An odd ID would be a reply to a PING of this side, which sends none.
     if (frame.id % 2 === 0) socket.write(ping(frame.id));
     return;
   }
@@ -115,7 +115,7 @@ function streamWriter(socket: Duplex, id: number, stream: OpenStream): SpdyStrea
   };
 }
 
-/** Sends one DATA frame; resolves when the socket accepts more. */
+/** Sends one DATA frame. Resolves when the socket accepts more. */
 async function sendData(socket: Duplex, streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> {
   socket.cork();
   socket.write(dataHead(streamId, bytes.length, fin));

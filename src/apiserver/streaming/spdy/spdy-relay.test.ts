@@ -12,7 +12,7 @@ const PORTS: RelayRules = { types: ['error', 'data'], once: false };
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Creates a relay, and records what it writes to either side. */
+/** Creates a relay and records the frames that it writes to each side. */
 function relay(rules = COMMAND, maxStreams?: number) {
   const side = () => {
     const written: Buffer[] = [];
@@ -38,7 +38,7 @@ const control = (type: number, payload: string): Buffer => {
   return Buffer.concat([Buffer.of(0x80, 3, 0, type, 0, 0, 0, bytes.length), bytes]);
 };
 
-test('streams beyond the limit of all connections together are refused until others end', async () => {
+test('the relay refuses streams beyond the limit of all connections together until other streams end', async () => {
   const rules = { ...PORTS, room: createStreamRoom(3) };
   const [first, second] = [relay(rules), relay(rules)];
   await first.fromClient(Buffer.concat([open(1, 'error'), open(3, 'data', false)]));
@@ -50,7 +50,7 @@ test('streams beyond the limit of all connections together are refused until oth
   expect(second.toRuntime()).toHaveLength(1);
 });
 
-test('streams, data, resets and pings are relayed', async () => {
+test('the relay passes on streams, data, resets and pings', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   const headers = { streamtype: 'data', port: '80', requestid: '0' };
   await fromClient(
@@ -82,7 +82,7 @@ test('streams, data, resets and pings are relayed', async () => {
   expect(toRuntime()).toEqual([{ type: 'rstStream', streamId: 1, status: 5 }]);
 });
 
-test('frames that a client may send but the runtime does not need are dropped', async () => {
+test('the relay drops frames that a client may send but the runtime does not need', async () => {
   const { fromClient, toRuntime } = relay();
   await fromClient(open(1, 'stdin'));
   toRuntime();
@@ -97,7 +97,7 @@ test('frames that a client may send but the runtime does not need are dropped', 
   expect(toRuntime()).toEqual([]);
 });
 
-test('data reaches the runtime in small frames, however large the frames of the client are', async () => {
+test('the relay sends data to the runtime in small frames, however large the frames of the client are', async () => {
   const { fromClient, toRuntime } = relay();
   await fromClient(Buffer.concat([open(1, 'stdin'), data(1, Buffer.alloc(100_000), true)]));
   const lengths = toRuntime().flatMap((frame) => (frame.type === 'data' ? [[frame.bytes.length, frame.fin]] : []));
@@ -109,7 +109,7 @@ test('data reaches the runtime in small frames, however large the frames of the 
   ]);
 });
 
-test('frames of a stream that has just ended are dropped', async () => {
+test('the relay drops frames of a stream that has just ended', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay();
   await fromClient(Buffer.concat([open(1, 'stdin'), open(3, 'stdout', false, true)]));
   await fromRuntime(Buffer.concat([rstStream(1, 5), data(3, 'x', true)]));
@@ -140,7 +140,7 @@ test.each<[string, RelayRules, Buffer[], string]>([
   await expect(fromClient(Buffer.concat(frames))).rejects.toThrow(message);
 });
 
-test('streams beyond 1024 open ones are refused individually until others end', async () => {
+test('the relay refuses streams beyond 1024 open streams individually until other streams end', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   const id = (index: number): number => index * 2 + 1;
   for (let index = 0; index < 1025; index++) await fromClient(open(id(index), 'data'));
@@ -152,7 +152,7 @@ test('streams beyond 1024 open ones are refused individually until others end', 
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
-/** The frames of one forwarded connection as kubectl sends them: it resets the data stream instead of ending it. */
+/** Returns the frames of one forwarded connection of kubectl, which resets the data stream instead of ending it. */
 const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
   const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
   return {
@@ -165,7 +165,7 @@ const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Bu
   };
 };
 
-test('a client may forward and reset 5000 connections one after another', async () => {
+test('a port-forward client may forward and reset 5000 connections one after another', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   let count = 0;
   for (let index = 0; index < 5000; index++) {
@@ -205,7 +205,7 @@ test.each<[string, (index: number) => { opened: Buffer; reset: Buffer }]>([
   expect(opens()).toBeGreaterThan(0);
 });
 
-test('a connection may open a limited number of streams in its lifetime', async () => {
+test('a SPDY connection may open a limited number of streams in its lifetime', async () => {
   const { fromClient, fromRuntime, toRuntime } = relay(PORTS, 4);
   for (const index of [0, 1]) {
     const { opened, answered, reset } = forwarded(index);
@@ -231,7 +231,7 @@ test('the relay yields between the frames of a client that opens 10,000 streams 
   expect(turns).toBeGreaterThan(1);
 });
 
-test('a client that sends one frame does not wait for one that sends many', async () => {
+test('a SPDY client that sends one frame does not wait for a client that sends many frames', async () => {
   const [many, one] = [relay(PORTS), relay(PORTS)];
   const frames = Array.from({ length: 10_000 }, (_, index) => open(index * 2 + 1, 'data'));
   let over = false;
@@ -245,7 +245,7 @@ test('a client that sends one frame does not wait for one that sends many', asyn
   await passed;
 });
 
-test('a client may send at most 1024 HEADERS frames', async () => {
+test('a SPDY client may send at most 1024 HEADERS frames', async () => {
   const { fromClient, toRuntime } = relay();
   const empty = control(8, '00000001 00 0400 fbff 00000000 00 0000 ffff');
   await fromClient(Buffer.concat([open(1, 'stdin'), ...Array<Buffer>(1024).fill(empty)]));

@@ -2,14 +2,14 @@
  * Relays a SPDY client to the container runtime frame by frame: each frame is parsed, checked and encoded again.
  *
  * The runtime's reader trusts every count and length, and allocates the memory before it has the bytes: a frame of 20 bytes could
- * crash it, and with it the streams of all containers. So no bytes of a client reach it unchecked.
+ * crash the runtime, which ends the streams of all containers. So the relay checks all bytes of a client.
  *
  * Invariants:
- *  1. The runtime gets streams of known types with new IDs in ascending order; DATA in small frames, for open streams; resets and
- *     pings. Nothing else. It keeps at most MAX_OPEN_STREAMS at a time, including reset ones.
- *  2. A client gets whole frames, so that the relay can insert a frame of its own between them.
- *  3. No state is kept of a stream that both sides have ended, once the runtime has replied to it.
- *  4. The event loop can do other work whenever the frames of a client have taken 20 ms.
+ *  1. The runtime gets only streams of known types with new IDs in ascending order, small DATA frames for open streams, resets and
+ *     pings. It keeps at most MAX_OPEN_STREAMS streams of a connection at a time, including reset streams.
+ *  2. A client gets whole frames, so that the relay can insert its own frames between them.
+ *  3. The relay keeps no state of a stream that both sides have ended and to which the runtime has replied.
+ *  4. After each 20 ms in which the relay handles frames of a client, the event loop can do other work.
  */
 import type { Writable } from 'node:stream';
 import { workInTurns } from '../../../platform/work-in-turns.ts';
@@ -31,14 +31,14 @@ import { type JoinedStream, type ResetStreams, resetStreams } from './reset-stre
 import { send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-limit.ts';
 
-/** A port-forward has two for each connection. */
+/** The limit on streams that one connection has open. A port-forward has two streams for each forwarded connection. */
 const MAX_OPEN_STREAMS = 1024;
 /**
- * containerd keeps more than 1 kB of each stream, even after its end, until the connection ends. The limit allows 131,072
- * forwarded connections.
+ * The limit on streams that one connection opens in its lifetime: containerd keeps more than 1 kB for each stream, even an ended one,
+ * until the connection ends. The limit allows 131,072 forwarded connections.
  */
 const MAX_STREAMS = 262_144;
-/** Clients of streams send none, but each would have to be decompressed. */
+/** The limit on HEADERS frames, each of which must be decompressed. Usual clients send none. */
 const MAX_HEADERS_FRAMES = 1024;
 
 export interface RelayRules {
@@ -46,23 +46,24 @@ export interface RelayRules {
   types: readonly string[];
   /** Whether the connection may have only one stream of each type. */
   once: boolean;
-  /** `turn` is awaited before opening the `atStream`th stream (counted from 1), with which a command starts. */
+  /** The command starts with stream number `atStream`, counted from 1. The relay awaits turn() before it opens this stream. */
   start?: { atStream: number; turn(): Promise<void> };
-  /** Called for data of the runtime. */
+  /** Called for each piece of data from the runtime. */
   output?(): void;
-  /** The limit that all connections share. */
+  /** The limit on the streams of all connections together. */
   room?: StreamRoom;
 }
 
 export interface SpdyRelay {
-  /** Both relay the frames in the bytes. They reject with a ProtocolError; the relay must not be used afterwards. */
+  /** Relays the frames in the client's bytes. After it has rejected with a ProtocolError, the client's bytes must be discarded. */
   fromClient(bytes: Uint8Array): Promise<void>;
+  /** Relays the frames in the runtime's bytes. After it has rejected with a ProtocolError, the runtime's bytes must be discarded. */
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to every stream. No stream is opened after the call. */
+  /** Resolves when the runtime has replied to every opened stream. After the call, the relay opens no more streams. */
   replied(): Promise<unknown>;
-  /** Reports to the client that it broke the protocol. */
+  /** Sends a GOAWAY frame to the client, which reports that the client broke the protocol. */
   refuse(): void;
-  /** Call it when the connection has ended: its streams no longer count. */
+  /** Must be called when the connection has ended, so that its streams no longer count toward `room`. */
   ended(): void;
 }
 
@@ -83,7 +84,7 @@ interface Relaying {
   streams: Map<number, OpenStream>;
   resets: ResetStreams;
   maxStreams: number;
-  /** One for each stream to which the runtime has not replied yet. */
+  /** The streams to which the runtime has not replied yet, each with a promise of the reply. */
   replies: Map<number, PromiseWithResolvers<void>>;
   /** The types of all streams that the client has opened. */
   types: Set<string>;
@@ -93,7 +94,9 @@ interface Relaying {
   headersFrames: number;
   /** The number of streams opened at the runtime. */
   opened: number;
+  /** Whether the client has received a SYN_REPLY, whose header block begins the zlib stream. */
   replied: boolean;
+  /** Whether no more streams may be opened, because replied() was called. */
   closing: boolean;
 }
 
@@ -120,13 +123,13 @@ export function createSpdyRelay(
     closing: false,
   };
   const leave = rules.room?.enter(() => openStreams(relaying));
-  // One read may contain thousands of frames, and a frame with headers takes 0.1 ms.
+  // Let other work run between frames: one read may contain thousands of frames, and a frame with headers takes 0.1 ms.
   const betweenFrames = workInTurns();
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
   return {
     async fromClient(bytes) {
       for (const [index, frame] of parseClient(bytes).entries()) {
-        // The first frame does not yield, so that clients that send little are not delayed by those that send much.
+        // Do not yield before the first frame, so that a client that sends one frame does not wait for clients that send many.
         if (index > 0) await betweenFrames();
         await takeOfClient(relaying, frame);
       }
@@ -146,7 +149,7 @@ export function createSpdyRelay(
   };
 }
 
-/** The number of streams that the runtime may keep. */
+/** Returns the number of the connection's streams that the runtime may keep. */
 const openStreams = ({ streams, resets }: Relaying): number => streams.size + resets.count();
 
 const unchanged = (bytes: Uint8Array): Uint8Array => bytes;
@@ -213,7 +216,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
     case 'synReply':
       throw new ProtocolError(`the client replied to stream ${frame.streamId}, which the runtime did not open`);
     case 'headers':
-      // The block is part of the compressed stream and must be read. Container streams have no headers after their first ones.
+      // Read the block, because later blocks may refer to its bytes, but drop it: container streams have no further headers.
       known(relaying, frame.streamId);
       relaying.headersFrames += 1;
       if (relaying.headersFrames > MAX_HEADERS_FRAMES) {
@@ -222,7 +225,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
       relaying.readHeaders(frame.block);
       break;
     default:
-    // SETTINGS and WINDOW_UPDATE have no effect here. GOAWAY: the end of the connection shows the same.
+    // Drop SETTINGS and WINDOW_UPDATE, which have no effect here, and GOAWAY, because the end of the connection has the same effect.
   }
 }
 
@@ -271,7 +274,10 @@ function replied({ replies }: Relaying, streamId: number): void {
   replies.delete(streamId);
 }
 
-/** Returns undefined for a stream that has ended: frames for it may have been on their way. */
+/**
+ * Returns the open stream, or undefined if the stream has ended: the client may have sent the frame before it received the end.
+ * Throws a ProtocolError if the client did not open the stream.
+ */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);
   if (stream !== undefined || (streamId % 2 === 1 && streamId <= lastId)) return stream;

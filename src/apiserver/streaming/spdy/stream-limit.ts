@@ -3,8 +3,9 @@
  * thread for each forwarded connection, and Go terminates a process with 10,000 threads.
  */
 export interface StreamRoom {
-  /** Counts the streams of a connection until the returned function is called. */
+  /** Adds a connection, whose number of open streams `count` returns. Returns a function that removes the connection. */
   enter(count: () => number): () => void;
+  /** Whether the streams of all connections together have reached the limit. */
   isFull(): boolean;
 }
 
