@@ -139,7 +139,10 @@ export const fieldSentences: readonly Sentence[] = [
         'the environment of defer containers has all fields of app containers, and of the termination only the documented ones',
       ],
       [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
-      ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have the profiles of the Pod or their own'],
+      [
+        'test/e2e/own-engine/identity.test.ts',
+        'init and defer containers have the seccomp profile of the Pod or their own',
+      ],
       [
         'test/e2e/defer.test.ts',
         'connections to a host port of a defer container are forwarded to the defer container',

@@ -132,7 +132,10 @@ const states: readonly Sentence[] = [
         'factsOf() contains terminatingPhase only if the phase Terminating is turned off',
       ],
       ['src/engine/node-settings.test.ts', 'the phase Terminating can be turned off'],
-      [engine, 'with --terminating-phase=false the phase stays Running while entries run, and the status shows them'],
+      [
+        engine,
+        'with --terminating-phase=false, the phase stays Running while defer containers run, and the status shows their progress',
+      ],
     ],
   },
   {

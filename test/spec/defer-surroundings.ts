@@ -87,7 +87,7 @@ export const resourceSentences: readonly Sentence[] = [
       [ofPod, 'the sum of sidecars, app containers and the highest PreExit container'],
       [
         inGroups,
-        'the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries',
+        'the limits of a Pod cover the apps together with the largest PreExit defer container, or a larger PostExit one',
       ],
     ],
     awaits: ['src/api/core/v1/resource-quota'],
@@ -145,7 +145,7 @@ export const imageSentences: readonly Sentence[] = [
       ],
       [
         'test/e2e/own-engine/image-gc.test.ts',
-        'unused images are removed once they are old enough, and images of containers and waiting Pods are kept',
+        'unused images are removed after their minimum age, and images that containers of a Pod use or will need are kept',
       ],
       [
         'test/e2e/defer-kept.test.ts',
@@ -212,7 +212,7 @@ export const imageSentences: readonly Sentence[] = [
       [order, 'volumes are unmounted once the list has ended, and not before'],
       [
         'test/e2e/own-engine/defer-engine.test.ts',
-        'volumes stay mounted until all entries have ended, also over a restart of the engine',
+        'volumes stay mounted until all defer containers have ended, even if the engine restarts',
       ],
       [
         'test/integration/volumes.test.ts',

@@ -34,11 +34,14 @@ export const occasions: readonly Sentence[] = [
         e2e,
         'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
       ],
-      ['test/e2e/own-engine/defer-engine.test.ts', 'down runs the entries of all Pods and waits for them'],
+      [
+        'test/e2e/own-engine/defer-engine.test.ts',
+        'lifepod down runs the defer containers of all Pods and waits until they have ended',
+      ],
       [e2e, 'defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables'],
       [node, 'draining the node deletes its Pods after their defer containers have run'],
-      [node, 'a NoExecute taint evicts Pods that do not tolerate it, after their defer containers'],
-      [admission, 'Pods of a lower class are preempted with their grace period and after their defer containers'],
+      [node, 'a NoExecute taint evicts Pods that do not tolerate the taint, and their defer containers run first'],
+      [admission, 'the scheduler preempts a Pod of a lower priority, and the defer containers of this Pod run first'],
     ],
   },
   {
