@@ -45,7 +45,7 @@ describe('lifepod logs', () => {
   });
 
   test.each(['app', 'web', 'first', 'second', 'shell'])(
-    'logs -c %s prints the same output as kubectl',
+    'lifepod logs -c %s prints the same output as kubectl',
     async (container) => {
       for (const options of [[], ['--tail=1'], ['--prefix'], ['--timestamps'], ['--limit-bytes=3'], ['--since=1h']]) {
         const own = await logs('kinds', '-c', container, ...options);
@@ -57,7 +57,7 @@ describe('lifepod logs', () => {
     },
   );
 
-  test('logs without -c prints the container that the annotation names, else the first app container, with a message that names it', async () => {
+  test('lifepod logs without -c prints the container in the annotation default-container, else the first app container, with a message', async () => {
     const own = await logs('pod/kinds');
     expect(own).toEqual(await lifepod.kubectl('logs', 'kinds'));
     expect(own.stderr).toBe('Defaulted container "app" out of: app, web, shell (ephem), first (init), second (init)\n');
@@ -77,7 +77,7 @@ describe('lifepod logs', () => {
     await finished('chosen');
   });
 
-  test('logs --all-containers prints init, app and ephemeral containers in this order, each line with the name of its container', async () => {
+  test('lifepod logs --all-containers prints init, app and ephemeral containers in this order, each line with the name of its container', async () => {
     const lines = [
       '[first] first 1',
       '[first] first 2',
@@ -96,7 +96,7 @@ describe('lifepod logs', () => {
     );
   });
 
-  test('logs prints the name of each container in its own color in a terminal, and no colors if NO_COLOR is set', async () => {
+  test('lifepod logs prints the name of each container in its own color in a terminal, and no colors if NO_COLOR is set', async () => {
     const line = `${LAUNCHER} logs kinds --all-containers --tail=1 --kubeconfig ${lifepod.kubeconfig}`;
     const inTerminal = async (env: NodeJS.ProcessEnv): Promise<string> =>
       (await runCommand('script', ['-qefc', line, '/dev/null'], { env: { ...process.env, NO_COLOR: '', ...env } }))
@@ -107,7 +107,7 @@ describe('lifepod logs', () => {
     expect(await inTerminal({ NO_COLOR: '1' })).not.toContain('\u001b');
   });
 
-  test('logs reports a missing Pod or container with the same message as kubectl', async () => {
+  test('lifepod logs reports a missing Pod or container with the same message as kubectl', async () => {
     const none = await logs('none');
     expect(none).toEqual(await lifepod.kubectl('logs', 'none'));
     expect(none.code).toBe(1);
@@ -127,7 +127,7 @@ describe('lifepod logs', () => {
     expect((await logs('service/kinds')).stderr).toBe('error: "service/kinds" is not a Pod: give POD or pod/POD\n');
   });
 
-  test('logs --all-containers reports a container that waits for its image, and prints the logs of the other containers', async () => {
+  test('lifepod logs --all-containers reports a container that waits for its image, and prints the logs of the other containers', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'none', script: '', image: '127.0.0.1:1/none:1' },
@@ -143,7 +143,7 @@ describe('lifepod logs', () => {
     await finished('imageless');
   });
 
-  test('logs --previous prints the log of the run before the last restart', async () => {
+  test('lifepod logs --previous prints the log of the run before the last restart', async () => {
     await lifepod.apply(
       pod('again', {
         app: [
@@ -164,7 +164,7 @@ describe('lifepod logs', () => {
 });
 
 describe.concurrent('lifepod logs -f', () => {
-  test('logs -f of one container ends when the container exits', async () => {
+  test('lifepod logs -f of one container ends when the container exits', async () => {
     await lifepod.apply(
       pod('one', {
         app: [{ name: 'app', script: `echo begun; ${WAIT}; echo over` }],
@@ -179,7 +179,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('one');
   });
 
-  test('logs -f waits for a container that has not started', async () => {
+  test('lifepod logs -f waits for a container that has not started', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     await lifepod.apply(
       pod('later', {
@@ -196,7 +196,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('later');
   });
 
-  test('logs -f --all-containers follows each container and each restart until the Pod has ended', async () => {
+  test('lifepod logs -f --all-containers follows each container and each restart until the Pod has ended', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     const init = [
       { name: 'a', script: `echo a in; ${gate}; echo a out` },
@@ -239,7 +239,7 @@ describe.concurrent('lifepod logs -f', () => {
     expect(of('shell')).toEqual(['[shell] shell']);
   });
 
-  test('logs -f --all-containers of a Pod that has ended prints all logs and ends', async () => {
+  test('lifepod logs -f --all-containers of a Pod that has ended prints all logs and ends', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'web', script: 'echo web; exit 3' },
@@ -259,7 +259,7 @@ describe.concurrent('lifepod logs -f', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends logs -f without a message', async (signal, code) => {
+  ] as const)('%s ends lifepod logs -f without a message', async (signal, code) => {
     const name = `stopped-${code}`;
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
     await record.until(name, isReady);
@@ -272,7 +272,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished(name);
   });
 
-  test('logs -f ends without a message when the reader of its output has exited', async () => {
+  test('lifepod logs -f ends without a message when the reader of its output has exited', async () => {
     await lifepod.apply(pod('much', { app: [{ name: 'app', script: 'yes' }] }));
     await record.until('much', isReady);
     const line = `${LAUNCHER} logs much -f --kubeconfig ${lifepod.kubeconfig} | head -n 2`;
@@ -280,7 +280,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('much');
   });
 
-  test('logs -f fails when the connection to the API server is lost, and reports this', async () => {
+  test('lifepod logs -f fails when the connection to the API server is lost, and reports this', async () => {
     const own = await startLifepod();
     try {
       await own.apply(pod('left', { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
@@ -298,7 +298,7 @@ describe.concurrent('lifepod logs -f', () => {
 });
 
 describe.concurrent('lifepod describe pod', () => {
-  test('describe of a Pod without defer containers prints the same output as kubectl', async () => {
+  test('lifepod describe of a Pod without defer containers prints the same output as kubectl', async () => {
     await lifepod.apply(pod('plain', { init: [{ name: 'init', script: 'true' }] }));
     await record.until('plain', isReady);
     const steady = (text: string): string => text.replaceAll(/ {2}\d+s .*$/gm, '');
@@ -308,7 +308,7 @@ describe.concurrent('lifepod describe pod', () => {
     await finished('plain');
   });
 
-  test('describe prints all fields of a container in the format of kubectl', async () => {
+  test('lifepod describe prints all fields of a container in the format of kubectl', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=level=3');
     await lifepod.kubectlOk('create', 'secret', 'generic', 'keys', '--from-literal=k=v');
     const rich = {
@@ -377,7 +377,7 @@ describe.concurrent('lifepod describe pod', () => {
     await finished('told');
   });
 
-  test('describe of a missing Pod or of another kind fails with the reason', async () => {
+  test('lifepod describe of a missing Pod or of another kind fails with the reason', async () => {
     expect(await lifepod.cli('describe', 'pod', 'none')).toEqual(await lifepod.kubectl('describe', 'pod', 'none'));
     const node = await lifepod.cli('describe', 'node', 'node-1');
     expect(node.code).toBe(1);
@@ -409,7 +409,7 @@ describe.concurrent('defer containers', () => {
   const release = (name: string, container: string): Promise<string> =>
     lifepod.kubectlOk('exec', name, '-c', container, '--', 'touch', '/tmp/go');
 
-  test('logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers', async () => {
+  test('lifepod logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers', async () => {
     await lifepod.apply(
       deferring(
         'batch',
@@ -460,7 +460,7 @@ describe.concurrent('defer containers', () => {
     await finished('batch');
   });
 
-  test('logs -f prints all lines up to the last line of the last defer container while the Pod is deleted', async () => {
+  test('lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted', async () => {
     await lifepod.apply(
       deferring(
         'leaving',
@@ -484,7 +484,7 @@ describe.concurrent('defer containers', () => {
     expect(await plugin.ended).toEqual({ code: 0, stdout: 'second\n', stderr: 'Waiting for second to start\n' });
   });
 
-  test('logs -f -c of a defer container that never starts fails with a message when the Pod is deleted', async () => {
+  test('lifepod logs -f -c of a defer container that never starts fails with a message when the Pod is deleted', async () => {
     await lifepod.apply(deferring('forced', [{ name: 'never', script: 'echo never' }]));
     await record.until('forced', isReady);
     const following = follow('forced', '-f', '-c', 'never');
@@ -496,7 +496,7 @@ describe.concurrent('defer containers', () => {
     });
   });
 
-  test('logs -f -c of a defer container with retries prints every attempt, and logs -p prints the previous attempt', async () => {
+  test('lifepod logs -f -c of a defer container with retries prints every attempt, and logs -p prints the previous attempt', async () => {
     const script =
       'echo attempt; [ -e /work/tried ] && until [ -e /tmp/go ]; do sleep 0.1; done || { touch /work/tried; exit 1; }';
     await lifepod.apply(
@@ -516,7 +516,7 @@ describe.concurrent('defer containers', () => {
     expect(await following.ended).toMatchObject({ code: 0, stdout: 'attempt\nattempt\n' });
   });
 
-  test('describe prints a section of defer containers before and during termination, and everything else as kubectl does', async () => {
+  test('lifepod describe prints a section of defer containers before and during termination, and everything else as kubectl does', async () => {
     await lifepod.apply(
       deferring(
         'shard',

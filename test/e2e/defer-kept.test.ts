@@ -1,4 +1,4 @@
-/** Objects and fields that defer containers need are kept until the containers run. Missing images are reported before. */
+/** Objects and fields that defer containers need are kept until the containers run. Missing images are reported while the Pod runs. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';

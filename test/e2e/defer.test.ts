@@ -139,7 +139,7 @@ describe.concurrent('defer containers', () => {
     const began = Date.now();
     await deletion('hurried', '--now');
     expect((await record.gone('hurried')) - began).toBeLessThan(15_000);
-    // The first entry may start within the 1 s, but does not have to.
+    // The first entry may or may not start within the second that --now leaves.
     const begun = log('hurried').filter((line) => line !== 'begin one');
     expect(begun).toEqual(['app stops', 'begin three', 'end three']);
     for (const name of ['one', 'two']) expect(end('hurried', name)?.exitCode).toBe(137);

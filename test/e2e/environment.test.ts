@@ -25,8 +25,8 @@ const resource = (name: string, of: string, more: object = {}): object => ({
 /** Prints the environment without a shell, because a shell drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
 /**
- * Runs a Pod whose app container prints its environment, and returns the variables. `app` has more fields of the container, `more`
- * has more fields of the Pod's metadata and spec.
+ * Runs a Pod whose app container prints its environment, and returns the variables. `app` contains additional fields of the container,
+ * `more` contains additional fields of the Pod's metadata and spec.
  */
 async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
   const manifest = pod(name, {
@@ -228,7 +228,7 @@ describe('ConfigMaps and Secrets', () => {
     ],
     ['Secret in envFrom', 'no-secret-set', { envFrom: [{ secretRef: { name: 'later' } }] }, 'secret "later" not found'],
     [
-      'ConfigMap key that is the name of an object property',
+      'ConfigMap key named constructor',
       'no-such-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'constructor') }] },
       "couldn't find key constructor in ConfigMap NAMESPACE/settings",
@@ -251,13 +251,16 @@ describe('ConfigMaps and Secrets', () => {
       { env: [{ name: 'A', ...key('secret', 'keys', 'none') }] },
       "couldn't find key none in Secret NAMESPACE/keys",
     ],
-  ])('a container waits for a missing %s, and reports the missing object', async (_missing, name, app, text) => {
-    const message = text.replace('NAMESPACE', lifepod.namespace);
-    await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
-    const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
-    expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
-    expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
-  });
+  ])(
+    'a container waits for a missing %s, and its status reports what is missing',
+    async (_missing, name, app, text) => {
+      const message = text.replace('NAMESPACE', lifepod.namespace);
+      await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
+      const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
+      expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
+      expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
+    },
+  );
 
   test('a container that waits for a missing ConfigMap starts when the ConfigMap is created', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'later', '--from-literal=a=b');

@@ -25,7 +25,7 @@ const started = async (name: string, options: Parameters<typeof pod>[1] = {}): P
   await lifepod.apply(pod(name, options));
   return record.until(name, isReady);
 };
-/** Replaces the ephemeral containers of the Pod through the subresource, as kubectl debug does, but with any list. */
+/** Replaces the list of ephemeral containers through the subresource ephemeralcontainers, and returns the result of kubectl. */
 async function replace(name: string, ephemeralContainers: object[]): Promise<CommandResult> {
   const live = await lifepod.get<Pod>('pod', name);
   const body = { ...live, spec: { ...live.spec, ephemeralContainers } };

@@ -188,7 +188,7 @@ describe.concurrent('hooks', () => {
       await finished('unwell');
     });
 
-    test('the preStop hook of a sidecar runs together with the hooks of the apps, and its stop signal is sent after the apps have exited', async () => {
+    test('the preStop hook of a sidecar runs together with the hooks of the apps, but the sidecar is stopped after the apps', async () => {
       const app = {
         script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
         ...SHARED.mount,
@@ -205,7 +205,7 @@ describe.concurrent('hooks', () => {
               lifecycle: { preStop: sh('echo preStop >>/work/log; echo >/work/pipe') },
             },
           ],
-          // The hook of the app waits for the hook of the sidecar, so the test hangs unless both run at the same time.
+          // The hook of the app waits for the hook of the sidecar, so both must run at the same time.
           app: [
             {
               ...app,

@@ -85,7 +85,7 @@ test('a failing init container is retried after 10 s, shows Init:CrashLoopBackOf
   const waited =
     Date.parse(initContainerStatuses[0]?.state.terminated.startedAt ?? '') -
     Date.parse(initContainerStatuses[0]?.lastState.terminated.finishedAt ?? '');
-  // Times in a status are whole seconds.
+  // Times in a status are rounded down to whole seconds.
   expect(waited).toBeGreaterThanOrEqual(9_000);
   expect(waited).toBeLessThanOrEqual(13_000);
   expect(await lifepod.kubectlOk('logs', 'stubborn', '-c', 'fails')).toBe('try 2\n');

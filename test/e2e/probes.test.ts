@@ -352,7 +352,7 @@ describe.concurrent('probes', () => {
       await finished('thresholds');
     });
 
-    test('readiness probes still run after a Pod is deleted, liveness probes do not', async () => {
+    test('readiness probes still run after a Pod is deleted, but liveness probes do not', async () => {
       const app = {
         name: 'app',
         script: 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done',

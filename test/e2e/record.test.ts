@@ -64,7 +64,7 @@ describe('timeline and the record of a whole life', () => {
   ];
   let uid = '';
 
-  test('the steps of a Pod are recorded in order, and timeline draws them before and after the Pod is deleted', async () => {
+  test('the steps of a Pod are recorded in order, and lifepod timeline draws them before and after the Pod is deleted', async () => {
     const readinessProbe = { ...sh('test -e /tmp/ready'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
     await lifepod.apply(
       pod('whole', {
@@ -100,7 +100,7 @@ describe('timeline and the record of a whole life', () => {
     expect(gone).toMatch(/^\+[\d.]+s {2}after#0 +Exited +4 Error$/m);
   });
 
-  test('timeline finds a record by the name, the UID or the start of the UID of the Pod, and kubectl lists the record', async () => {
+  test('lifepod timeline finds a record by the name, the UID or the start of the UID of the Pod, and kubectl lists the record', async () => {
     const byName = await timelineOf('whole');
     expect(await timelineOf(uid)).toEqual(byName);
     expect(await timelineOf(uid.slice(0, 13))).toEqual(byName);
@@ -120,7 +120,7 @@ describe('timeline and the record of a whole life', () => {
     });
   });
 
-  test('timeline exits with code 0 and no message when the reader of its output has exited', async () => {
+  test('lifepod timeline exits with code 0 and no message when the reader of its output has exited', async () => {
     const at = new Date().toISOString().replace('Z', '000Z');
     const transitions = Array.from({ length: 2000 }, (_, i) => ({ key: `step-${i}`, at, type: 'Step' }));
     const of = { podName: 'long', podUID: 'long' };
@@ -147,7 +147,7 @@ describe('timeline and the record of a whole life', () => {
     );
   });
 
-  test('timeline -w prints each step until the Pod is deleted', async () => {
+  test('lifepod timeline -w prints each step until the Pod is deleted', async () => {
     await lifepod.apply(pod('watched'));
     await record.until('watched', isReady);
     const args = ['timeline', '--data-dir', lifepod.dataDir, '-n', lifepod.namespace, 'watched', '-w'];
@@ -169,7 +169,7 @@ describe('timeline and the record of a whole life', () => {
     expect(await lifepod.cliOk('timeline', 'watched', '-w')).not.toContain('Gone');
   });
 
-  test('SIGINT ends timeline -w with exit code 130', async () => {
+  test('SIGINT ends lifepod timeline -w with exit code 130', async () => {
     await lifepod.apply(pod('left'));
     await record.until('left', isReady);
     const child = spawn(
@@ -190,7 +190,7 @@ describe('timeline and the record of a whole life', () => {
 describe('why', () => {
   const why = (name: string): Promise<string> => lifepod.cliOk('why', name);
 
-  test('why explains a Pod that is not scheduled', async () => {
+  test('lifepod why explains a Pod that is not scheduled', async () => {
     const resources = { requests: { cpu: '9000' } };
     await lifepod.apply(pod('large', { app: [{ name: 'app', script: WAIT, resources }] }));
     await record.until('large', (each) => condition(each, 'PodScheduled')?.status === 'False');
@@ -210,7 +210,7 @@ describe('why', () => {
     );
   });
 
-  test('why explains a Pod that waits for its image', async () => {
+  test('lifepod why explains a Pod that waits for its image', async () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
@@ -219,7 +219,7 @@ describe('why', () => {
     await deleted('unpulled');
   });
 
-  test('why explains a Pod that is not ready', async () => {
+  test('lifepod why explains a Pod that is not ready', async () => {
     const readinessProbe = {
       ...sh('echo still cold; exit 1'),
       periodSeconds: 1,
@@ -232,7 +232,7 @@ describe('why', () => {
     await deleted('cold');
   });
 
-  test('why explains a Pod that restarts', async () => {
+  test('lifepod why explains a Pod that restarts', async () => {
     await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
     await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
     expect(await why('crashing')).toMatch(
@@ -241,7 +241,7 @@ describe('why', () => {
     await deleted('crashing');
   });
 
-  test('why explains a deletion that waits for a defer container, then for a PID 1 that ignores SIGTERM, and finally how it ended', async () => {
+  test('lifepod why names the defer container and then the PID 1 for which a deletion waits, and later reports how the Pod ended', async () => {
     const more = {
       terminationGracePeriodSeconds: 6,
       deferContainers: [defer('quick', 'exit 0'), defer('slow', 'sleep 2')],
@@ -269,7 +269,7 @@ describe('why', () => {
   });
 });
 
-test('after kill -9 of the engine, each record contains the steps during the outage, contains no step twice, and is completed', async () => {
+test('after kill -9 of the engine, each record is completed with the steps of the outage, and no step is in it twice', async () => {
   const killed = async (meanwhile?: () => void): Promise<void> => {
     record.end();
     await lifepod.kill('SIGKILL');

@@ -157,7 +157,7 @@ describe.each([
   });
 
   describe('exec', () => {
-    test('exec keeps stdout and stderr separate and returns the exit code of the command', async () => {
+    test('kubectl exec keeps stdout and stderr separate and returns the exit code of the command', async () => {
       const { code, stdout, stderr } = await exec('sh', '-c', 'echo out; echo err >&2; exit 3');
       expect({ code, stdout: stdout.toString() }).toEqual({ code: 3, stdout: 'out\n' });
       expect(stderr).toContain('err\n');
@@ -166,7 +166,7 @@ describe.each([
       expect(await exec('sh', '-c', 'kill -9 $$')).toMatchObject({ code: 137 });
     });
 
-    test('exec runs the command in the named container, with unchanged arguments', async () => {
+    test('kubectl exec runs the command in the named container, with unchanged arguments', async () => {
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'printf', '%s|', 'a b', '', '$HOME', '&?=')
         .ended;
       expect(stdout.toString()).toBe('a b||$HOME|&?=|');
@@ -174,7 +174,7 @@ describe.each([
       expect(command.toString()).toContain('httpd');
     });
 
-    test('exec transfers megabytes of input and output, and the end of the input', async () => {
+    test('kubectl exec transfers megabytes of input and output, and the end of the input', async () => {
       const through = await execInput(random, 'cat');
       expect(through.code).toBe(0);
       expect(sha256(through.stdout)).toBe(sha256(random));
@@ -184,7 +184,7 @@ describe.each([
       expect(zeros.stdout.length).toBe(30_000_000);
     });
 
-    test('exec ends when the command ends, even if the input is still open', async () => {
+    test('kubectl exec ends when the command ends, even if the input is still open', async () => {
       const session = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'head', '-c', '1000'], 'open');
       session.child.stdin?.write(random.subarray(0, 50_000));
       const { code, stdout } = await session.ended;
@@ -192,7 +192,7 @@ describe.each([
       expect(stdout.equals(random.subarray(0, 1000))).toBe(true);
     });
 
-    test('exec in a terminal passes on the size of the terminal and its changes, and returns the exit code', async () => {
+    test('kubectl exec in a terminal passes on the size of the terminal and its changes, and returns the exit code', async () => {
       const terminal = join(folder, 'terminal');
       const inside = [
         'until [ "$(stty size)" = "33 77" ]; do :; done',
@@ -210,7 +210,7 @@ describe.each([
       expect(await session.ended).toMatchObject({ code: 7 });
     });
 
-    test('many exec sessions run at the same time', async () => {
+    test('many kubectl exec sessions can run at the same time', async () => {
       const inputs = Array.from({ length: 12 }, (_, index) => random.subarray(index * 1000, index * 1000 + 200_000));
       const results = await Promise.all(inputs.map((input) => execInput(input, 'cat')));
       expect(results.map(({ stdout }) => sha256(stdout))).toEqual(inputs.map(sha256));
@@ -245,7 +245,7 @@ describe.each([
   });
 
   describe('attach', () => {
-    test('attach connects to the process of the container, and the process keeps running afterwards', async () => {
+    test('kubectl attach connects to the process of the container, and the process keeps running afterwards', async () => {
       const name = `attached-${transport.toLowerCase()}`;
       const script = 'while read line; do echo "out $line"; echo "err $line" >&2; done';
       await lifepod.apply(pod(name, { app: [{ name: 'app', script, stdin: true }] }));
@@ -315,7 +315,7 @@ describe.each([
       return hash.digest('hex');
     };
 
-    test('port-forward serves several ports and many connections at the same time', async () => {
+    test('kubectl port-forward serves several ports and many connections at the same time', async () => {
       const { local } = await forward(':8080', ':9000');
       const [web = 0, echo = 0] = local;
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'sha256sum', '/www/file').ended;
@@ -338,7 +338,7 @@ describe.each([
       expect(sha256(Buffer.concat(pieces))).toBe(sha256(random.subarray(0, 2 * MEGABYTE)));
     });
 
-    test('port-forward to a port without a listener reports the error', async () => {
+    test('kubectl port-forward to a port without a listener reports the error', async () => {
       const { forwarding, local } = await forward(':81');
       const socket = connect(local[0] ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
@@ -347,7 +347,7 @@ describe.each([
     });
   });
 
-  test('cp copies a folder into a container and back', async () => {
+  test('kubectl cp copies a folder into a container and back', async () => {
     const own = join(folder, transport);
     mkdirSync(join(own, 'sent', 'inner'), { recursive: true });
     writeFileSync(join(own, 'sent', 'large'), random);

@@ -92,7 +92,7 @@ describe.concurrent('termination of Pods', () => {
       await lifepod.apply(
         pod('forced', {
           app: [{ name: 'app', script: `trap "" TERM; exec nc 127.0.0.1 ${port}`, stdin: true }],
-          // The process connects to the test's server on the node, which sees from the connection when the process ends.
+          // With hostNetwork, the process can connect to the test's server. The connection closes when the process ends.
           spec: { hostNetwork: true, terminationGracePeriodSeconds: 600 },
         }),
       );

@@ -104,7 +104,7 @@ describe.concurrent('volumes', () => {
       await deleteNow('unknown-path');
     });
 
-    test('the expanded subPathExpr is created and mounted as a folder, and a mount with readOnly is read-only', async () => {
+    test('a subPathExpr is expanded, created and mounted as a folder, and a mount with readOnly is read-only', async () => {
       const lines = await output('paths', [{ name: 'd', emptyDir: {} }], {
         script: 'echo x >/mine/f; cat /all/logs/paths/f; touch /read/f 2>&1',
         env: [{ name: 'ME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
@@ -283,7 +283,7 @@ describe.concurrent('volumes', () => {
       const next = { script: 'cat /i/data/greeting', volumeMounts: [at('i', '/i')] };
       expect(await output('next-content', [volume('Never')], next)).toEqual(['other']);
       await deleteNow('content');
-      // The snapshot of a volume is removed with its Pod, and no longer keeps the image.
+      // The snapshots of image volumes are removed with their Pods, so that they do not keep the images.
       await Promise.all([record.gone('content'), record.gone('next-content')]);
       const { socket } = containerdPaths(lifepod.dataDir);
       const snapshots = await runCommandOk('ctr', ['-a', socket, '-n', 'k8s.io', 'snapshots', 'ls']);
@@ -413,7 +413,7 @@ describe.concurrent('volumes', () => {
     await deleteNow('shapes');
   });
 
-  test('the fsGroup can read the files of ConfigMaps, Secrets, fields and tokens, and write to an emptyDir', async () => {
+  test('processes with the fsGroup can read the files of ConfigMaps, Secrets, fields and tokens, and write to an emptyDir', async () => {
     await lifepod.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'grouped' }, data: { k: 'v' } });
     await lifepod.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'grouped' }, stringData: { k: 'v' } });
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];

@@ -15,7 +15,7 @@ const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string,
 });
 const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
 
-/** A shell script that prints the output of `show`, and prints it again after each change. It polls: the image has no inotify. */
+/** A shell script that prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
 const printChanges = (show: string): string => `
   trap "exit 0" TERM
   printed=
@@ -27,14 +27,14 @@ const printChanges = (show: string): string => `
 
 /**
  * Returns a shell script that runs `command` in the content folder to which the volume's link ..data points, and sets $shown to the
- * output. If the link has changed in the meantime, the script repeats this, so that $shown never mixes the files of two folders.
+ * output. If the link changes while `command` runs, the script reads again, so that $shown never mixes the files of two folders.
  */
 const readConsistently = (volume: string, command: string): string => {
   const read = `folder=$(readlink ${volume}/..data); shown=$(cd "${volume}/$folder" && ${command})`;
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
-/** Follows the log of the app container and calls `change` after the first line. Returns the lines up to one that matches `last`. */
+/** Follows the log of the app container and calls `change` after the first line. Returns the lines up to a match of `last`. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
   const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {

@@ -174,9 +174,12 @@ const reports: readonly Sentence[] = [
       ['src/apiserver/streaming/streams.test.ts', 'exec and attach accept the name of a defer container'],
       [
         clients,
-        'logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers',
+        'lifepod logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers',
       ],
-      [clients, 'logs -f prints all lines up to the last line of the last defer container while the Pod is deleted'],
+      [
+        clients,
+        'lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted',
+      ],
       [kubectl, 'the log subresource accepts the name of an entry'],
       [
         e2e,
@@ -191,7 +194,10 @@ const reports: readonly Sentence[] = [
       [kubectl, 'kubectl logs -c refuses the name of an entry'],
       [kubectl, 'kubectl edit cannot change the list'],
       [kubectl, 'kubectl edit changes the annotation of a template'],
-      [clients, 'logs -f prints all lines up to the last line of the last defer container while the Pod is deleted'],
+      [
+        clients,
+        'lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted',
+      ],
     ],
   },
   {

@@ -114,7 +114,7 @@ export const resourceSentences: readonly Sentence[] = [
       ],
       [
         'test/e2e/clients.test.ts',
-        'describe prints a section of defer containers before and during termination, and everything else as kubectl does',
+        'lifepod describe prints a section of defer containers before and during termination, and everything else as kubectl does',
       ],
     ],
   },

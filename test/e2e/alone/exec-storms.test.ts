@@ -8,7 +8,7 @@ import { adminOf, SPDY, spdyStreams, upgrade } from '../../support/raw-streams.t
 
 const EXEC = '/api/v1/namespaces/default/pods/box/exec?container=app&command=true&stdout=true';
 const CLIENTS = 60;
-/** The time limit for all requests: ten times the usual time, and half the time with a shim that loses track of its commands. */
+/** Time limit for all requests together: ten times the usual duration, half the duration with a shim that loses track of commands. */
 const STALL_MILLIS = 35_000;
 
 let lifepod: Lifepod;

@@ -26,7 +26,7 @@ const EXEC = `${BOX}/exec?container=app&command=cat&stdin=true&stdout=true`;
 const TERMINAL = `${EXEC}&tty=true`;
 const FORWARD = `${BOX}/portforward`;
 
-/** Returns the target of a symbolic link, or an empty string if the link has just been removed, as for a closed connection. */
+/** Returns the target of the symbolic link, or an empty string if the link has been removed because the file was closed. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -145,7 +145,7 @@ const endings: [string, Buffer][] = [
 ];
 
 test.each(endings)(
-  'a container can be deleted in time after 50 attach clients, each of which immediately %s',
+  'a container can be deleted in time after 50 attach clients have connected, each of which immediately %s',
   async (how, ending) => {
     const name = how.replaceAll(' ', '-');
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT }] }));
@@ -180,7 +180,7 @@ describe('over WebSocket', () => {
       'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
       'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io',
     });
-    // One binary message, masked with zeros.
+    // One binary message with the SETTINGS frame, masked with zeros.
     socket.write(Buffer.concat([Buffer.of(0x82, 0x80 + SETTINGS.length, 0, 0, 0, 0), SETTINGS]));
     const received = await closed;
     expect(received.includes(hex('03ea'))).toBe(true);

@@ -85,7 +85,7 @@ async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<nu
 
 const READY = expect.stringMatching(/^lifepod .* is ready after /);
 
-test('without a CNI configuration, lifepod up waits with a message that says what to do, and is ready once one exists', async () => {
+test('without a CNI configuration, lifepod up waits and reports what to do, and is ready once a configuration exists', async () => {
   let cni = '';
   let configuration = Buffer.alloc(0);
   const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
@@ -125,7 +125,7 @@ test('lifepod down succeeds after an interrupted start, without a running engine
   });
 });
 
-test('without its sandbox image, lifepod up waits with a message to load the image, and is ready once it is loaded', async () => {
+test('without its sandbox image, lifepod up waits and reports how to load the image, and is ready once the image is loaded', async () => {
   // Nothing listens on this port.
   const sandboxImage = '127.0.0.1:1/pause:3.10';
   await withMachine(

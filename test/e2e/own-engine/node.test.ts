@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
-/** Watches the field at `path` of the object `what` with kubectl. Resolves with the first line for which `satisfies` returns true. */
+/** Watches the field at `path` of the objects `what` with kubectl. Resolves with the first line for which `satisfies` is true. */
 const watched = async (path: string, satisfies: (line: string) => boolean, what = ['node', 'node-1']) =>
   (await lifepod.until(['get', ...what, '--watch', '-o', `jsonpath={${path}}{"\\n"}`], satisfies)).at(-1);
 const taints = '.spec.taints[*].key';

@@ -59,7 +59,7 @@ test('the OOM scores of the engine, containerd and shims are lowered if permitte
   expect(await lifepod.kubectlOk('exec', 'burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
 });
 
-test('a new engine and a new containerd get lower OOM scores, and so do existing shims', async () => {
+test('the OOM scores of a new engine, a new containerd and the existing shims are lowered', async () => {
   for (const pid of findShims(paths())) writeFileSync(`/proc/${pid}/oom_score_adj`, String(GIVEN));
   await lifepod.kill('SIGKILL');
   await lifepod.up();

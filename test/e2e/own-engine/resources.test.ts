@@ -38,7 +38,7 @@ const MIB = 1024 * 1024;
 const scoreOf = (group: string): number => Number(readFileSync(`/proc/${processesOf(group)[0]}/oom_score_adj`, 'utf8'));
 const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
 const mayLower = (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) >> 24n) & 1n;
-/** Returns the score that a process gets: without CAP_SYS_RESOURCE, it cannot be lower than that of the runtime, which is `own`. */
+/** Returns the expected score. Without CAP_SYS_RESOURCE, it cannot be lower than the score of the runtime, which equals `own`. */
 const score = (wanted: number): number => (mayLower === 1n ? wanted : Math.max(wanted, own));
 const memoryBytes = Number(/^MemTotal:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024;
 const burstableScore = (requestedBytes: number): number =>
@@ -74,7 +74,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(app)).toBe(score(-997));
   });
 
-  test('the control group of all Burstable Pods has a CPU weight from the sum of their requests', async () => {
+  test('the control group of all Burstable Pods has the CPU weight for the sum of their requests', async () => {
     await lifepod.apply(pod('burstable', { app: [waiting('app', request('200m', '64Mi'))] }));
     await lifepod.apply(
       pod('half-limited', { app: [waiting('app', limit('300m', '64Mi')), waiting('free', limit('100m', '0'))] }),
@@ -101,7 +101,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(1000));
   });
 
-  test('each limit of a Pod is the higher one of its largest init container and of the sum of its app containers', async () => {
+  test('each limit of a Pod is the higher of the largest init container limit and the sum of the app container limits', async () => {
     await lifepod.apply(
       pod('worked', {
         init: [

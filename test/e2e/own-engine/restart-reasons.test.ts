@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** Waits until the containers have written `count` lines, and returns them. A container may be ready before it writes. */
+/** Waits until the containers have written `count` lines, and returns the lines. A container may be ready before it writes. */
 async function written(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);
@@ -167,7 +167,7 @@ describe.concurrent('init containers', () => {
       await finished('never');
     });
 
-    test('init containers do not run again when the first is removed from the runtime while a later one runs', async () => {
+    test('init containers do not run again when the first one is removed from the runtime while a later one runs', async () => {
       await apply('passed', lasting('init-2'));
       const { metadata } = await record.until('passed', runs('init-2'));
       const { containers } = await runtime.observe(metadata.uid ?? '', signal);

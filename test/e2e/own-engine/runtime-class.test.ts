@@ -1,4 +1,4 @@
-/** Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs calls of runc. */
+/** Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and runs runc. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ const runtimeClass = (name: string, more: object): object => ({
 });
 const noted = (): string => readFileSync(notes, 'utf8');
 
-test('a Pod with a RuntimeClass runs with its handler, and gets the overhead and scheduling of the class', async () => {
+test('a Pod with a RuntimeClass runs with the handler, the overhead and the scheduling of the class', async () => {
   await lifepod.apply(
     runtimeClass('second', {
       overhead: { podFixed: { cpu: '100m', memory: '16Mi' } },

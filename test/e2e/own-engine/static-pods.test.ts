@@ -78,7 +78,7 @@ test('deleting the mirror of a static Pod does not stop its containers, and the 
   expect(await lifepod.kubectlOk('logs', 'web-node-1')).toBe('first\n');
 });
 
-test('clients cannot create mirrors of static Pods or change their annotation', async () => {
+test('clients cannot create mirror Pods or change the annotation of a mirror Pod', async () => {
   const fake = { ...pod('fake'), metadata: { name: 'fake', annotations: { [MIRROR]: 'x' } } };
   const { code, stderr } = await lifepod.kubectlInput(JSON.stringify(fake), 'create', '-f', '-');
   expect(code).toBe(1);
@@ -96,7 +96,7 @@ test('after a change of its manifest, a static Pod ends gracefully before its su
   const mount = { volumeMounts: [{ name: 'host', mountPath: '/host' }] };
   write('slow.yaml', pod('slow', { app: [{ name: 'app', script: trapped, ...mount }], spec: hostPath }));
   const before = await ready('slow-node-1');
-  // Prints the line only if the old Pod has already ended.
+  // Prints "after" only if the old Pod has already ended.
   const checks = `[ -e /host/ended ] && echo after; ${WAIT}`;
   const changed = pod('slow', { app: [{ name: 'app', script: checks, ...mount }], spec: hostPath });
   await lifepod.until(['logs', '-f', 'slow-node-1'], (line) => {

@@ -205,7 +205,7 @@ describe.concurrent('claims', () => {
     await deleteNow('lost');
   });
 
-  test('a Pod with a volume of another node is not scheduled, and its volume is not mounted if it is bound to this node', async () => {
+  test('a Pod that needs a volume of another node is not scheduled, and does not start if it is bound to this node', async () => {
     const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] };
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [expression] }] } };
     await lifepod.apply(hostVolume('far', '/nonexistent', { storageClassName: 'far', nodeAffinity }));
