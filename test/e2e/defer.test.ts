@@ -190,7 +190,7 @@ describe.concurrent('defer containers', () => {
     expect(record.events('counted').filter((line) => line.includes('ExtendGracePeriod'))).toHaveLength(2);
   });
 
-  test('a grace period extension by liveness moves the deadline of defer containers with each success of the probe', async () => {
+  test('a grace period extension by liveness moves the deadline of defer containers with each probe success', async () => {
     const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1 };
     await started('lively', [entry('one', gate('one'), { livenessProbe })], {
       spec: { terminationGracePeriodSeconds: 2, deferContainerGracePeriodExtension: true },

@@ -37,10 +37,7 @@ const extensions: readonly Sentence[] = [
       ],
       [failures, 'an extension by liveness requires a succeeding probe'],
       [played, 'c: an extension by liveness'],
-      [
-        e2e,
-        'a grace period extension by liveness moves the deadline of defer containers with each success of the probe',
-      ],
+      [e2e, 'a grace period extension by liveness moves the deadline of defer containers with each probe success'],
     ],
   },
   {

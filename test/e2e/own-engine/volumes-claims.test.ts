@@ -21,7 +21,7 @@ afterAll(async () => {
   await links?.remove();
 });
 
-/** Returns a data folder that does not exist yet and whose path contains a symbolic link, which the deletion of volumes must support. */
+/** Returns a data folder that does not exist yet. Its path has a symbolic link, to test that no mounted volume is deleted even then. */
 function behindLink(links: string): Scratch {
   const { path, remove } = scratchFolder();
   rmdirSync(path);
