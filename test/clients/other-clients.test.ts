@@ -1,4 +1,4 @@
-/** Clients of the Kubernetes API that others wrote, each in a short session: Python's, Ruby's, JavaScript's, and kubetail. */
+/** Short sessions of third-party Kubernetes clients with lifepod: the Python, Ruby and JavaScript clients, and kubetail. */
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
@@ -12,7 +12,7 @@ const session = async (interpreter: string, file: string): Promise<string[]> =>
     .trim()
     .split('\n');
 
-test('the Python client lists, watches, reads logs, executes, patches, gets upstream’s errors, and deletes', async () => {
+test('the Python client lists, watches, reads logs, runs exec, patches, receives the errors of upstream, and deletes', async () => {
   expect(await session('/usr/bin/python3', 'session.py')).toEqual([
     "nodes ['node-1'] v1.33.0",
     'version v1.33.0',
@@ -85,9 +85,9 @@ test('kubetail follows the logs of several Pods in one output', async () => {
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: `echo line of ${name}; ${WAIT}` }] }));
   await Promise.all(['tail-a', 'tail-b'].map((name) => record.until(name, isReady)));
   const env = { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir };
-  // In bash 5.2, `&` in the replacement of a pattern is the match, with which kubetail joins its commands wrongly.
+  // By default, bash 5.2 replaces `&` in the replacement of a pattern by the match, which breaks the commands of kubetail.
   const script = 'shopt -u patsub_replacement 2>/dev/null; . "$(command -v kubetail)" "$@"';
-  // Without a terminal, its `tail` would buffer its output.
+  // stdbuf is needed because `tail` buffers its output by blocks if it does not write to a terminal.
   const lines = await untilLine(
     'stdbuf',
     [

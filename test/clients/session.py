@@ -1,6 +1,6 @@
-"""A session of Python's kubernetes client: lists, watches, logs, exec, patches, a conflict, errors, a deletion.
+"""A session of the Python client: lists, a watch, a log, exec, patches, a conflict, other errors, and a deletion.
 
-Arguments: the kubeconfig and the namespace. Prints one line for each step; fails with an exception.
+Arguments: the path of the kubeconfig and the namespace. Prints at least one line for each step. Errors raise an exception.
 """
 import sys
 

@@ -1,5 +1,5 @@
-# A session of Ruby's kubeclient: discovery, create, watch, log, update with a conflict, patch, list with pages, delete.
-# Arguments: the kubeconfig and the namespace. Prints one line for each step; fails with an exception.
+# A session of the Ruby client kubeclient: discovery, create, watch, log, update with a conflict, patch, list in pages, delete.
+# Arguments: the path of the kubeconfig and the namespace. Prints a line for each step. Errors raise an exception.
 require 'kubeclient'
 
 kubeconfig, namespace = ARGV

@@ -1,4 +1,4 @@
-/** `lifepod logs` and `lifepod describe`, also as `kubectl lifepod`, on real containers of every kind. */
+/** `lifepod logs` and `lifepod describe`, also run as `kubectl lifepod`, with real containers of every kind. */
 import { delimiter, dirname } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -44,17 +44,20 @@ describe('lifepod logs', () => {
     await record.until('kinds', ended('shell'));
   });
 
-  test.each(['app', 'web', 'first', 'second', 'shell'])('-c %s prints what kubectl prints', async (container) => {
-    for (const options of [[], ['--tail=1'], ['--prefix'], ['--timestamps'], ['--limit-bytes=3'], ['--since=1h']]) {
-      const own = await logs('kinds', '-c', container, ...options);
-      const kubectl = await lifepod.kubectl('logs', 'kinds', '-c', container, ...options);
-      expect(own).toEqual(kubectl);
-      expect(own.code).toBe(0);
-      expect(own.stdout).not.toBe('');
-    }
-  });
+  test.each(['app', 'web', 'first', 'second', 'shell'])(
+    'lifepod logs -c %s prints the same output as kubectl',
+    async (container) => {
+      for (const options of [[], ['--tail=1'], ['--prefix'], ['--timestamps'], ['--limit-bytes=3'], ['--since=1h']]) {
+        const own = await logs('kinds', '-c', container, ...options);
+        const kubectl = await lifepod.kubectl('logs', 'kinds', '-c', container, ...options);
+        expect(own).toEqual(kubectl);
+        expect(own.code).toBe(0);
+        expect(own.stdout).not.toBe('');
+      }
+    },
+  );
 
-  test('without -c, logs reads the container of the annotation, else the first app container, and says which', async () => {
+  test('lifepod logs without -c prints the container in the annotation default-container, else the first app container, with a message', async () => {
     const own = await logs('pod/kinds');
     expect(own).toEqual(await lifepod.kubectl('logs', 'kinds'));
     expect(own.stderr).toBe('Defaulted container "app" out of: app, web, shell (ephem), first (init), second (init)\n');
@@ -74,7 +77,7 @@ describe('lifepod logs', () => {
     await finished('chosen');
   });
 
-  test('--all-containers prints the logs in the order of the life of the Pod, each line with the name of its container', async () => {
+  test('lifepod logs --all-containers prints init, app and ephemeral containers in this order, each line with the name of its container', async () => {
     const lines = [
       '[first] first 1',
       '[first] first 2',
@@ -93,18 +96,18 @@ describe('lifepod logs', () => {
     );
   });
 
-  test('logs are colored in a terminal, unless NO_COLOR is set', async () => {
+  test('lifepod logs prints the name of each container in its own color in a terminal, and no colors if NO_COLOR is set', async () => {
     const line = `${LAUNCHER} logs kinds --all-containers --tail=1 --kubeconfig ${lifepod.kubeconfig}`;
     const inTerminal = async (env: NodeJS.ProcessEnv): Promise<string> =>
       (await runCommand('script', ['-qefc', line, '/dev/null'], { env: { ...process.env, NO_COLOR: '', ...env } }))
         .stdout;
     const text = await inTerminal({});
-    const colours = [...text.matchAll(/^\u001b\[(\d+)m\[\w+\] \u001b\[0m\w/gm)].map(([, colour]) => colour);
-    expect(new Set(colours).size).toBe(5);
+    const colors = [...text.matchAll(/^\u001b\[(\d+)m\[\w+\] \u001b\[0m\w/gm)].map(([, color]) => color);
+    expect(new Set(colors).size).toBe(5);
     expect(await inTerminal({ NO_COLOR: '1' })).not.toContain('\u001b');
   });
 
-  test('a missing Pod or container is reported in the words of kubectl', async () => {
+  test('lifepod logs reports a missing Pod or container with the same message as kubectl', async () => {
     const none = await logs('none');
     expect(none).toEqual(await lifepod.kubectl('logs', 'none'));
     expect(none.code).toBe(1);
@@ -124,7 +127,7 @@ describe('lifepod logs', () => {
     expect((await logs('service/kinds')).stderr).toBe('error: "service/kinds" is not a Pod: give POD or pod/POD\n');
   });
 
-  test('a container that waits for its image is reported, and the logs of the others are printed', async () => {
+  test('lifepod logs --all-containers reports a container that waits for its image, and prints the logs of the other containers', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'none', script: '', image: '127.0.0.1:1/none:1' },
@@ -140,7 +143,7 @@ describe('lifepod logs', () => {
     await finished('imageless');
   });
 
-  test('--previous prints the run before the last restart', async () => {
+  test('lifepod logs --previous prints the log of the run before the last restart', async () => {
     await lifepod.apply(
       pod('again', {
         app: [
@@ -161,7 +164,7 @@ describe('lifepod logs', () => {
 });
 
 describe.concurrent('lifepod logs -f', () => {
-  test('logs -f of one container ends with it', async () => {
+  test('lifepod logs -f of one container ends when the container exits', async () => {
     await lifepod.apply(
       pod('one', {
         app: [{ name: 'app', script: `echo begun; ${WAIT}; echo over` }],
@@ -176,7 +179,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('one');
   });
 
-  test('logs -f waits for a container that has not started', async () => {
+  test('lifepod logs -f waits for a container that has not started', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     await lifepod.apply(
       pod('later', {
@@ -193,7 +196,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('later');
   });
 
-  test('logs -f --all-containers follows each container and each restart until the Pod has ended', async () => {
+  test('lifepod logs -f --all-containers follows each container and each restart until the Pod has ended', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     const init = [
       { name: 'a', script: `echo a in; ${gate}; echo a out` },
@@ -236,7 +239,7 @@ describe.concurrent('lifepod logs -f', () => {
     expect(of('shell')).toEqual(['[shell] shell']);
   });
 
-  test('logs -f --all-containers of a Pod that has ended prints all logs and ends', async () => {
+  test('lifepod logs -f --all-containers of a Pod that has ended prints all logs and ends', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'web', script: 'echo web; exit 3' },
@@ -256,7 +259,7 @@ describe.concurrent('lifepod logs -f', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends it without a word', async (signal, code) => {
+  ] as const)('%s ends lifepod logs -f without a message', async (signal, code) => {
     const name = `stopped-${code}`;
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
     await record.until(name, isReady);
@@ -269,7 +272,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished(name);
   });
 
-  test('logs -f ends when the reader of its output has ended', async () => {
+  test('lifepod logs -f ends without a message when the reader of its output has exited', async () => {
     await lifepod.apply(pod('much', { app: [{ name: 'app', script: 'yes' }] }));
     await record.until('much', isReady);
     const line = `${LAUNCHER} logs much -f --kubeconfig ${lifepod.kubeconfig} | head -n 2`;
@@ -277,7 +280,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('much');
   });
 
-  test('logs -f reports that the connection is lost', async () => {
+  test('lifepod logs -f fails when the connection to the API server is lost, and reports this', async () => {
     const own = await startLifepod();
     try {
       await own.apply(pod('left', { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
@@ -295,7 +298,7 @@ describe.concurrent('lifepod logs -f', () => {
 });
 
 describe.concurrent('lifepod describe pod', () => {
-  test('describe of a Pod without defer containers prints exactly what kubectl prints', async () => {
+  test('lifepod describe of a Pod without defer containers prints the same output as kubectl', async () => {
     await lifepod.apply(pod('plain', { init: [{ name: 'init', script: 'true' }] }));
     await record.until('plain', isReady);
     const steady = (text: string): string => text.replaceAll(/ {2}\d+s .*$/gm, '');
@@ -305,7 +308,7 @@ describe.concurrent('lifepod describe pod', () => {
     await finished('plain');
   });
 
-  test('describe prints a container as kubectl does', async () => {
+  test('lifepod describe prints all fields of a container in the format of kubectl', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=level=3');
     await lifepod.kubectlOk('create', 'secret', 'generic', 'keys', '--from-literal=k=v');
     const rich = {
@@ -374,7 +377,7 @@ describe.concurrent('lifepod describe pod', () => {
     await finished('told');
   });
 
-  test('describe of a missing Pod or of another kind fails with the reason', async () => {
+  test('lifepod describe of a missing Pod or of another kind fails with the reason', async () => {
     expect(await lifepod.cli('describe', 'pod', 'none')).toEqual(await lifepod.kubectl('describe', 'pod', 'none'));
     const node = await lifepod.cli('describe', 'node', 'node-1');
     expect(node.code).toBe(1);
@@ -384,7 +387,7 @@ describe.concurrent('lifepod describe pod', () => {
 
 describe.concurrent('defer containers', () => {
   const GATE = 'until [ -e /tmp/go ]; do sleep 0.1; done';
-  /** As pod(), with entries. */
+  /** Returns a manifest like pod(), with `entries` as the defer containers. */
   const deferring = (
     name: string,
     entries: { name: string; script: string; [field: string]: unknown }[],
@@ -406,7 +409,7 @@ describe.concurrent('defer containers', () => {
   const release = (name: string, container: string): Promise<string> =>
     lifepod.kubectlOk('exec', name, '-c', container, '--', 'touch', '/tmp/go');
 
-  test('logs --all-containers prints entries after app containers and before ephemeral ones, and skips entries that have not started', async () => {
+  test('lifepod logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers', async () => {
     await lifepod.apply(
       deferring(
         'batch',
@@ -434,8 +437,8 @@ describe.concurrent('defer containers', () => {
       'shell',
     );
     await record.until('batch', ended('shell'));
-    const told = async (): Promise<string> => lifepod.cliOk('logs', 'batch', '--all-containers');
-    expect(await told()).toBe('[init] init\n[app] app\n[shell] shell\n');
+    const allLogs = async (): Promise<string> => lifepod.cliOk('logs', 'batch', '--all-containers');
+    expect(await allLogs()).toBe('[init] init\n[app] app\n[shell] shell\n');
     const waits = await logs('batch', '-c', 'upload');
     expect(waits).toEqual({
       code: 1,
@@ -444,11 +447,11 @@ describe.concurrent('defer containers', () => {
     });
     await release('batch', 'app');
     await record.until('batch', entry('upload', 'running'));
-    expect(await told()).toBe('[init] init\n[app] app\n[upload] upload\n[shell] shell\n');
+    expect(await allLogs()).toBe('[init] init\n[app] app\n[upload] upload\n[shell] shell\n');
     expect((await logs('batch', 'sweep')).stderr).toContain('is waiting to start: PendingDefer\n');
     await release('batch', 'upload');
     await record.until('batch', ({ status }) => status?.phase === 'Succeeded');
-    expect(await told()).toBe('[init] init\n[app] app\n[upload] upload\n[sweep] sweep\n[shell] shell\n');
+    expect(await allLogs()).toBe('[init] init\n[app] app\n[upload] upload\n[sweep] sweep\n[shell] shell\n');
     expect(await lifepod.cliOk('logs', 'batch', '-c', 'sweep', '--prefix')).toBe('[pod/batch/sweep] sweep\n');
     expect((await logs('batch')).stderr).toBe(
       'Defaulted container "app" out of: app, shell (ephem), init (init), upload (defer), sweep (defer)\n',
@@ -457,7 +460,7 @@ describe.concurrent('defer containers', () => {
     await finished('batch');
   });
 
-  test('logs -f prints everything to the last line of the last entry, even as the Pod is deleted', async () => {
+  test('lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted', async () => {
     await lifepod.apply(
       deferring(
         'leaving',
@@ -481,7 +484,7 @@ describe.concurrent('defer containers', () => {
     expect(await plugin.ended).toEqual({ code: 0, stdout: 'second\n', stderr: 'Waiting for second to start\n' });
   });
 
-  test('logs -f -c of an entry that never runs reports that', async () => {
+  test('lifepod logs -f -c of a defer container that never starts fails with a message when the Pod is deleted', async () => {
     await lifepod.apply(deferring('forced', [{ name: 'never', script: 'echo never' }]));
     await record.until('forced', isReady);
     const following = follow('forced', '-f', '-c', 'never');
@@ -493,7 +496,7 @@ describe.concurrent('defer containers', () => {
     });
   });
 
-  test('logs -f -c of an entry with retries prints every attempt, and -p the previous one', async () => {
+  test('lifepod logs -f -c of a defer container with retries prints every attempt, and logs -p prints the previous attempt', async () => {
     const script =
       'echo attempt; [ -e /work/tried ] && until [ -e /tmp/go ]; do sleep 0.1; done || { touch /work/tried; exit 1; }';
     await lifepod.apply(
@@ -513,7 +516,7 @@ describe.concurrent('defer containers', () => {
     expect(await following.ended).toMatchObject({ code: 0, stdout: 'attempt\nattempt\n' });
   });
 
-  test('describe prints the section of defer containers before, during and after the end, and all else as kubectl does', async () => {
+  test('lifepod describe prints a section of defer containers before and during termination, and everything else as kubectl does', async () => {
     await lifepod.apply(
       deferring(
         'shard',
@@ -569,7 +572,7 @@ describe.concurrent('defer containers', () => {
   });
 });
 
-/** The lines of a list of containers, in the form of the section of defer containers. */
+/** Formats a list of containers with the functions that print the section of defer containers in `lifepod describe`. */
 function described(
   title: string,
   seen: Pod,
@@ -618,7 +621,7 @@ describe.concurrent('kubectl lifepod', () => {
       `pods "here" not found in namespace "${lifepod.namespace}"`,
     );
 
-    // A kubeconfig of the user, listed before the engine's, with another context and a namespace.
+    // The user's kubeconfig is listed before the engine's. It adds a context with the namespace team.
     const own = `${lifepod.dataDir}/own-kubeconfig`;
     const [cluster, user] = await Promise.all(
       ['cluster', 'user'].map((field) =>
@@ -635,13 +638,13 @@ describe.concurrent('kubectl lifepod', () => {
     await lifepod.kubectlOk('delete', 'namespace', 'team', '--wait=false');
   });
 
-  test('kubectl lifepod passes on every command and its exit code', async () => {
+  test('kubectl lifepod runs every lifepod command and returns its exit code', async () => {
     expect((await plugin(['version'])).stdout).toMatch(/^lifepod \d/);
     expect(await plugin(['logs', 'none'])).toMatchObject({ code: 1 });
     expect((await plugin(['--help'])).stdout).toMatch(/^Usage: kubectl lifepod /);
   });
 
-  test('kubectl lifepod without a server says what to do', async () => {
+  test('kubectl lifepod without a running engine fails and names the options that select a server', async () => {
     const { code, stderr } = await plugin(['logs', 'none'], { KUBECONFIG: '', HOME: '/nonexistent' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: lifepod is not running in .* or name a --data-dir or --kubeconfig\n$/);

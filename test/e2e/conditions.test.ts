@@ -1,4 +1,4 @@
-/** The status of a Pod: conditions, times, identities, exit codes. It survives the end of the engine. */
+/** The status of a Pod: conditions, times, container IDs, exit codes and messages, also after kill -9 of the engine. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { processesNaming } from '../../src/engine/leftovers.ts';
@@ -24,7 +24,7 @@ const once = (script: string, more: object = {}): Parameters<typeof pod>[1] => (
 
 describe.concurrent('the status of a Pod', () => {
   describe('conditions', () => {
-    test('conditions become True one after the other, and have a reason until then', async () => {
+    test('the conditions of a starting Pod become True one after the other, and have a reason while they are False', async () => {
       const readinessProbe = {
         exec: { command: ['[', '-e', '/work/ready', ']'] },
         periodSeconds: 1,
@@ -45,7 +45,7 @@ describe.concurrent('the status of a Pod', () => {
         ContainersReady: 'False ContainersNotReady',
         PodScheduled: 'True',
       });
-      // The init container may end, and with it the command, before the command has returned.
+      // The exit code is not checked: the init container may exit, and end the exec session, before touch returns.
       await lifepod.kubectl('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
       const initialized = await record.until('steps', runs('app'));
       expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
@@ -68,7 +68,7 @@ describe.concurrent('the status of a Pod', () => {
         const { pod } = record.history('steps').find(({ pod }) => condition(pod, type)?.status === 'True') ?? {};
         expect(pod && timesOf(pod)[type]).toBe(at);
       }
-      // A status without changes is not written again.
+      // A change of the metadata does not change the status.
       await lifepod.kubectlOk('annotate', 'pod', 'steps', 'example.com/note=1');
       const annotated = await record.until(
         'steps',
@@ -78,7 +78,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('steps');
     });
 
-    test('conditions of completed and of failed Pods are those of upstream', async () => {
+    test('completed and failed Pods have the same conditions as upstream', async () => {
       await lifepod.apply(pod('completed', { ...once('true'), init: [{ name: 'init', script: 'true' }] }));
       await lifepod.apply(pod('failed', once('false')));
       const notReady = (reason: string) => (pod: Pod) =>
@@ -101,7 +101,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('failed');
     });
 
-    test('Ready waits for the conditions of readiness gates', async () => {
+    test('the condition Ready waits for the conditions of readiness gates', async () => {
       const type = 'example.com/gate';
       await lifepod.apply(pod('gated', { spec: { readinessGates: [{ conditionType: type }] } }));
       const closed = await record.until('gated', (pod) => condition(pod, 'ContainersReady')?.status === 'True');
@@ -141,7 +141,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('gated');
     });
 
-    test('observedGeneration follows the generation of the Pod', async () => {
+    test('observedGeneration of the status and its conditions follows the generation of the Pod', async () => {
       await lifepod.apply(pod('observed'));
       const first = await record.until('observed', isReady);
       const generations = ({ status }: Pod) => status?.conditions?.map((each) => each.observedGeneration);
@@ -157,9 +157,9 @@ describe.concurrent('the status of a Pod', () => {
   });
 
   describe('containers', () => {
-    test('container statuses have the times and IDs of their runs', async () => {
+    test('container statuses show the times, the container ID and the image ID of each run', async () => {
       const before = Math.floor(Date.now() / 1000) * 1000;
-      // The runtime records the time of a start after the start, on a busy machine up to a second later.
+      // The app runs 2 s, because the recorded time of its start may be up to 1 s too late on a busy machine.
       await lifepod.apply(pod('identities', { ...once('sleep 2'), init: [{ name: 'init', script: 'true' }] }));
       const { status = {} } = await record.until('identities', inPhase('Succeeded'));
       const [init, app] = [status.initContainerStatuses?.[0], status.containerStatuses?.[0]];
@@ -190,7 +190,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('identities');
     });
 
-    test('exit codes show an exit, a signal, an OOM kill, and a missing program', async () => {
+    test('exit codes and reasons distinguish an exit, a signal, an OOM kill and a missing program', async () => {
       const apps = (name: string, script: string, more: object = {}) => ({ name, script, ...more });
       const marker = '16180339';
       await lifepod.apply(
@@ -205,7 +205,7 @@ describe.concurrent('the status of a Pod', () => {
         }),
       );
       await record.until('codes', runs('killed'));
-      // The container exists before its program starts.
+      // The status may show the container as running before its shell has executed sleep.
       const begun = 'until grep -q ^sleep /proc/1/cmdline; do :; done';
       await lifepod.kubectlOk('exec', 'codes', '-c', 'killed', '--', 'sh', '-c', begun);
       for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
@@ -220,7 +220,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('codes');
     });
 
-    test('a process that is not PID 1 is ended by the stop signal with exit code 143', async () => {
+    test('a process that is not PID 1 and does not handle the stop signal exits with code 143', async () => {
       const manifest = pod('signalled', {
         app: [{ name: 'app', script: 'exec sleep 3600' }],
         spec: { shareProcessNamespace: true },
@@ -259,7 +259,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('messages');
     });
 
-    test('termination messages are cut at 4096 bytes for each container and at 12 KiB for a Pod', async () => {
+    test('termination messages are truncated to 4096 bytes per container and 12 KiB per Pod', async () => {
       const script = 'yes x | head -c 9000 >/dev/termination-log';
       const containers = (count: number) =>
         Array.from({ length: count }, (_, index) => ({ name: `app-${index}`, script }));
@@ -277,7 +277,7 @@ describe.concurrent('the status of a Pod', () => {
   });
 });
 
-/** The status without the fields that change with the restarts of the crashing container. */
+/** Returns the Pod's status without the container named crashing, whose status changes with each restart. */
 function withoutCrashing({ status }: Pod): object {
   return { ...status, containerStatuses: status?.containerStatuses?.filter(({ name }) => name !== 'crashing') };
 }
@@ -299,9 +299,9 @@ test('kill -9 of the engine leaves conditions, times, lastState and restart coun
     }),
   );
   await lifepod.apply(pod('over', once('exit 6')));
-  const stands = (pod: Pod): boolean =>
+  const isSettled = (pod: Pod): boolean =>
     waitsFor('crashing', 'CrashLoopBackOff')(pod) && restarted('again', 1)(pod) && statusOf(pod, 'again').ready;
-  const before = await record.until('lasting', stands);
+  const before = await record.until('lasting', isSettled);
   const over = await record.until(
     'over',
     (pod) => inPhase('Failed')(pod) && condition(pod, 'PodReadyToStartContainers')?.status === 'False',
@@ -315,7 +315,7 @@ test('kill -9 of the engine leaves conditions, times, lastState and restart coun
   record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  // When the back-off has ended that the new engine took over, the container runs and is ready for a moment: the engine has observed the Pod.
+  // The restart at the end of the back-off shows that the new engine has observed the Pod.
   await record.until('lasting', restarted('crashing', 2));
   const meanwhile = record.history('lasting').filter(({ pod }) => !restarted('crashing', 2)(pod));
   for (const { pod } of meanwhile) expect(withoutCrashing(pod)).toEqual(withoutCrashing(before));

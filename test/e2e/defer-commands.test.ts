@@ -1,4 +1,4 @@
-/** What skip, why, timeline and status do and print for defer containers, on real containers. */
+/** The commands skip, why, timeline, status and logs for Pods with defer containers, with real containers. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -7,7 +7,7 @@ import { lifepod, record, testInFileNamespace as test } from '../support/shared-
 
 const terminated = (seen: Pod, name: string) => statusOf(seen, name).state?.terminated;
 
-test('skip stops a running entry, skips one that has not started, and the list goes on', async () => {
+test('lifepod skip stops a running defer container, skips one that has not started, and the next one runs', async () => {
   const defer = [
     { name: 'hang', script: WAIT },
     { name: 'unwanted', script: 'exit 0' },
@@ -48,7 +48,7 @@ test('skip stops a running entry, skips one that has not started, and the list g
   });
 });
 
-test('why, status and logs name the image of an entry that cannot be pulled while the Pod runs', async () => {
+test('lifepod why and lifepod status report while the Pod runs that the image of a defer container cannot be pulled', async () => {
   const image = '127.0.0.1:1/none:1';
   await lifepod.apply(pod('early', { defer: [{ name: 'bye', script: 'exit 0', image }] }));
   await record.until('early', isReady);

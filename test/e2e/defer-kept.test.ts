@@ -1,4 +1,4 @@
-/** The objects, images and fields that defer containers need exist when they run, or their absence is reported earlier. */
+/** Objects and fields that defer containers need are kept until the containers run. Missing images are reported while the Pod runs. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';
@@ -9,7 +9,7 @@ import { lifepod, record, testInFileNamespace as test } from '../support/shared-
 const deletion = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
 const log = (name: string): string[] => logOf(lifepod, name);
 
-/** A ConfigMap, a Secret, and a Pod whose entries read both: by variable, by prefix, and by an optional key. */
+/** Returns a ConfigMap, a Secret, and a Pod whose defer containers read both with envFrom, single keys and an optional key. */
 function application(name: string): object {
   const from = { envFrom: [{ configMapRef: { name } }, { prefix: 'SECRET_', secretRef: { name } }] };
   const keys = {
@@ -37,7 +37,7 @@ function application(name: string): object {
 
 const EXPECTED = ['begin one', 'shard-3 hunter2', 'end one', 'app stops', 'begin two', 'shard-3 hunter2 []', 'end two'];
 
-test('entries read the ConfigMap and Secret of a namespace that is being deleted', async () => {
+test('defer containers read the ConfigMap and Secret of a namespace that is being deleted', async () => {
   await lifepod.kubectlOk('create', 'namespace', 'leaving');
   const { items, ...list } = application('inside') as { items: Record<string, unknown>[] };
   await lifepod.apply({ ...list, items: items.map((item) => inNamespace(item, 'leaving')) });
@@ -47,7 +47,7 @@ test('entries read the ConfigMap and Secret of a namespace that is being deleted
   expect(log('inside')).toEqual(EXPECTED);
 });
 
-test('the status of a running Pod, why and status show the image of an entry that cannot be pulled', async () => {
+test('the status of a running Pod, lifepod why and lifepod status report that the image of a defer container cannot be pulled', async () => {
   const absent = '127.0.0.1:1/absent:1';
   await lifepod.apply(deferPod(lifepod, 'imageless', [entry('one'), entry('two', ':', { image: absent })]));
   const unpulled = waitsFor('two', 'ErrImagePull', 'ImagePullBackOff');
@@ -66,7 +66,7 @@ test('the status of a running Pod, why and status show the image of an entry tha
   expect(statusOf(record.now('imageless'), 'two').state?.terminated?.reason).toBe('Error');
 });
 
-test('a typed client that writes a Pod without the defer fields succeeds, and the fields are kept', async () => {
+test('a typed client can replace a Pod without sending the defer fields, and the Pod keeps the fields', async () => {
   const settings = { postExitGracePeriodSeconds: 5, preStopPolicy: 'AfterPreExit' };
   await lifepod.apply(deferPod(lifepod, 'typed', [entry('one'), entry('two', ':', POST)], { spec: settings }));
   const { spec: before, ...live } = await record.until('typed', isReady);
@@ -88,8 +88,8 @@ test('a typed client that writes a Pod without the defer fields succeeds, and th
   expect(log('typed')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
 });
 
-// The last test, because the engine may listen on another port afterwards.
-test('copies of the objects that entries refer to survive kill -9 of the engine', async () => {
+// This test comes last, because the restarted engine may listen on another port.
+test('copies of the objects that defer containers refer to survive kill -9 of the engine', async () => {
   const manifest = JSON.stringify(application('killed'));
   await lifepod.apply(manifest);
   await record.until('killed', isReady);

@@ -1,4 +1,4 @@
-/** Defer containers whose references are deleted with their Pod. */
+/** Defer containers that refer to a ConfigMap and a Secret, which are deleted together with the Pod. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -7,7 +7,7 @@ import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-p
 import { isReady, runs } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-test('deleting a whole application at once leaves its defer containers the objects that they refer to', async () => {
+test('defer containers can read a ConfigMap and a Secret that are deleted together with their Pod', async () => {
   const refers = {
     envFrom: [{ configMapRef: { name: 'settings' } }],
     env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'database', key: 'password' } } }],

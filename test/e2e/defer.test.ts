@@ -1,4 +1,4 @@
-/** Defer containers on real containers. src/simulation/defer-*.test.ts test every rule in virtual time. */
+/** Defer containers with a real container runtime. src/simulation/defer-*.test.ts test every rule in virtual time. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
@@ -30,11 +30,11 @@ const KNOWS = {
     fieldEnv('EXIT_CODES', 'status.termination.exitCodes'),
   ],
 };
-/** Neither the process nor its shell reacts to SIGTERM. */
+/** A shell script that ignores SIGTERM and runs until SIGKILL. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 
 describe.concurrent('defer containers', () => {
-  test('a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress', async () => {
+  test('a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress', async () => {
     await started('ordered', [
       entry('one', `echo told by one; ${gate('one')}`),
       entry('two', gate('two')),
@@ -71,7 +71,7 @@ describe.concurrent('defer containers', () => {
       await record.event('ordered', new RegExp(`^Normal ${reason}: `));
   });
 
-  test('an eviction through the API gives entries the reason, the deadline and the exit codes', async () => {
+  test('defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables', async () => {
     const tells = 'echo "$REASON $DEADLINE $EXIT_CODES" >>/work/log';
     await started('evicted', [entry('one', tells, KNOWS), entry('two', tells, { ...POST, ...KNOWS })]);
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'evicted' } };
@@ -97,7 +97,7 @@ describe.concurrent('defer containers', () => {
     ]);
   });
 
-  test('a Pod that completes runs its entries once, and its later deletion runs none', async () => {
+  test('a Pod that completes runs its defer containers once, and does not repeat them when it is deleted', async () => {
     const tells = 'echo "$REASON $EXIT_CODES" >>/work/log';
     await lifepod.apply(
       deferPod(lifepod, 'completed', [entry('one', tells, KNOWS), entry('two', tells, { ...POST, ...KNOWS })], {
@@ -115,7 +115,7 @@ describe.concurrent('defer containers', () => {
     expect(log('completed')).toHaveLength(7);
   });
 
-  test('entries run within the grace period after activeDeadlineSeconds', async () => {
+  test('defer containers run within the grace period after the Pod has exceeded activeDeadlineSeconds', async () => {
     await started('late', [entry('one', 'echo "$REASON" >>/work/log', KNOWS), entry('two', ':', POST)], {
       spec: { activeDeadlineSeconds: 5 },
     });
@@ -125,7 +125,7 @@ describe.concurrent('defer containers', () => {
     await deletion('late', '--now');
   });
 
-  test('--grace-period=0 --force runs no entry', async () => {
+  test('a deletion with --grace-period=0 --force runs no defer container', async () => {
     await started('forced', [entry('one'), entry('two', ':', POST)]);
     await lifepod.kubectlOk('delete', 'pod', 'forced', '--grace-period=0', '--force');
     await record.gone('forced');
@@ -134,12 +134,12 @@ describe.concurrent('defer containers', () => {
     await deletion('after-forced', '--now');
   });
 
-  test('--now leaves 1 s, then 2 s until running entries are killed, and PostExit entries keep their reserve', async () => {
+  test('a deletion with --now stops PreExit defer containers after 1 s, kills them 2 s later, and still runs PostExit ones', async () => {
     await started('hurried', [entry('one', DEAF), entry('two'), entry('three', ':', POST)]);
     const began = Date.now();
     await deletion('hurried', '--now');
     expect((await record.gone('hurried')) - began).toBeLessThan(15_000);
-    // Whether the first entry starts within that time is not specified.
+    // The first entry may or may not start within the second that --now leaves.
     const begun = log('hurried').filter((line) => line !== 'begin one');
     expect(begun).toEqual(['app stops', 'begin three', 'end three']);
     for (const name of ['one', 'two']) expect(end('hurried', name)?.exitCode).toBe(137);
@@ -147,7 +147,7 @@ describe.concurrent('defer containers', () => {
     expect(verdict('hurried')).toBe('GracePeriodExceeded');
   });
 
-  test('a second delete with a shorter grace period moves the deadline', async () => {
+  test('a second delete with a shorter grace period moves the deadline of defer containers to an earlier time', async () => {
     await started('shortened', [entry('one', 'sleep 3600 & wait $!')], {
       spec: { terminationGracePeriodSeconds: 600 },
     });
@@ -161,7 +161,7 @@ describe.concurrent('defer containers', () => {
     expect(end('shortened', 'one')?.reason).toBe('DeadlineExceeded');
   });
 
-  test('a lost sandbox skips the remaining PreExit entries, and PostExit entries run in a new sandbox', async () => {
+  test('the loss of the sandbox ends a PreExit defer container, and PostExit defer containers run in a new sandbox', async () => {
     await started('lost', [entry('one', gate('one')), entry('two', ':', POST)]);
     await deletion('lost');
     await killPause(lifepod, await record.until('lost', runs('one')));
@@ -171,7 +171,7 @@ describe.concurrent('defer containers', () => {
     expect(end('lost', 'one')?.exitCode).toBe(137);
   });
 
-  test('an extension by count moves the deadline, not deletionTimestamp', async () => {
+  test('a grace period extension by count moves the deadline of defer containers, but not deletionTimestamp', async () => {
     await started('counted', [entry('one', gate('one'))], {
       spec: {
         terminationGracePeriodSeconds: 2,
@@ -190,7 +190,7 @@ describe.concurrent('defer containers', () => {
     expect(record.events('counted').filter((line) => line.includes('ExtendGracePeriod'))).toHaveLength(2);
   });
 
-  test('an extension by liveness moves the deadline with each success of the probe', async () => {
+  test('a grace period extension by liveness moves the deadline of defer containers with each probe success', async () => {
     const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1 };
     await started('lively', [entry('one', gate('one'), { livenessProbe })], {
       spec: { terminationGracePeriodSeconds: 2, deferContainerGracePeriodExtension: true },
@@ -203,7 +203,7 @@ describe.concurrent('defer containers', () => {
     expect(end('lively', 'one')?.reason).toBe('Completed');
   });
 
-  test('failed entries show their timeout, retries, missing image, and the end of their log', async () => {
+  test('the status of failed defer containers shows a timeout, retries, a missing image and the end of the log', async () => {
     const failOnce = 'if [ ! -e /work/tried ]; then touch /work/tried; echo not yet; exit 4; fi';
     await started('failing', [
       entry('slow', 'sleep 3600 & wait $!', { timeoutSeconds: 1 }),
@@ -236,7 +236,7 @@ describe.concurrent('defer containers', () => {
     expect(record.events('failing').filter((line) => line.includes('DeferContainerFailed'))).toHaveLength(3);
   });
 
-  test('a host port of an entry is forwarded to it', async () => {
+  test('connections to a host port of a defer container are forwarded to the defer container', async () => {
     const serve = 'echo served | nc -l -p 8080';
     await started('served', [entry('one', serve, { ports: [{ containerPort: 8080, hostPort: 18_080 }] })]);
     await deletion('served');

@@ -1,20 +1,20 @@
-/** The graceful end of a Pod. */
+/** Deletion of Pods: stop signals, grace periods, forced deletion, and Pods that have not started or have finished. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const ready = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
-/** The time that kubectl took, in milliseconds. */
+/** Runs kubectl, and returns the time that it took, in milliseconds. */
 async function timed(...args: string[]): Promise<number> {
   const begin = performance.now();
   await lifepod.kubectlOk(...args);
   return performance.now() - begin;
 }
-/** Runs until it is killed. */
+/** A shell script that does not exit on SIGTERM, and runs until SIGKILL. */
 const DEAF = 'trap "echo got TERM" TERM; while :; do sleep 1; done';
 
-test('each container gets SIGTERM, and the object is deleted only when the containers are removed', async () => {
+test('each container of a deleted Pod gets SIGTERM, and the API object is deleted after the containers have exited', async () => {
   const polite = 'trap "echo got TERM; sleep 1; echo done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
   await lifepod.apply(
     pod('polite', {
@@ -32,7 +32,7 @@ test('each container gets SIGTERM, and the object is deleted only when the conta
   expect(millis).toBeLessThan(10_000);
 });
 
-test('containers get SIGKILL at the end of the grace period of the Pod or of the delete', async () => {
+test('containers get SIGKILL at the end of the grace period of the Pod or of the delete request', async () => {
   await lifepod.apply(
     pod('deaf', { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 3 } }),
   );
@@ -46,7 +46,7 @@ test('containers get SIGKILL at the end of the grace period of the Pod or of the
   }
 });
 
-test('a second delete shortens the grace period', async () => {
+test('a second delete request can shorten the grace period', async () => {
   await lifepod.apply(
     pod('shortened', { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
   );
@@ -56,7 +56,7 @@ test('a second delete shortens the grace period', async () => {
   expect(await timed('delete', 'pod', 'shortened', '--grace-period=1')).toBeLessThan(10_000);
 });
 
-test('--force --grace-period=0 removes the object at once, and the containers are killed', async () => {
+test('a deletion with --force --grace-period=0 removes the API object immediately, and the name can be used again', async () => {
   const marker = '31415926';
   await lifepod.apply(pod('forced', { app: [{ name: 'app', script: `trap "" TERM; sleep ${marker}` }] }));
   await ready('forced');
@@ -65,13 +65,12 @@ test('--force --grace-period=0 removes the object at once, and the containers ar
   expect(result.stderr).toContain('Immediate deletion does not wait for confirmation');
   expect(result.stdout).toContain('pod "forced" force deleted');
   expect((await lifepod.kubectl('get', 'pod', 'forced')).stderr).toContain('not found');
-  // A new Pod of the same name can be created at once.
   await lifepod.apply(pod('forced'));
   await ready('forced');
   await lifepod.kubectlOk('delete', 'pod', 'forced');
 });
 
-test('a finished Pod is deleted at once', async () => {
+test('a finished Pod is deleted without waiting for its grace period', async () => {
   await lifepod.apply(
     pod('finished', {
       app: [{ name: 'app', script: 'true' }],
@@ -82,7 +81,7 @@ test('a finished Pod is deleted at once', async () => {
   expect(await timed('delete', 'pod', 'finished')).toBeLessThan(5000);
 });
 
-test('a Pod that is deleted while its init container runs never starts the next one', async () => {
+test('a Pod that is deleted while its init container runs does not start the next init container', async () => {
   await lifepod.apply(
     pod('interrupted', {
       init: [

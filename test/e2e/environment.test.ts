@@ -1,4 +1,4 @@
-/** The environment of a container: the downward API, ConfigMaps, Secrets, Services, and `$(NAME)`. */
+/** Environment variables from the downward API, ConfigMaps, Secrets and Services, and the expansion of `$(NAME)`. */
 import { describe, expect } from 'vitest';
 import type { Node, Service } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -22,9 +22,12 @@ const resource = (name: string, of: string, more: object = {}): object => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...more } },
 });
-/** Not a shell, which drops variables whose names it does not accept. */
+/** Prints the environment without a shell, because a shell drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
-/** Returns the environment of the app container, which prints it and ends. */
+/**
+ * Runs a Pod whose app container prints its environment, and returns the variables. `app` contains additional fields of the container,
+ * `more` contains additional fields of the Pod's metadata and spec.
+ */
 async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
   const manifest = pod(name, {
     app: [{ name: 'app', ...PRINT, ...app }],
@@ -43,7 +46,7 @@ async function environmentOf(name: string, app: object, more: object = {}): Prom
 }
 
 describe('the downward API', () => {
-  test('the downward API provides every field of the Pod', async () => {
+  test('the downward API provides all supported fields of the Pod as variables', async () => {
     const names = [
       'metadata.name',
       'metadata.namespace',
@@ -81,7 +84,7 @@ describe('the downward API', () => {
     expect(status?.podIP).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
   });
 
-  test("the downward API gives a Pod with hostNetwork the node's address, and knows spec.host", async () => {
+  test("the downward API provides the node's address as the Pod's IP with hostNetwork, and supports spec.host", async () => {
     const found = await environmentOf(
       'hosted',
       { env: [field('IP', 'status.podIP'), field('IPS', 'status.podIPs'), field('NODE', 'spec.host')] },
@@ -92,7 +95,7 @@ describe('the downward API', () => {
     expect(found).toMatchObject({ IP: hostIP, IPS: hostIP, NODE: 'node-1' });
   });
 
-  test('the downward API gives requests and limits of any container, rounded up to the divisor', async () => {
+  test('the downward API provides requests and limits of any container, divided by the divisor and rounded up', async () => {
     const limits = { cpu: '1500m', memory: '65Mi', 'ephemeral-storage': '1500M' };
     const requests = { cpu: '250m', memory: '1000k', 'ephemeral-storage': '1Gi' };
     const found = await environmentOf(
@@ -134,7 +137,7 @@ describe('the downward API', () => {
     });
   });
 
-  test('the downward API gives the allocatable of the node where a container has no limit', async () => {
+  test("the downward API provides the node's allocatable amount as the limit of a container without a limit", async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const found = await environmentOf('open', {
       resources: { limits: { memory: '0' } },
@@ -152,14 +155,14 @@ describe('the downward API', () => {
       CPU: allocatable['cpu'],
       MEMORY: allocatable['memory']?.replace(/Ki$/, ''),
       DISK: allocatable['ephemeral-storage'],
-      // A container has no huge pages beyond its request.
+      // A container without a limit for huge pages can use none, so the value is not the node's allocatable amount.
       HUGE: '0',
       HUGE_REQUEST: '0',
       NONE: '0',
     });
   });
 
-  test('the downward API gives all labels and annotations only in volumes', async () => {
+  test('the downward API provides all labels as a file in a volume, and rejects them as a variable', async () => {
     const manifest = pod('in-volume', {
       app: [{ name: 'app', script: 'cat /info/*', volumeMounts: [{ name: 'info', mountPath: '/info' }] }],
       labels: { b: '2', a: '1' },
@@ -188,7 +191,7 @@ describe('ConfigMaps and Secrets', () => {
     valueFrom: { [`${kind}KeyRef`]: { name, key: of, ...(optional === undefined ? {} : { optional }) } },
   });
 
-  test('ConfigMaps and Secrets give single values and whole sets with a prefix, and the later source wins', async () => {
+  test('variables come from single keys or from all keys of a ConfigMap or Secret, and the later source wins', async () => {
     const found = await environmentOf('sets', {
       envFrom: [
         { configMapRef: { name: 'settings' } },
@@ -203,7 +206,7 @@ describe('ConfigMaps and Secrets', () => {
         { name: 'S_user', value: 'you' },
       ],
     });
-    // Values from envFrom are not expanded.
+    // `$(NAME)` in values from envFrom is not expanded.
     expect(found).toMatchObject({
       level: '3',
       'not.a-word': 'x',
@@ -217,40 +220,56 @@ describe('ConfigMaps and Secrets', () => {
   });
 
   test.each([
-    ['no-map', { envFrom: [{ configMapRef: { name: 'later' } }] }, 'configmap "later" not found'],
-    ['no-secret-set', { envFrom: [{ secretRef: { name: 'later' } }] }, 'secret "later" not found'],
     [
+      'ConfigMap in envFrom',
+      'no-map',
+      { envFrom: [{ configMapRef: { name: 'later' } }] },
+      'configmap "later" not found',
+    ],
+    ['Secret in envFrom', 'no-secret-set', { envFrom: [{ secretRef: { name: 'later' } }] }, 'secret "later" not found'],
+    [
+      'ConfigMap key named constructor',
       'no-such-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'constructor') }] },
       "couldn't find key constructor in ConfigMap NAMESPACE/settings",
     ],
-    ['no-secret', { env: [{ name: 'A', ...key('secret', 'later', 'k') }] }, 'secret "later" not found'],
     [
+      'Secret in env',
+      'no-secret',
+      { env: [{ name: 'A', ...key('secret', 'later', 'k') }] },
+      'secret "later" not found',
+    ],
+    [
+      'ConfigMap key',
       'no-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'none') }] },
       "couldn't find key none in ConfigMap NAMESPACE/settings",
     ],
     [
+      'Secret key',
       'no-secret-key',
       { env: [{ name: 'A', ...key('secret', 'keys', 'none') }] },
       "couldn't find key none in Secret NAMESPACE/keys",
     ],
-  ])('a container waits for a missing %s and names it', async (name, app, text) => {
-    const message = text.replace('NAMESPACE', lifepod.namespace);
-    await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
-    const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
-    expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
-    expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
-  });
+  ])(
+    'a container waits for a missing %s, and its status reports what is missing',
+    async (_missing, name, app, text) => {
+      const message = text.replace('NAMESPACE', lifepod.namespace);
+      await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
+      const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
+      expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
+      expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
+    },
+  );
 
-  test('a container starts once its ConfigMap and Secret are created', async () => {
+  test('a container that waits for a missing ConfigMap starts when the ConfigMap is created', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'later', '--from-literal=a=b');
     await record.until('no-map', isReady);
     expect(await lifepod.kubectlOk('exec', 'no-map', '--', 'sh', '-c', 'echo $a')).toBe('b\n');
   });
 });
 
-test('a container whose variables double each other a hundred times waits with an error', async () => {
+test('a container whose variables expand to more than 6 MiB waits with an error', async () => {
   const env = Array.from({ length: 100 }, (_, index) => ({
     name: `V${index}`,
     value: index === 0 ? 'x' : `$(V${index - 1})`.repeat(2),
@@ -260,7 +279,7 @@ test('a container whose variables double each other a hundred times waits with a
   expect(statusOf(waiting, 'app').state?.waiting?.message).toContain('are larger than 6 MiB, the limit of Linux');
 });
 
-test('$(NAME) is expanded in commands, arguments and variables, from the variables before it', async () => {
+test('$(NAME) is expanded in commands, arguments and the values of later variables', async () => {
   await lifepod.apply({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -299,7 +318,7 @@ describe('Services', () => {
       ],
     },
   });
-  test('a Pod has the variables of Services that existed before it, unless enableServiceLinks is false', async () => {
+  test('a container has variables for the Services that exist when it starts, unless enableServiceLinks is false', async () => {
     await lifepod.apply(service('my-db'));
     await lifepod.apply(service('headless', { clusterIP: 'None' }));
     const { spec } = await lifepod.get<Service>('service', 'my-db');

@@ -1,4 +1,4 @@
-/** Ephemeral containers: kubectl debug, the subresource and its validation, and their life. */
+/** Ephemeral containers: kubectl debug, the subresource ephemeralcontainers with its validation, and the lifecycle. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';
@@ -25,14 +25,14 @@ const started = async (name: string, options: Parameters<typeof pod>[1] = {}): P
   await lifepod.apply(pod(name, options));
   return record.until(name, isReady);
 };
-/** Writes the list through the subresource without changes. */
+/** Replaces the list of ephemeral containers through the subresource ephemeralcontainers, and returns the result of kubectl. */
 async function replace(name: string, ephemeralContainers: object[]): Promise<CommandResult> {
   const live = await lifepod.get<Pod>('pod', name);
   const body = { ...live, spec: { ...live.spec, ephemeralContainers } };
   const path = `/api/v1/namespaces/${lifepod.namespace}/pods/${name}/ephemeralcontainers`;
   return lifepod.kubectlInput(JSON.stringify(body), 'replace', '--raw', path, '-f', '-');
 }
-/** Runs a command in a terminal of its own, and types when the prompt of a shell appears. */
+/** Runs the command line in a new pseudo-terminal, and writes `typed` to it when the prompt of a shell appears. */
 async function inTerminal(line: string, typed: string): Promise<{ code: number; output: string }> {
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
     env: { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir },
@@ -54,7 +54,7 @@ const debugger1 = { name: 'debugger', image: 'busybox:1.28', command: ['true'] }
 
 describe.concurrent('ephemeral containers', () => {
   describe('kubectl debug', () => {
-    test('kubectl debug --target shares the process namespace of that container alone', async () => {
+    test('kubectl debug --target shares the process namespace of the target container only', async () => {
       await started('target', {
         app: [
           { name: 'app', script: 'exec sleep 31415' },
@@ -74,7 +74,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('target');
     });
 
-    test('an ephemeral container is shown by describe and logs, and changes neither Ready nor restart counts', async () => {
+    test('kubectl describe and logs show an ephemeral container, which changes neither Ready nor restart counts', async () => {
       const before = await started('shown');
       await debug('shown', 'fails', [], 'sh', '-c', 'echo looked; exit 3');
       const after = await record.until('shown', ended('fails'));
@@ -96,7 +96,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('shown');
     });
 
-    test('an ephemeral container whose target does not run reports that, and starts once it runs', async () => {
+    test('an ephemeral container reports that its target container is not running, and starts when the target runs', async () => {
       const init = { name: 'init', script: 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done' };
       await lifepod.apply(pod('early', { init: [init] }));
       await record.until('early', runs('init'));
@@ -111,7 +111,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('early');
     });
 
-    test('kubectl debug -it attaches a terminal', async () => {
+    test('kubectl debug -it attaches a terminal to the ephemeral container', async () => {
       await started('attached');
       const command = 'kubectl debug attached -it --image=busybox:1.28 --profile=general -c shell --target=app -- sh';
       const { code, output } = await inTerminal(command, 'tty; echo "2 * 3 = $((2 * 3))"; exit 7\n');
@@ -121,7 +121,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('attached');
     });
 
-    test('an ephemeral container that waits for its image delays nothing else', async () => {
+    test('an ephemeral container that waits for its image affects neither Ready nor the deletion of the Pod', async () => {
       await started('patient');
       const absent = { name: 'absent', image: '127.0.0.1:1/none:1' };
       expect((await replace('patient', [absent])).code).toBe(0);
@@ -133,9 +133,9 @@ describe.concurrent('ephemeral containers', () => {
     });
   });
 
-  describe('what may be in one', () => {
+  describe('validation', () => {
     const forbidden = 'Forbidden: cannot be set for an Ephemeral Container';
-    test('an ephemeral container has no ports, probes, resources or hooks, an existing target, and a unique name', async () => {
+    test('an ephemeral container needs an image, a unique name and an existing target, and has no ports, probes, resources or hooks', async () => {
       await started('judged', { init: [{ name: 'init', script: 'true' }] });
       const probe = { exec: { command: ['true'] } };
       const cases: [object, string][] = [
@@ -159,7 +159,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('judged');
     });
 
-    test('an ephemeral container can be added only through the subresource, and neither changed nor removed', async () => {
+    test('an ephemeral container can be added only through the subresource, and can be neither changed nor removed', async () => {
       await started('fixed');
       expect((await replace('fixed', [debugger1])).code).toBe(0);
       await record.until('fixed', ended('debugger'));
@@ -187,8 +187,8 @@ describe.concurrent('ephemeral containers', () => {
     });
   });
 
-  describe('its life', () => {
-    test('an ephemeral container is never restarted, not even when the app is', async () => {
+  describe('lifecycle', () => {
+    test('an ephemeral container is not restarted, even when the app container is', async () => {
       await started('once', { app: [{ name: 'app', script: `echo; ${WAIT}` }], spec: { restartPolicy: 'Always' } });
       await debug('once', 'brief', [], 'false');
       await debug('once', 'long', [], 'sleep', '3600');
@@ -200,7 +200,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('once');
     });
 
-    test('an ephemeral container runs until the Pod ends, and does not keep the Pod from ending', async () => {
+    test('an ephemeral container does not keep a Pod from completing, and is stopped when the Pod completes', async () => {
       await started('over', {
         app: [{ name: 'app', script: 'trap "exit 0" USR1; while :; do sleep 3600 & wait $!; done' }],
         spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 },
@@ -215,7 +215,7 @@ describe.concurrent('ephemeral containers', () => {
   });
 });
 
-test('kill -9 of the engine leaves running and ended ephemeral containers as they are', async () => {
+test('kill -9 of the engine leaves running and ended ephemeral containers unchanged', async () => {
   await started('lasting');
   await debug('lasting', 'brief', [], 'sh', '-c', 'echo once; exit 2');
   await debug('lasting', 'long', ['--target=app'], 'sh', '-c', `echo begun; ${WAIT}`);
@@ -223,7 +223,7 @@ test('kill -9 of the engine leaves running and ended ephemeral containers as the
   record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  // A container that the new engine starts shows that it has adopted the others.
+  // By the time the new engine has run another container of the Pod, it has adopted the existing containers.
   await debug('lasting', 'later', [], 'true');
   const after = await record.until('lasting', ended('later'));
   for (const name of ['brief', 'long', 'app']) expect(statusOf(after, name)).toEqual(statusOf(before, name));

@@ -1,4 +1,4 @@
-/** Lifecycle hooks: when they run, what waits for them, and what happens when they fail. */
+/** Lifecycle hooks: when they run, which steps wait for them, and the effects of a failed hook. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -16,17 +16,17 @@ test.afterAll(async () => {
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** The address of the test's server, which is not in the Pod. */
+/** Returns a hook that sends a request to the test's server, which runs outside the Pod. */
 const ask = (path: string, more: object = {}): Record<string, unknown> => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node that outlives the Pod. */
+/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
-const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** The time from the request until the object is deleted, in milliseconds. */
+const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
+/** Deletes the Pod. Returns the time from the request until the API object is deleted, in milliseconds. */
 async function deletion(name: string): Promise<number> {
   const begin = Date.now();
   await lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
@@ -36,7 +36,7 @@ const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 
 describe.concurrent('hooks', () => {
   describe('postStart', () => {
-    test('a container is not shown as running before its hook has succeeded', async () => {
+    test('the status shows a container as running only after its postStart hook has succeeded', async () => {
       const app = { name: 'app', script: `echo begun; ${WAIT}`, lifecycle: { postStart: ask('/hold') } };
       await lifepod.apply(pod('held', { app: [app, { name: 'other', script: WAIT }] }));
       await server.untilAsked('/hold', 1);
@@ -55,7 +55,7 @@ describe.concurrent('hooks', () => {
       await finished('held');
     });
 
-    test('postStart exec runs in the container, and postStart sleep delays Running', async () => {
+    test('a postStart exec hook runs in its container, and a postStart sleep hook delays the state running', async () => {
       const app = { name: 'app', script: WAIT, lifecycle: { postStart: sh('echo "hooked $NAME" >/proc/1/fd/1') } };
       await lifepod.apply(
         pod('started', {
@@ -77,9 +77,9 @@ describe.concurrent('hooks', () => {
       ['exec', () => sh('echo secret; exit 3'), /^Exec lifecycle hook .* exited with 3: , message: "secret\\n"$/],
       ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } }), /^HTTP lifecycle hook .* refused$/],
       ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } }), /^Cannot run handler: /],
-    ])('a postStart hook that fails kills its container: %s', async (kind, hook, message) => {
+    ])('a failed postStart %s hook kills its container', async (kind, hook, message) => {
       const name = `failing-${kind}`;
-      // A hook may fail, and its container get SIGTERM, before the script has set its trap.
+      // The hook may fail before the script has set its trap. The container then ignores SIGTERM until the grace period ends.
       const spec = { terminationGracePeriodSeconds: 2 };
       await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }], spec }));
       await record.until(name, restarted('app', 1));
@@ -94,7 +94,7 @@ describe.concurrent('hooks', () => {
       await finished(name);
     });
 
-    test('a hook whose HTTPS server answers in plain HTTP is repeated over HTTP, with a warning', async () => {
+    test('a hook to an HTTPS server that answers in plain HTTP is retried over HTTP, with a warning and without Authorization', async () => {
       const postStart = ask('/fallback', {
         scheme: 'HTTPS',
         httpHeaders: [{ name: 'Authorization', value: 'secret' }],
@@ -110,7 +110,7 @@ describe.concurrent('hooks', () => {
   });
 
   describe('preStop', () => {
-    test('a preStop hook runs before the stop signal, which waits for its end', async () => {
+    test('the stop signal is sent only after the preStop hook has ended', async () => {
       const app = {
         name: 'app',
         script: 'trap "echo got TERM >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -120,10 +120,10 @@ describe.concurrent('hooks', () => {
       await lifepod.apply(pod('polite', { app: [app], spec: outliving('polite') }));
       await record.until('polite', isReady);
       await deletion('polite');
-      expect(left('polite')).toBe('preStop\ndone\ngot TERM\n');
+      expect(logOf('polite')).toBe('preStop\ndone\ngot TERM\n');
     });
 
-    test('preStop supports httpGet and sleep', async () => {
+    test('a preStop hook can use httpGet or sleep', async () => {
       await lifepod.apply(
         pod('asking', {
           app: [
@@ -139,7 +139,7 @@ describe.concurrent('hooks', () => {
       expect(server.asked('/stop')).toHaveLength(1);
     });
 
-    test('a preStop hook counts against the grace period, at whose end the processes have 2 s', async () => {
+    test('a preStop hook counts against the grace period, and a container gets at least 2 s after its stop signal', async () => {
       const app = { name: 'app', script: DEAF, lifecycle: { preStop: sh('sleep 600') } };
       await lifepod.apply(pod('endless', { app: [app], spec: { terminationGracePeriodSeconds: 2 } }));
       await record.until('endless', isReady);
@@ -148,7 +148,7 @@ describe.concurrent('hooks', () => {
       expect(millis).toBeLessThan(20_000);
     });
 
-    test('a preStop hook that fails delays nothing', async () => {
+    test('a preStop hook that fails is reported and does not delay the deletion of the Pod', async () => {
       await lifepod.apply(
         pod('failing', { app: [{ name: 'app', script: WAIT, lifecycle: { preStop: sh('echo secret; exit 1') } }] }),
       );
@@ -174,7 +174,7 @@ describe.concurrent('hooks', () => {
       expect(server.asked('/over')).toEqual([]);
     });
 
-    test('a preStop hook runs where a liveness probe ends the container', async () => {
+    test('a preStop hook runs before a container is stopped because its liveness probe failed', async () => {
       const app = {
         name: 'app',
         script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
@@ -188,7 +188,7 @@ describe.concurrent('hooks', () => {
       await finished('unwell');
     });
 
-    test('the preStop hook of a sidecar starts at once too, and its stop signal is sent when the apps have ended', async () => {
+    test('the preStop hook of a sidecar runs together with the hooks of the apps, but the sidecar is stopped after the apps', async () => {
       const app = {
         script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
         ...SHARED.mount,
@@ -205,7 +205,7 @@ describe.concurrent('hooks', () => {
               lifecycle: { preStop: sh('echo preStop >>/work/log; echo >/work/pipe') },
             },
           ],
-          // The hook of the app waits for the hook of the sidecar.
+          // The hook of the app waits for the hook of the sidecar, so both must run at the same time.
           app: [
             {
               ...app,
@@ -219,7 +219,7 @@ describe.concurrent('hooks', () => {
       );
       await record.until('beside', isReady);
       await deletion('beside');
-      expect(left('beside')).toBe('preStop\napp\nside\n');
+      expect(logOf('beside')).toBe('preStop\napp\nside\n');
     });
   });
 });

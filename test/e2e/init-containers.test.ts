@@ -7,7 +7,7 @@ const waitFor = (name: string, what: string): Promise<string> =>
   lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
 const statusOf = async (name: string): Promise<Record<string, never>> =>
   (await lifepod.get<{ status: Record<string, never> }>('pod', name)).status;
-/** Watches the Pod until kubectl prints the STATUS; returns all values that were printed, without repetition. */
+/** Watches the Pod until kubectl prints `status` in the column STATUS. Returns the values of this column, without repetition. */
 async function shownUntil(name: string, status: string): Promise<string[]> {
   const column = (line: string): string => line.split(/ {2,}/)[2] ?? '';
   const lines = await lifepod.until(['get', 'pod', name, '-w'], (line) => column(line) === status);
@@ -18,7 +18,7 @@ const finished = async (name: string): Promise<void> => {
   await lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 };
 
-test('init containers run in order, each to success before the next, and then the apps start together', async () => {
+test('init containers run one after the other, and the app containers start after all of them have succeeded', async () => {
   const step = (name: string): { name: string; script: string } => ({
     name,
     script: `echo ${name} begin >>/work/log; [ "$(wc -l </work/log)" -gt 0 ]; usleep 200000; echo ${name} end >>/work/log`,
@@ -54,7 +54,7 @@ test('init containers run in order, each to success before the next, and then th
   await finished('ordered');
 });
 
-test('a failing init container shows Init:Error, then Init:CrashLoopBackOff, is retried after 10 s, and --previous reads its log', async () => {
+test('a failing init container is retried after 10 s, shows Init:CrashLoopBackOff, and logs --previous prints its previous run', async () => {
   await lifepod.apply(
     pod('stubborn', {
       init: [
@@ -85,7 +85,7 @@ test('a failing init container shows Init:Error, then Init:CrashLoopBackOff, is 
   const waited =
     Date.parse(initContainerStatuses[0]?.state.terminated.startedAt ?? '') -
     Date.parse(initContainerStatuses[0]?.lastState.terminated.finishedAt ?? '');
-  // Times in a status are whole seconds.
+  // Times in a status are rounded down to whole seconds.
   expect(waited).toBeGreaterThanOrEqual(9_000);
   expect(waited).toBeLessThanOrEqual(13_000);
   expect(await lifepod.kubectlOk('logs', 'stubborn', '-c', 'fails')).toBe('try 2\n');
@@ -103,7 +103,7 @@ test('a failing init container shows Init:Error, then Init:CrashLoopBackOff, is 
   await finished('stubborn');
 });
 
-test('with restartPolicy Never a failing init container fails the Pod, and no later container runs', async () => {
+test('with restartPolicy Never, a failing init container fails the Pod, and no later container runs', async () => {
   await lifepod.apply(
     pod('never', {
       init: [
@@ -127,7 +127,7 @@ test('with restartPolicy Never a failing init container fails the Pod, and no la
   await finished('never');
 });
 
-test('a Pod that initializes is Pending, with Initialized False, and its apps wait with PodInitializing', async () => {
+test('a Pod whose init container runs is Pending, with Initialized False, and its apps wait with PodInitializing', async () => {
   await lifepod.apply(pod('pending', { init: [{ name: 'waits', script: WAIT }] }));
   await waitFor('pending', 'jsonpath={.status.initContainerStatuses[0].state.running}');
   const status = (await statusOf('pending')) as unknown as { conditions: object[] };
@@ -146,7 +146,7 @@ test('a Pod that initializes is Pending, with Initialized False, and its apps wa
   await finished('pending');
 });
 
-test('activeDeadlineSeconds covers initialization', async () => {
+test('activeDeadlineSeconds includes the time that init containers run', async () => {
   await lifepod.apply(pod('late', { init: [{ name: 'waits', script: WAIT }], spec: { activeDeadlineSeconds: 2 } }));
   await waitFor('late', 'jsonpath={.status.phase}=Failed');
   expect(await statusOf('late')).toMatchObject({
@@ -160,13 +160,16 @@ test.each([
   ['Never', 'exit 0', 'Succeeded', 'Completed'],
   ['Never', 'exit 3', 'Failed', 'Error'],
   ['OnFailure', 'exit 0', 'Succeeded', 'Completed'],
-])('restartPolicy %s: an app that runs `%s` ends %s', async (restartPolicy, script, phase, shown) => {
-  const name = `ends-${restartPolicy.toLowerCase()}-${phase.toLowerCase()}`;
-  await lifepod.apply(pod(name, { app: [{ name: 'app', script }], spec: { restartPolicy } }));
-  await waitFor(name, `jsonpath={.status.phase}=${phase}`);
-  expect(await lifepod.kubectlOk('get', 'pod', name)).toMatch(new RegExp(`^${name} +0/1 +${shown} +0 `, 'm'));
-  await finished(name);
-});
+])(
+  'with restartPolicy %s, a Pod whose app runs `%s` ends in the phase %s',
+  async (restartPolicy, script, phase, shown) => {
+    const name = `ends-${restartPolicy.toLowerCase()}-${phase.toLowerCase()}`;
+    await lifepod.apply(pod(name, { app: [{ name: 'app', script }], spec: { restartPolicy } }));
+    await waitFor(name, `jsonpath={.status.phase}=${phase}`);
+    expect(await lifepod.kubectlOk('get', 'pod', name)).toMatch(new RegExp(`^${name} +0/1 +${shown} +0 `, 'm'));
+    await finished(name);
+  },
+);
 
 test.each([
   ['Always', 'exit 0'],
@@ -192,25 +195,25 @@ test.each([
   await finished(name);
 });
 
-test('an app that keeps failing shows CrashLoopBackOff', async () => {
+test('kubectl get shows CrashLoopBackOff for a Pod whose app keeps failing', async () => {
   await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'exit 1' }] }));
   await shownUntil('crashing', 'CrashLoopBackOff');
   await finished('crashing');
 });
 
-describe('a Pod that is not valid is refused with every field error', () => {
+describe('validation', () => {
   const app = { name: 'app', image: 'busybox:1.28' };
   const probe = { exec: { command: ['true'] } };
   test.each<[string, Record<string, unknown>, string[]]>([
     [
-      'no name',
+      'a container without a name',
       { initContainers: [{ image: 'x' }], containers: [app] },
       ['spec.initContainers[0].name: Required value'],
     ],
-    ['no image', { containers: [{ name: 'app' }] }, ['spec.containers[0].image: Required value']],
+    ['a container without an image', { containers: [{ name: 'app' }] }, ['spec.containers[0].image: Required value']],
     ['no containers', { containers: [] }, ['spec.containers: Required value']],
     [
-      'a name used twice',
+      'two containers with the same name',
       { initContainers: [app], containers: [app] },
       ['spec.initContainers[0].name: Duplicate value: "app"'],
     ],
@@ -227,22 +230,22 @@ describe('a Pod that is not valid is refused with every field error', () => {
       ['spec.initContainers[0].lifecycle: Forbidden: may not be set for init containers without restartPolicy=Always'],
     ],
     [
-      'a restartPolicy that does not exist',
+      'an unknown restartPolicy',
       { restartPolicy: 'Sometimes', containers: [app] },
       ['spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"'],
     ],
     [
-      'a deadline of zero',
+      'an activeDeadlineSeconds of 0',
       { activeDeadlineSeconds: 0, containers: [app] },
       ['spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive'],
     ],
     [
-      'a mount without its volume',
+      'a mount of a missing volume',
       { containers: [{ ...app, volumeMounts: [{ name: 'none', mountPath: '/x' }] }] },
       ['spec.containers[0].volumeMounts[0].name: Not found: "none"'],
     ],
     [
-      'several errors at once',
+      'several invalid fields',
       { restartPolicy: 'Sometimes', initContainers: [{ image: 'x' }], containers: [{ name: 'A_b', image: 'x' }] },
       [
         'spec.restartPolicy: Unsupported value',
@@ -250,7 +253,7 @@ describe('a Pod that is not valid is refused with every field error', () => {
         'spec.containers[0].name: Invalid value: "A_b"',
       ],
     ],
-  ])('%s', async (_name, spec, messages) => {
+  ])('a Pod with %s is rejected with every field error', async (_problem, spec, messages) => {
     const manifest = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'wrong' }, spec };
     const result = await lifepod.kubectlInput(JSON.stringify(manifest), 'create', '-f', '-');
     expect(result.code).toBe(1);

@@ -1,4 +1,4 @@
-/** Init containers as Kubernetes 1.5 wrote them, in annotations: with the unmodified kubectl and real containers. */
+/** Init containers in annotations, the form that Kubernetes 1.5 used, with the unmodified kubectl and real containers. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { WAIT } from '../support/manifests.ts';
@@ -13,7 +13,7 @@ const waitFor = (name: string, what: string): Promise<string> =>
 const create = (manifest: string | object) =>
   lifepod.kubectlInput(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'create', '-f', '-');
 
-/** The example of the documentation of 1.5, with its quotes corrected: kubectl refuses the YAML of that page. */
+/** The example in the documentation of Kubernetes 1.5. Its quotes are corrected, because kubectl rejects the original YAML. */
 const MYAPP = `
 apiVersion: v1
 kind: Pod
@@ -56,7 +56,7 @@ const annotated = (name: string, annotations: Record<string, string>, spec: obje
   spec: { containers: [{ name: 'app', image: 'busybox:1.28', command: ['sh', '-c', WAIT] }], ...spec },
 });
 
-test('init containers in the beta annotation run in order, with a deprecation warning, mirrored statuses, and are immutable', async () => {
+test('init containers in the beta annotation cause a warning, run in order, have mirrored statuses, and are immutable', async () => {
   const created = await create(MYAPP);
   expect(created.stdout).toBe('pod/myapp-pod created\n');
   expect(created.stderr).toBe(
@@ -93,7 +93,7 @@ test('init containers in the beta annotation run in order, with a deprecation wa
   await lifepod.kubectlOk('delete', 'pod', 'myapp-pod');
 });
 
-test('init containers in the alpha annotation run and are mirrored in that annotation', async () => {
+test('init containers in the alpha annotation run, and their statuses are mirrored in the alpha annotation for statuses', async () => {
   const containers = [{ name: 'one', image: 'busybox:1.28', command: ['sh', '-c', 'echo old'] }];
   expect((await create(annotated('alpha', { [ALPHA]: JSON.stringify(containers) }))).stderr).toContain(
     `Warning: metadata.annotations[${ALPHA}]: deprecated`,
@@ -105,7 +105,7 @@ test('init containers in the alpha annotation run and are mirrored in that annot
   await lifepod.kubectlOk('delete', 'pod', 'alpha', '--now');
 });
 
-test('an annotation that is invalid or contradicts the field is refused with the path of the error', async () => {
+test('an init container annotation is rejected if it is invalid or contradicts spec.initContainers', async () => {
   const single = "[{'name': 'a', 'image': 'busybox:1.28'}]";
   const bad = await create(annotated('bad', { [BETA]: single }));
   expect(bad.code).toBe(1);

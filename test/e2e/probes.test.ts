@@ -1,4 +1,4 @@
-/** Startup, liveness and readiness probes: what they probe, when, and what follows from their results. */
+/** Startup, liveness and readiness probes: the effects of their results, their handlers, and their timing. */
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -21,19 +21,19 @@ test.afterAll(async () => {
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** The address of the test's server, which is not in the Pod. */
+/** Returns a probe that sends a request to the test's server, which runs outside the Pod. */
 const ask = (path: string, more: object = {}): object => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const exec = (name: string, script: string): Promise<string> =>
   lifepod.kubectlOk('exec', name, '-c', 'app', '--', 'sh', '-c', script);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** The timeout allows for a busy machine. */
+/** Settings of a probe with short intervals. The timeout of 10 s is long enough for a busy machine. */
 const EVERY_SECOND = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
 
 describe.concurrent('probes', () => {
-  describe('what the answers do', () => {
-    test('a readiness probe makes the Pod Ready and not Ready, and restarts nothing', async () => {
+  describe('results', () => {
+    test('a readiness probe makes the Pod Ready or not Ready, and does not restart the container', async () => {
       const readinessProbe = { exec: { command: ['cat', '/tmp/ready'] }, ...EVERY_SECOND };
       await lifepod.apply(pod('readiness', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
       const missing = "cat: can't open '/tmp/ready': No such file or directory";
@@ -65,7 +65,7 @@ describe.concurrent('probes', () => {
     test('a liveness probe that reaches its failureThreshold restarts the container', async () => {
       const app = {
         name: 'app',
-        // Only the second run passes the probe.
+        // Only the second run of the container passes the probe.
         script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
         livenessProbe: { exec: { command: ['cat', '/tmp/healthy'] }, ...EVERY_SECOND, failureThreshold: 2 },
         ...SHARED.mount,
@@ -85,7 +85,7 @@ describe.concurrent('probes', () => {
       await finished('liveness');
     });
 
-    test("a probe's own grace period applies to its kill, and with restartPolicy Never the Pod fails", async () => {
+    test('terminationGracePeriodSeconds of a liveness probe replaces that of the Pod, and with restartPolicy Never the Pod fails', async () => {
       const livenessProbe = { ...sh('false'), ...EVERY_SECOND, terminationGracePeriodSeconds: 1 };
       await lifepod.apply(
         pod('grace', {
@@ -98,7 +98,7 @@ describe.concurrent('probes', () => {
       expect(await record.event('grace', /Killing/)).toBe('Normal Killing: Container app failed liveness probe');
     });
 
-    test('other probes wait until the startup probe has passed', async () => {
+    test('liveness and readiness probes wait until the startup probe has succeeded', async () => {
       const app = {
         name: 'app',
         script: WAIT,
@@ -120,7 +120,7 @@ describe.concurrent('probes', () => {
       await finished('startup');
     });
 
-    test('a startup probe that fails restarts the container', async () => {
+    test('a startup probe that reaches its failureThreshold restarts the container', async () => {
       const startupProbe = { ...sh('echo not yet; exit 1'), ...EVERY_SECOND, failureThreshold: 2 };
       await lifepod.apply(pod('stuck', { app: [{ name: 'app', script: WAIT, startupProbe }] }));
       await record.until('stuck', restarted('app', 1));
@@ -156,8 +156,8 @@ describe.concurrent('probes', () => {
     });
   });
 
-  describe('how a container is asked', () => {
-    test('httpGet succeeds on 200 to 399', async () => {
+  describe('handlers', () => {
+    test('an httpGet probe succeeds on the status codes 200 to 399', async () => {
       const statuses = [200, 204, 399, 400, 503];
       await lifepod.apply(
         pod('statuses', {
@@ -181,7 +181,7 @@ describe.concurrent('probes', () => {
       await finished('statuses');
     });
 
-    test('httpGet uses the path, the headers, the host, and a port by its name', async () => {
+    test('an httpGet probe uses the given path, headers and host, and a port that is given by name', async () => {
       const httpHeaders = [
         { name: 'X-Twice', value: 'one' },
         { name: 'X-Twice', value: 'two' },
@@ -209,7 +209,7 @@ describe.concurrent('probes', () => {
       await finished('headers');
     });
 
-    test("httpGet without a host uses the Pod's address", async () => {
+    test("an httpGet probe without a host uses the Pod's IP address", async () => {
       const app = {
         name: 'app',
         script: 'mkdir /www; echo fine >/www/healthz; exec httpd -f -p 8080 -h /www',
@@ -225,7 +225,7 @@ describe.concurrent('probes', () => {
       await finished('inside');
     });
 
-    test('httpGet with the scheme HTTPS accepts any certificate, but no plain HTTP response', async () => {
+    test('an httpGet probe with the scheme HTTPS accepts any certificate, but fails on a plain HTTP response', async () => {
       const readinessProbe = (port: number, path: string): object => ({
         ...ask(path, { port, scheme: 'HTTPS' }),
         ...EVERY_SECOND,
@@ -248,7 +248,7 @@ describe.concurrent('probes', () => {
       await finished('https');
     });
 
-    test('httpGet does not follow a redirect to another host, and succeeds with a warning', async () => {
+    test('an httpGet probe does not follow a redirect to another host, and succeeds with a warning', async () => {
       await lifepod.apply(
         pod('away', { app: [{ name: 'app', script: WAIT, readinessProbe: { ...ask('/away'), ...EVERY_SECOND } }] }),
       );
@@ -259,7 +259,7 @@ describe.concurrent('probes', () => {
       await finished('away');
     });
 
-    test('tcpSocket succeeds when the connection is established', async () => {
+    test('a tcpSocket probe succeeds when the connection is established', async () => {
       const readinessProbe = { tcpSocket: { port: 'raw' }, ...EVERY_SECOND };
       await lifepod.apply(
         pod('tcp', {
@@ -274,7 +274,7 @@ describe.concurrent('probes', () => {
       await finished('tcp');
     });
 
-    test('grpc calls the health service, for the whole server or for a service', async () => {
+    test('a grpc probe calls the health service for the whole server or for the given service', async () => {
       const { items } = await lifepod.get<{ items: { status: { addresses: { type: string; address: string }[] } }[] }>(
         'nodes',
       );
@@ -285,7 +285,7 @@ describe.concurrent('probes', () => {
         script: WAIT,
         readinessProbe: { grpc: { port: health.port, ...(service === undefined ? {} : { service }) }, ...EVERY_SECOND },
       });
-      // hostNetwork, because the server runs beside the engine, not in the Pod.
+      // The Pod uses hostNetwork, because probes go to the Pod's address and the server runs on the node.
       await lifepod.apply(
         pod('grpc', { app: [app('whole'), app('sick', 'sick'), app('none', 'none')], spec: { hostNetwork: true } }),
       );
@@ -324,13 +324,13 @@ describe.concurrent('probes', () => {
     });
   });
 
-  describe('when a container is asked', () => {
+  describe('timing', () => {
     test('probes start after initialDelaySeconds and repeat every periodSeconds without drift', async () => {
       const readinessProbe = { ...ask('/timing'), ...EVERY_SECOND, initialDelaySeconds: 2 };
       await lifepod.apply(pod('timing', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
       const asked = await server.untilAsked('/timing', 7);
       const first = asked[0]?.at ?? 0;
-      // Times in a status are whole seconds.
+      // startedAt is rounded down to whole seconds, so the measured delay is up to 1 s longer.
       const startedAt = Date.parse(statusOf(record.now('timing'), 'app').state?.running?.startedAt ?? '');
       expect(first - startedAt).toBeGreaterThanOrEqual(2000);
       expect(first - startedAt).toBeLessThan(4000);
@@ -352,7 +352,7 @@ describe.concurrent('probes', () => {
       await finished('thresholds');
     });
 
-    test('only readiness probes run once the Pod ends', async () => {
+    test('readiness probes still run after a Pod is deleted, but liveness probes do not', async () => {
       const app = {
         name: 'app',
         script: 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -371,7 +371,7 @@ describe.concurrent('probes', () => {
   });
 });
 
-/** A server of the health service that is healthy as a whole, with an unhealthy service "sick" and no other service. */
+/** Starts a gRPC health server that reports SERVING for itself, NotFound for the service "none", and NOT_SERVING for others. */
 async function startHealthServer(address: string): Promise<{ port: number; close(): void }> {
   const proto = fileURLToPath(new URL('../../src/node/handlers/health.proto', import.meta.url));
   const types = loadSync(proto, { enums: String, defaults: true });

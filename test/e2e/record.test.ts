@@ -1,4 +1,4 @@
-/** The record of a Pod's life and the commands that print it, with real containers and after kill -9 of the engine. */
+/** PodRecords and the commands that print them, `timeline` and `why`, with real containers and after kill -9 of the engine. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ interface Timeline {
 
 const timelineOf = async (name: string): Promise<Timeline> =>
   JSON.parse(await lifepod.cliOk('timeline', name, '-o', 'json')) as Timeline;
-/** A step such as `one#0 Exited 0`. */
+/** Formats a transition as a line such as `one#0 Exited 0`: container, attempt, type and exit code, as far as they are set. */
 const lineOf = ({ container, attempt, type, exitCode }: PodTransition): string =>
   [container === undefined ? '' : attempt === undefined ? container : `${container}#${attempt}`, type, exitCode]
     .filter((part) => part !== undefined && part !== '')
@@ -35,7 +35,7 @@ const defer = (name: string, script: string, more: object = {}): object => ({
   ...more,
 });
 
-describe('a whole life', () => {
+describe('timeline and the record of a whole life', () => {
   const LIFE = [
     'Created',
     'Scheduled',
@@ -64,7 +64,7 @@ describe('a whole life', () => {
   ];
   let uid = '';
 
-  test('the life of a Pod is recorded in order, and drawn while it lasts and after it has ended', async () => {
+  test('the steps of a Pod are recorded in order, and lifepod timeline draws them before and after the Pod is deleted', async () => {
     const readinessProbe = { ...sh('test -e /tmp/ready'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
     await lifepod.apply(
       pod('whole', {
@@ -100,7 +100,7 @@ describe('a whole life', () => {
     expect(gone).toMatch(/^\+[\d.]+s {2}after#0 +Exited +4 Error$/m);
   });
 
-  test('a record is found by name, by UID and by the start of the UID, and kubectl lists it', async () => {
+  test('lifepod timeline finds a record by the name, the UID or the start of the UID of the Pod, and kubectl lists the record', async () => {
     const byName = await timelineOf('whole');
     expect(await timelineOf(uid)).toEqual(byName);
     expect(await timelineOf(uid.slice(0, 13))).toEqual(byName);
@@ -120,7 +120,7 @@ describe('a whole life', () => {
     });
   });
 
-  test('timeline ends quietly when the reader of its output has ended', async () => {
+  test('lifepod timeline exits with code 0 and no message when the reader of its output has exited', async () => {
     const at = new Date().toISOString().replace('Z', '000Z');
     const transitions = Array.from({ length: 2000 }, (_, i) => ({ key: `step-${i}`, at, type: 'Step' }));
     const of = { podName: 'long', podUID: 'long' };
@@ -130,7 +130,7 @@ describe('a whole life', () => {
     expect(await runCommand('bash', ['-c', line])).toMatchObject({ stdout: '{\ncode 0\n', stderr: '' });
   });
 
-  test('a record outlives its namespace, and shows what ran while the namespace was deleted', async () => {
+  test('a record is kept when its namespace is deleted, and shows the containers that ran during the deletion', async () => {
     await lifepod.kubectlOk('create', 'namespace', 'going');
     const deferContainers = [defer('bye', 'exit 0'), defer('after', 'exit 4', { trigger: 'PostExit' })];
     const { metadata, ...rest } = pod('inside', { spec: { deferContainers } });
@@ -147,7 +147,7 @@ describe('a whole life', () => {
     );
   });
 
-  test('timeline -w prints each step until the Pod is deleted', async () => {
+  test('lifepod timeline -w prints each step until the Pod is deleted', async () => {
     await lifepod.apply(pod('watched'));
     await record.until('watched', isReady);
     const args = ['timeline', '--data-dir', lifepod.dataDir, '-n', lifepod.namespace, 'watched', '-w'];
@@ -162,14 +162,14 @@ describe('a whole life', () => {
       /Created\n.*app#0 {2}Started\n.*TerminationBegan.*app#0 {2}Exited {2}0 Completed\n.*Gone\n$/s,
     );
     expect(output.split('\n').filter((line) => line.includes('Exited'))).toHaveLength(1);
-    // There are no more steps of a Pod that is deleted, whatever its record shows.
+    // timeline -w ends for a deleted Pod even if the record lacks the last step, because no more steps will follow.
     const { uid = '', transitions } = await timelineOf('watched');
     const cut = JSON.stringify([{ op: 'remove', path: `/transitions/${transitions.length - 1}` }]);
     await lifepod.kubectlOk('patch', 'podrecord', `${uid}.0`, '--type=json', '-p', cut);
     expect(await lifepod.cliOk('timeline', 'watched', '-w')).not.toContain('Gone');
   });
 
-  test('Ctrl+C ends timeline -w', async () => {
+  test('SIGINT ends lifepod timeline -w with exit code 130', async () => {
     await lifepod.apply(pod('left'));
     await record.until('left', isReady);
     const child = spawn(
@@ -190,7 +190,7 @@ describe('a whole life', () => {
 describe('why', () => {
   const why = (name: string): Promise<string> => lifepod.cliOk('why', name);
 
-  test('why explains a Pod that is not scheduled', async () => {
+  test('lifepod why explains a Pod that is not scheduled', async () => {
     const resources = { requests: { cpu: '9000' } };
     await lifepod.apply(pod('large', { app: [{ name: 'app', script: WAIT, resources }] }));
     await record.until('large', (each) => condition(each, 'PodScheduled')?.status === 'False');
@@ -210,7 +210,7 @@ describe('why', () => {
     );
   });
 
-  test('why explains a Pod that waits for its image', async () => {
+  test('lifepod why explains a Pod that waits for its image', async () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
@@ -219,7 +219,7 @@ describe('why', () => {
     await deleted('unpulled');
   });
 
-  test('why explains a Pod that is not ready', async () => {
+  test('lifepod why explains a Pod that is not ready', async () => {
     const readinessProbe = {
       ...sh('echo still cold; exit 1'),
       periodSeconds: 1,
@@ -232,7 +232,7 @@ describe('why', () => {
     await deleted('cold');
   });
 
-  test('why explains a Pod that restarts', async () => {
+  test('lifepod why explains a Pod that restarts', async () => {
     await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
     await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
     expect(await why('crashing')).toMatch(
@@ -241,7 +241,7 @@ describe('why', () => {
     await deleted('crashing');
   });
 
-  test('why explains a Pod that waits for an entry, then for a PID 1 that ignores SIGTERM, and how it ended', async () => {
+  test('lifepod why names the defer container and then the PID 1 for which a deletion waits, and later reports how the Pod ended', async () => {
     const more = {
       terminationGracePeriodSeconds: 6,
       deferContainers: [defer('quick', 'exit 0'), defer('slow', 'sleep 2')],
@@ -269,14 +269,14 @@ describe('why', () => {
   });
 });
 
-test('after kill -9 of the engine no step is recorded twice, the steps meanwhile are recorded, and each record ends', async () => {
+test('after kill -9 of the engine, each record is completed with the steps of the outage, and no step is in it twice', async () => {
   const killed = async (meanwhile?: () => void): Promise<void> => {
     record.end();
     await lifepod.kill('SIGKILL');
     meanwhile?.();
     await lifepod.up();
   };
-  /** The steps of a record that has ended; no step is in it twice. */
+  /** Waits for the end of the record, checks that it has the expected steps and none twice, and returns the keys of its steps. */
   const whole = async (name: string, ...expected: string[]): Promise<string[]> => {
     const types = 'jsonpath={.transitions[*].type}{"\\n"}';
     const watched = ['get', 'podrecords', '--field-selector', `podName=${name}`, '-w', '-o', types];

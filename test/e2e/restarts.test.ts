@@ -1,4 +1,4 @@
-/** Restarts and their back-off, and native sidecars, which restart under every restartPolicy. */
+/** Restarts of containers, their back-off, and native sidecars, which restart under every restartPolicy of the Pod. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -19,12 +19,12 @@ import {
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node that outlives the Pod. */
+/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
-const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Writes when it starts and when it gets SIGTERM. */
+const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
+/** Returns a container that writes a line to /work/log when it starts and when it gets SIGTERM. */
 const noting = (name: string, more: object = {}) => ({
   name,
   script: `echo ${name} begins >>/work/log; trap "echo ${name} ends >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
@@ -35,7 +35,7 @@ const sidecar = (name: string, more: object = {}) => noting(name, { restartPolic
 
 describe.concurrent('restarts', () => {
   describe('back-off', () => {
-    test('the first restart is immediate, the second after 10 s, and CrashLoopBackOff shows the time for each container', async () => {
+    test('the first restart of a container is immediate, the second comes after 10 s, and the waiting message shows the back-off', async () => {
       await lifepod.apply(
         pod('crashing', {
           app: [
@@ -62,7 +62,7 @@ describe.concurrent('restarts', () => {
         restartCount: 2,
         state: { waiting: { message: message(second, '20s') } },
       });
-      // The last two runs and their logs are kept.
+      // Only the logs of the last two runs are kept.
       const logs = join(lifepod.dataDir, 'logs', 'pods', `${lifepod.namespace}_crashing_${second.metadata.uid}`, 'app');
       await untilFolderHas(logs, ['1.log', '2.log']);
       const [before, after] = [first, second].map((pod) =>
@@ -77,7 +77,7 @@ describe.concurrent('restarts', () => {
       await finished('crashing');
     });
 
-    test('restartPolicy OnFailure restarts containers that fail, and no others', async () => {
+    test('restartPolicy OnFailure restarts only containers that fail', async () => {
       await lifepod.apply(
         pod('onfailure', {
           app: [
@@ -99,7 +99,7 @@ describe.concurrent('restarts', () => {
   });
 
   describe('native sidecars', () => {
-    test('sidecars start in order, and end after the apps in reverse order', async () => {
+    test('sidecars start in order with the init containers, and stop in reverse order after the apps', async () => {
       const once = (name: string) => ({ name, script: `echo ${name} >>/work/log`, ...SHARED.mount });
       await lifepod.apply(
         pod('order', {
@@ -112,11 +112,11 @@ describe.concurrent('restarts', () => {
       const ready = await record.until('order', isReady);
       expect(statusOf(ready, 'side-1')).toMatchObject({ started: true, ready: true, state: { running: {} } });
       expect(condition(ready, 'Initialized')?.status).toBe('True');
-      // READY counts sidecars.
+      // The column READY counts sidecars.
       expect((await shown).at(-1)).toMatch(/^order +\d\/3 +Running +0 /);
       await lifepod.kubectlOk('delete', 'pod', 'order', '--wait=false');
       await record.gone('order');
-      expect(left('order').split('\n')).toEqual([
+      expect(logOf('order').split('\n')).toEqual([
         'init-1',
         'side-1 begins',
         'init-2',
@@ -159,7 +159,7 @@ describe.concurrent('restarts', () => {
     });
 
     test.each(['Never', 'OnFailure'])(
-      'restartPolicy %s restarts sidecars that exit, but no app, and does not delay the end of the Pod',
+      'with restartPolicy %s, sidecars that exit are restarted, and do not keep the Pod from completing',
       async (restartPolicy) => {
         const name = `sidecar-${restartPolicy.toLowerCase()}`;
         await lifepod.apply(
@@ -178,7 +178,7 @@ describe.concurrent('restarts', () => {
         const over = await record.until(name, (pod) => inPhase('Succeeded')(pod) && ended('side')(pod));
         expect(statusOf(over, 'app').state?.terminated?.exitCode).toBe(0);
         expect(record.history(name).some(({ pod }) => inPhase('Succeeded')(pod) && runs('side')(pod))).toBe(false);
-        expect(left(name)).toBe('side begins\nside ends\nside begins\nside ends\n');
+        expect(logOf(name)).toBe('side begins\nside ends\nside begins\nside ends\n');
         expect(await lifepod.kubectlOk('get', 'pod', name)).toMatch(new RegExp(`^${name} +0/2 +Completed `, 'm'));
         await finished(name);
       },
@@ -203,7 +203,7 @@ describe.concurrent('restarts', () => {
       await finished('failing');
     });
 
-    test('the effective request adds sidecars to the apps and to the init containers after them', async () => {
+    test('the effective request of a Pod adds the requests of sidecars to those of the apps and of later init containers', async () => {
       const { items } = await lifepod.get<{ items: Node[] }>('nodes');
       const cpus = Number(items[0]?.status?.allocatable?.['cpu']);
       const cpu = (part: number): object => ({
@@ -212,7 +212,7 @@ describe.concurrent('restarts', () => {
       const side = { name: 'side', script: WAIT, restartPolicy: 'Always' };
       const once = { name: 'init', script: 'true' };
       const app = { name: 'app', script: WAIT };
-      // Two requests of 60 % of the node do not fit together, only one after the other.
+      // Two containers that each request 60 % of the node's CPUs fit only if one runs after the other.
       await lifepod.apply(pod('in-turn', { init: [{ ...once, ...cpu(0.6) }, side], app: [{ ...app, ...cpu(0.6) }] }));
       await record.until('in-turn', isReady);
       await lifepod.kubectlOk('delete', 'pod', 'in-turn', '--now');

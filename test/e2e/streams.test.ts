@@ -30,7 +30,7 @@ test.beforeAll(async () => {
         { name: 'web', script: 'mkdir /www; head -c 3000000 /dev/urandom >/www/file; exec httpd -f -p 8080 -h /www' },
         { name: 'echo', script: 'exec nc -ll -p 9000 -e cat' },
       ],
-      // httpd and nc ignore SIGTERM.
+      // A short grace period, because httpd and nc ignore SIGTERM.
       spec: { terminationGracePeriodSeconds: 1 },
     }),
   );
@@ -63,10 +63,10 @@ test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A kubectl process with input and output while it runs. */
+/** A kubectl process whose input and output can be used while it runs. */
 interface Running {
   child: ChildProcess;
-  /** Resolves with the match once stdout or stderr contains it. */
+  /** Resolves with the match once the output matches `pattern`. Rejects if the process ends first. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<{ code: number; stdout: Buffer; stderr: string }>;
 }
@@ -147,17 +147,17 @@ describe.each([
   const exec = (...command: string[]) => kubectl('exec', 'box', '--', ...command).ended;
   const execInput = (input: Uint8Array, ...command: string[]) =>
     start(env, 'kubectl', ['exec', '-i', 'box', '--', ...command], input).ended;
-  /** In a terminal of its own, made by script(1). */
+  /** Starts the command line in a new pseudo-terminal, which script(1) creates. */
   const inTerminal = (line: string, input: Uint8Array | 'open'): Running =>
     start(env, 'script', ['-qefc', line, '/dev/null'], input);
 
-  test('kubectl uses this protocol', async () => {
+  test('kubectl streams over the protocol that its environment variables select', async () => {
     const { stderr } = await kubectl('exec', '-v=4', 'box', '--', 'true').ended;
     expect(stderr.includes('The subprotocol is v5.channel.k8s.io')).toBe(transport === 'WebSocket');
   });
 
   describe('exec', () => {
-    test('exec keeps stdout and stderr apart and passes on the exit code', async () => {
+    test('kubectl exec keeps stdout and stderr separate and returns the exit code of the command', async () => {
       const { code, stdout, stderr } = await exec('sh', '-c', 'echo out; echo err >&2; exit 3');
       expect({ code, stdout: stdout.toString() }).toEqual({ code: 3, stdout: 'out\n' });
       expect(stderr).toContain('err\n');
@@ -166,7 +166,7 @@ describe.each([
       expect(await exec('sh', '-c', 'kill -9 $$')).toMatchObject({ code: 137 });
     });
 
-    test('exec runs in the named container, with the words of the command unchanged', async () => {
+    test('kubectl exec runs the command in the named container, with unchanged arguments', async () => {
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'printf', '%s|', 'a b', '', '$HOME', '&?=')
         .ended;
       expect(stdout.toString()).toBe('a b||$HOME|&?=|');
@@ -174,7 +174,7 @@ describe.each([
       expect(command.toString()).toContain('httpd');
     });
 
-    test('exec carries megabytes of input and output, and the end of the input', async () => {
+    test('kubectl exec transfers megabytes of input and output, and the end of the input', async () => {
       const through = await execInput(random, 'cat');
       expect(through.code).toBe(0);
       expect(sha256(through.stdout)).toBe(sha256(random));
@@ -184,7 +184,7 @@ describe.each([
       expect(zeros.stdout.length).toBe(30_000_000);
     });
 
-    test('exec ends with the command although the input is still open', async () => {
+    test('kubectl exec ends when the command ends, even if the input is still open', async () => {
       const session = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'head', '-c', '1000'], 'open');
       session.child.stdin?.write(random.subarray(0, 50_000));
       const { code, stdout } = await session.ended;
@@ -192,7 +192,7 @@ describe.each([
       expect(stdout.equals(random.subarray(0, 1000))).toBe(true);
     });
 
-    test('exec in a terminal has its size, follows its changes, and passes on the exit code', async () => {
+    test('kubectl exec in a terminal passes on the size of the terminal and its changes, and returns the exit code', async () => {
       const terminal = join(folder, 'terminal');
       const inside = [
         'until [ "$(stty size)" = "33 77" ]; do :; done',
@@ -210,30 +210,34 @@ describe.each([
       expect(await session.ended).toMatchObject({ code: 7 });
     });
 
-    test('many exec sessions run at the same time', async () => {
+    test('many kubectl exec sessions can run at the same time', async () => {
       const inputs = Array.from({ length: 12 }, (_, index) => random.subarray(index * 1000, index * 1000 + 200_000));
       const results = await Promise.all(inputs.map((input) => execInput(input, 'cat')));
       expect(results.map(({ stdout }) => sha256(stdout))).toEqual(inputs.map(sha256));
     });
   });
 
-  describe('what cannot be', () => {
+  describe('errors', () => {
     test.each([
-      ['a Pod that is not there', ['exec', 'none', '--', 'true'], 'pods "none" not found'],
-      ['a missing container', ['exec', 'box', '-c', 'none', '--', 'true'], 'container none is not valid for pod box'],
+      ['exec in a missing Pod', ['exec', 'none', '--', 'true'], 'pods "none" not found'],
       [
-        'a container that has ended',
+        'exec in a missing container',
+        ['exec', 'box', '-c', 'none', '--', 'true'],
+        'container none is not valid for pod box',
+      ],
+      [
+        'exec in a container that has ended',
         ['exec', 'half', '-c', 'over', '--', 'true'],
         'unable to upgrade connection: container not found ("over")',
       ],
       [
-        'a Pod that has ended',
+        'exec in a Pod that has ended',
         ['exec', 'over', '--', 'true'],
         'cannot exec into a container in a completed pod; current phase is Succeeded',
       ],
-      ['a command that is not there', ['exec', 'box', '--', '/none'], 'no such file or directory'],
-      ['to attach to a container that has ended', ['attach', 'half', '-c', 'over'], 'container not found ("over")'],
-    ])('a stream to %s is refused with the message of kubectl', async (_what, args, message) => {
+      ['exec of a missing command', ['exec', 'box', '--', '/none'], 'no such file or directory'],
+      ['attach to a container that has ended', ['attach', 'half', '-c', 'over'], 'container not found ("over")'],
+    ])('%s fails, and kubectl prints the reason', async (_call, args, message) => {
       const { code, stderr } = await kubectl(...args).ended;
       expect(code).not.toBe(0);
       expect(stderr).toContain(message);
@@ -241,7 +245,7 @@ describe.each([
   });
 
   describe('attach', () => {
-    test('attach is connected to the process of the container, and leaves it running', async () => {
+    test('kubectl attach connects to the process of the container, and the process keeps running afterwards', async () => {
       const name = `attached-${transport.toLowerCase()}`;
       const script = 'while read line; do echo "out $line"; echo "err $line" >&2; done';
       await lifepod.apply(pod(name, { app: [{ name: 'app', script, stdin: true }] }));
@@ -290,7 +294,7 @@ describe.each([
   });
 
   describe('port-forward', () => {
-    /** Resolves with the local ports once kubectl listens on them. */
+    /** Starts kubectl port-forward. Resolves with the process and its local ports once kubectl listens on them. */
     const forward = async (...ports: string[]) => {
       const forwarding = kubectl('port-forward', 'box', ...ports);
       const local = await Promise.all(
@@ -311,7 +315,7 @@ describe.each([
       return hash.digest('hex');
     };
 
-    test('port-forward serves several ports and many connections at the same time', async () => {
+    test('kubectl port-forward serves several ports and many connections at the same time', async () => {
       const { local } = await forward(':8080', ':9000');
       const [web = 0, echo = 0] = local;
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'sha256sum', '/www/file').ended;
@@ -334,7 +338,7 @@ describe.each([
       expect(sha256(Buffer.concat(pieces))).toBe(sha256(random.subarray(0, 2 * MEGABYTE)));
     });
 
-    test('port-forward to a port without a listener reports the error and goes on', async () => {
+    test('kubectl port-forward to a port without a listener reports the error', async () => {
       const { forwarding, local } = await forward(':81');
       const socket = connect(local[0] ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
@@ -343,7 +347,7 @@ describe.each([
     });
   });
 
-  test('cp copies a file into a container and back', async () => {
+  test('kubectl cp copies a folder into a container and back', async () => {
     const own = join(folder, transport);
     mkdirSync(join(own, 'sent', 'inner'), { recursive: true });
     writeFileSync(join(own, 'sent', 'large'), random);
@@ -361,7 +365,7 @@ describe.each([
   });
 
   test.each(['SIGTERM', 'SIGKILL'] as const)(
-    '%s to the engine ends the streams, and the Pod keeps running',
+    '%s to the engine ends exec and port-forward, and the Pod keeps running',
     async (signal) => {
       const before = await containersOf('box');
       const cat = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'cat'], 'open');
@@ -370,7 +374,7 @@ describe.each([
       await Promise.all([cat.printed(/there/), forwarding.printed(/Forwarding from/)]);
       await lifepod.kill(signal);
       const [catEnded] = await Promise.all([cat.ended, forwarding.ended]);
-      // Over SPDY, and after SIGKILL, kubectl cannot distinguish this from the end of the command.
+      // Over SPDY, and after SIGKILL, kubectl cannot distinguish the end of the engine from the end of the command.
       if (transport === 'WebSocket' && signal === 'SIGTERM') {
         expect(catEnded.code).not.toBe(0);
         expect(catEnded.stderr).toContain('the API server is shutting down');

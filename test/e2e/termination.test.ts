@@ -1,4 +1,4 @@
-/** The end of a Pod: its causes, its time, and what remains meanwhile. deletion.test.ts has the plain delete. */
+/** Termination of Pods: grace periods, stop signals, activeDeadlineSeconds and finalizers. deletion.test.ts has the basic cases. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -15,14 +15,14 @@ test.afterAll(async () => {
   for (const server of servers) server.close();
 });
 
-/** Runs until it is killed. */
+/** A shell script that ignores SIGTERM and runs until SIGKILL. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node that outlives the Pod. */
+/** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
-const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
+const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
 const patch = (name: string, spec: object): Promise<CommandResult> =>
   lifepod.kubectl('patch', 'pod', name, '-p', JSON.stringify({ spec }));
 const DEADLINE_EXCEEDED = {
@@ -31,9 +31,9 @@ const DEADLINE_EXCEEDED = {
   message: 'Pod was active on the node longer than the specified deadline',
 };
 
-describe.concurrent('the end of a Pod', () => {
-  describe('grace', () => {
-    test('a second delete shortens the grace period, and never extends it', async () => {
+describe.concurrent('termination of Pods', () => {
+  describe('grace period', () => {
+    test('a second delete can shorten the grace period, but cannot extend it', async () => {
       for (const name of ['shortened', 'not-longer'])
         await lifepod.apply(
           pod(name, { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
@@ -84,15 +84,15 @@ describe.concurrent('the end of a Pod', () => {
       );
       await record.until('usr1', isReady);
       await lifepod.kubectlOk('delete', 'pod', 'usr1');
-      expect(left('usr1')).toBe('USR1\n');
+      expect(logOf('usr1')).toBe('USR1\n');
     });
 
-    test('--force --grace-period=0 deletes the object at once, and kills containers that ignore SIGTERM', async () => {
+    test('a deletion with --force --grace-period=0 removes the API object immediately, and kills containers that ignore SIGTERM', async () => {
       const { port, connected } = await silentServer();
       await lifepod.apply(
         pod('forced', {
           app: [{ name: 'app', script: `trap "" TERM; exec nc 127.0.0.1 ${port}`, stdin: true }],
-          // The connection to the test shows how long the process runs.
+          // With hostNetwork, the process can connect to the test's server. The connection closes when the process ends.
           spec: { hostNetwork: true, terminationGracePeriodSeconds: 600 },
         }),
       );
@@ -108,7 +108,7 @@ describe.concurrent('the end of a Pod', () => {
   });
 
   describe('activeDeadlineSeconds', () => {
-    test('activeDeadlineSeconds ends the Pod gracefully, and reports the reason when nothing runs', async () => {
+    test('activeDeadlineSeconds stops the containers gracefully, and the Pod becomes Failed after they have exited', async () => {
       const script = 'trap "echo asked >>/work/log; sleep 1; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       await lifepod.apply(pod('late', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('late') }));
       await record.until('late', isReady);
@@ -116,7 +116,7 @@ describe.concurrent('the end of a Pod', () => {
       const failed = await record.until('late', inPhase('Failed'));
       expect(failed.status).toMatchObject(DEADLINE_EXCEEDED);
       expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
-      expect(left('late')).toBe('asked\n');
+      expect(logOf('late')).toBe('asked\n');
       expect(record.history('late').some(({ pod }) => inPhase('Failed')(pod) && !ended('app')(pod))).toBe(false);
       expect(condition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
       expect(await record.event('late', /Deadline/)).toBe(
@@ -146,7 +146,7 @@ describe.concurrent('the end of a Pod', () => {
   });
 
   describe('deletion', () => {
-    test('a Pod with a finalizer ends, and stays Terminating until the finalizer is removed', async () => {
+    test('a deleted Pod with a finalizer stops its containers, and stays Terminating until the finalizer is removed', async () => {
       const script =
         'trap "until [ -e /work/proceed ]; do usleep 50000; done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       const manifest = pod('kept', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('kept') });
@@ -159,7 +159,7 @@ describe.concurrent('the end of a Pod', () => {
       const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
       expect(over.metadata.deletionTimestamp).toBeDefined();
       expect(statusOf(over, 'app')).toMatchObject({ ready: false, state: { terminated: { exitCode: 0 } } });
-      // The name stays in use.
+      // A new Pod cannot use the name yet.
       expect((await lifepod.kubectlInput(JSON.stringify(pod('kept')), 'create', '-f', '-')).stderr).toMatch(
         /object is being deleted: pods "kept" already exists/,
       );
@@ -167,7 +167,7 @@ describe.concurrent('the end of a Pod', () => {
       await record.gone('kept');
     });
 
-    test('a forced delete waits for a finalizer', async () => {
+    test('a forced deletion kills the containers, but keeps the API object until the finalizer is removed', async () => {
       const manifest = pod('held', { app: [{ name: 'app', script: DEAF }] });
       Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
       await lifepod.apply(manifest);
@@ -179,7 +179,7 @@ describe.concurrent('the end of a Pod', () => {
       await record.gone('held');
     });
 
-    test('a Pod is deleted at once while its image is being pulled', async () => {
+    test('a Pod whose image is being pulled is deleted immediately, and the pull is canceled', async () => {
       const { port, connected } = await silentServer();
       await lifepod.apply({
         apiVersion: 'v1',
@@ -200,7 +200,7 @@ describe.concurrent('the end of a Pod', () => {
       await givenUp;
     });
 
-    test('running containers have their grace period while another container waits for its image', async () => {
+    test('running containers of a deleted Pod get their grace period even if another container waits for its image', async () => {
       const { port } = await silentServer();
       const script = 'trap "sleep 1; echo done >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       await lifepod.apply(
@@ -214,12 +214,12 @@ describe.concurrent('the end of a Pod', () => {
       );
       await record.until('half', runs('app'));
       await lifepod.kubectlOk('delete', 'pod', 'half');
-      expect(left('half')).toBe('done\n');
+      expect(logOf('half')).toBe('done\n');
     });
   });
 });
 
-/** Accepts connections on loopback and never sends anything. */
+/** Starts a server on loopback that never sends anything. `connected` resolves with the socket of the first connection. */
 async function silentServer(): Promise<{ port: number; connected: Promise<Socket> }> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

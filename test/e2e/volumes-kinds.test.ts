@@ -1,4 +1,4 @@
-/** emptyDir, hostPath and image volumes, tokens, and mounts, with real containers. */
+/** emptyDir, hostPath, image and projected volumes, and the options of their mounts, with real containers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -26,8 +26,8 @@ test.afterAll(async () => {
   await scratch?.remove();
 });
 
-const now = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
-/** Returns the lines of the log once the only container of the Pod has ended. */
+const deleteNow = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
+/** Runs a Pod with one container until the container ends, deletes the Pod, and returns the lines of the container's log. */
 async function output(
   name: string,
   volumes: object[],
@@ -42,7 +42,7 @@ async function output(
   );
   await record.until(name, ended('app'));
   const text = await lifepod.kubectlOk('logs', name);
-  await now(name);
+  await deleteNow(name);
   return text.trim().split('\n');
 }
 const at = (name: string, mountPath: string, more: object = {}): object => ({ name, mountPath, ...more });
@@ -65,7 +65,7 @@ describe.concurrent('volumes', () => {
       expect(lines[2]).toBe('1');
     });
 
-    test('a new subPath can be shared, and a subPath can be a file', async () => {
+    test('several containers can mount the same new subPath, and a subPath can be a file', async () => {
       const volumes = [{ name: 'd', emptyDir: {} }];
       const own = { volumeMounts: [at('d', '/own', { subPath: 'new/deep' })] };
       await lifepod.apply(
@@ -86,7 +86,7 @@ describe.concurrent('volumes', () => {
       await record.until('shared-path', inPhase('Succeeded'));
       expect(await lifepod.kubectlOk('logs', 'shared-path', '-c', 'app')).toBe('content\nregular file\n');
       expect(record.events('shared-path').filter((line) => line.startsWith('Warning'))).toEqual([]);
-      await now('shared-path');
+      await deleteNow('shared-path');
     });
 
     test('a subPathExpr with an unknown or empty variable keeps its container waiting', async () => {
@@ -101,10 +101,10 @@ describe.concurrent('volumes', () => {
       expect(statusOf(waiting, 'app').state?.waiting?.message).toBe('missing value for NOPE');
       const empty = await record.until('unknown-path', waitsFor('empty', 'CreateContainerConfigError'));
       expect(statusOf(empty, 'empty').state?.waiting?.message).toBe('missing value for TENANT');
-      await now('unknown-path');
+      await deleteNow('unknown-path');
     });
 
-    test('a subPathExpr is mounted as a folder, read-only where readOnly is set', async () => {
+    test('a subPathExpr is expanded, created and mounted as a folder, and a mount with readOnly is read-only', async () => {
       const lines = await output('paths', [{ name: 'd', emptyDir: {} }], {
         script: 'echo x >/mine/f; cat /all/logs/paths/f; touch /read/f 2>&1',
         env: [{ name: 'ME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
@@ -125,7 +125,7 @@ describe.concurrent('volumes', () => {
       expect(await record.event(name, /FailedMount/)).toBe(
         `Warning FailedMount: MountVolume.SetUp failed for volume "h" : hostPath type check failed: ${hostPath.path} is not ${what}`,
       );
-      await now(name);
+      await deleteNow(name);
     };
 
     test('a hostPath of each type is mounted', async () => {
@@ -172,7 +172,7 @@ describe.concurrent('volumes', () => {
       }
     });
 
-    test('a hostPath that does not have its type is refused', async () => {
+    test('a hostPath volume whose path does not have the given type is not mounted, and an Event reports the reason', async () => {
       const file = join(lifepod.dataDir, 'kubeconfig');
       await Promise.all([
         fail('no-directory', { path: file, type: 'Directory' }, 'a directory'),
@@ -184,7 +184,7 @@ describe.concurrent('volumes', () => {
       ]);
     });
 
-    test('mounts propagate as mountPropagation specifies', async () => {
+    test('mounts inside a volume propagate between the node and containers as mountPropagation specifies', async () => {
       const shared = join(lifepod.dataDir, lifepod.namespace);
       mkdirSync(shared);
       await runCommandOk('mount', ['-t', 'tmpfs', 'tmpfs', shared]);
@@ -224,12 +224,12 @@ describe.concurrent('volumes', () => {
           '/s/later:\n\n/s/out:\n',
         );
       } finally {
-        await now('spread');
+        await deleteNow('spread');
         await runCommandOk('umount', ['--recursive', shared]);
       }
     });
 
-    test('Bidirectional propagation needs a privileged container, and recursive read-only needs support of the runtime', async () => {
+    test('Bidirectional mountPropagation needs a privileged container, and recursiveReadOnly Enabled needs support of the runtime', async () => {
       const app = { name: 'app', script: WAIT };
       const spec = { volumes: [{ name: 'h', hostPath: { path: lifepod.dataDir } }] };
       const refused = pod('refused', {
@@ -250,13 +250,13 @@ describe.concurrent('volumes', () => {
       expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(
         'failed to resolve recursive read-only mode: volume "h" requested recursive read-only mode, but it is not supported by the runtime',
       );
-      await Promise.all([now('possible'), now('enabled')]);
+      await Promise.all([deleteNow('possible'), deleteNow('enabled')]);
     });
   });
 
   describe('image', () => {
     const volume = (pullPolicy: string, reference = IMAGE): object => ({ name: 'i', image: { reference, pullPolicy } });
-    test('an image volume has the files of the image, read-only, with a subPath a part of them, also after its tag moves to another image', async () => {
+    test('an image volume has the files of the image or a subPath, read-only, and keeps them when the tag moves to another image', async () => {
       const archive = join(lifepod.dataDir, 'content.tar');
       const folder = { type: 'directory', path: 'data/', mode: 0o755 } as const;
       const file = { type: 'file', path: 'data/greeting', mode: 0o644, content: 'hello\n' } as const;
@@ -276,14 +276,14 @@ describe.concurrent('volumes', () => {
       expect(await record.event('content', /content:1/)).toBe(
         `Normal Pulled: Container image "${IMAGE}" already present on machine`,
       );
-      // The tag moves to another image, and nothing else keeps the first one.
+      // The tag moves to another image, so only the volume still keeps the first image.
       await writeImageArchive(archive, IMAGE, [folder, { ...file, content: 'other\n' }], { env: [] });
       await lifepod.cliOk('image', 'load', archive);
       expect(await lifepod.kubectlOk('exec', 'content', '-c', 'app', '--', 'cat', '/i/data/greeting')).toBe('hello\n');
       const next = { script: 'cat /i/data/greeting', volumeMounts: [at('i', '/i')] };
       expect(await output('next-content', [volume('Never')], next)).toEqual(['other']);
-      await now('content');
-      // No volume keeps an image once its Pod is deleted.
+      await deleteNow('content');
+      // The snapshots of image volumes are removed with their Pods, so that they do not keep the images.
       await Promise.all([record.gone('content'), record.gone('next-content')]);
       const { socket } = containerdPaths(lifepod.dataDir);
       const snapshots = await runCommandOk('ctr', ['-a', socket, '-n', 'k8s.io', 'snapshots', 'ls']);
@@ -292,7 +292,7 @@ describe.concurrent('volumes', () => {
         expect(snapshots).not.toContain(`lifepod-volume/${record.now(name).metadata.uid}/`);
     });
 
-    test('the image of a volume is pulled from its registry', async () => {
+    test('the image of an image volume is pulled from its registry', async () => {
       const archive = join(lifepod.dataDir, 'pulled.tar');
       const file = { type: 'file', path: 'greeting', mode: 0o644, content: 'from afar\n' } as const;
       await writeImageArchive(archive, 'example.com/pulled:1', [file], { env: [] });
@@ -306,7 +306,7 @@ describe.concurrent('volumes', () => {
       expect(await lifepod.cliOk('image', 'rm', reference)).toBeDefined();
     });
 
-    test('a volume whose image cannot be pulled keeps the containers waiting, with the reason', async () => {
+    test('containers wait, with the reason in their status, while the image of a volume cannot be pulled', async () => {
       const app = [{ name: 'app', script: WAIT, volumeMounts: [at('i', '/i')] }];
       const absent = '127.0.0.1:1/none:1';
       await lifepod.apply(pod('never', { app, spec: { volumes: [volume('Never', absent)] } }));
@@ -324,12 +324,12 @@ describe.concurrent('volumes', () => {
         `Warning Failed: Failed to pull image "${absent}": `,
       );
       expect(record.events('refused-pull')).toContain(`Normal Pulling: Pulling image "${absent}"`);
-      await now('never');
-      await now('refused-pull');
+      await deleteNow('never');
+      await deleteNow('refused-pull');
     });
   });
 
-  test('objects and fields are files with the names and modes of the volume', async () => {
+  test('ConfigMaps, Secrets, tokens and Pod fields are files with the names and modes that the volume specifies', async () => {
     const apply = (kind: string, name: string, more: object): Promise<void> =>
       lifepod.apply({ apiVersion: 'v1', kind, metadata: { name }, ...more });
     const bytes = Buffer.from([0, 255, 1, 10]).toString('base64');
@@ -410,10 +410,10 @@ describe.concurrent('volumes', () => {
       expect.stringMatching(/^kubectl\.kubernetes\.io\/last-applied-configuration=/),
       'note="two\\nlines"',
     ]);
-    await now('shapes');
+    await deleteNow('shapes');
   });
 
-  test('the fsGroup can read the files that the node writes, and write other volumes', async () => {
+  test('processes with the fsGroup can read the files of ConfigMaps, Secrets, fields and tokens, and write to an emptyDir', async () => {
     await lifepod.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'grouped' }, data: { k: 'v' } });
     await lifepod.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'grouped' }, stringData: { k: 'v' } });
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];

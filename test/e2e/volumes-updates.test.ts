@@ -1,4 +1,4 @@
-/** ConfigMaps, Secrets and fields of the Pod as files: missing objects are named, and changes reach running containers at once. */
+/** Volumes with ConfigMaps, Secrets and fields of the Pod: waiting for missing objects, and updates in running containers. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -15,26 +15,26 @@ const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string,
 });
 const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
 
-/** Prints the output of `show` now and after each change. The image has no inotify. */
-const tellChanges = (show: string): string => `
+/** A shell script that prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
+const printChanges = (show: string): string => `
   trap "exit 0" TERM
-  told=
+  printed=
   while :; do
     now=$(${show})
-    [ "$now" = "$told" ] || { echo "$now"; told=$now; }
+    [ "$now" = "$printed" ] || { echo "$now"; printed=$now; }
     sleep 0.05
   done`;
 
 /**
- * A shell script that sets $shown to the output of `command` in one content folder of the volume. When the folder is replaced and
- * removed meanwhile, the script reads again, so that it never shows files of two folders.
+ * Returns a shell script that runs `command` in the content folder to which the volume's link ..data points, and sets $shown to the
+ * output. If the link changes while `command` runs, the script reads again, so that $shown never mixes the files of two folders.
  */
-const readAtOnce = (volume: string, command: string): string => {
+const readConsistently = (volume: string, command: string): string => {
   const read = `folder=$(readlink ${volume}/..data); shown=$(cd "${volume}/$folder" && ${command})`;
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
-/** Makes the change once the container has printed the first content. Returns all lines up to `last`. */
+/** Follows the log of the app container and calls `change` after the first line. Returns the lines up to a match of `last`. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
   const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {
@@ -45,11 +45,11 @@ const linesAfter = async (name: string, change: () => Promise<unknown>, last: Re
   return lines;
 };
 
-describe.concurrent('volumes that show objects', () => {
-  test('a changed ConfigMap and Secret are replaced atomically in the running container, and a subPath keeps its content', async () => {
+describe.concurrent('volumes with the content of objects', () => {
+  test('files of a changed ConfigMap or Secret are replaced atomically in a running container, but a subPath mount keeps its content', async () => {
     await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
     await lifepod.apply(object('Secret', 'key', { token: 'old' }));
-    const read = readAtOnce('/conf', 'cat a b gone 2>/dev/null | tr "\\n" ,');
+    const read = readConsistently('/conf', 'cat a b gone 2>/dev/null | tr "\\n" ,');
     const show = `${read}; echo "$shown $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"`;
     const volumes = [
       { name: 'conf', configMap: { name: 'conf' } },
@@ -65,7 +65,7 @@ describe.concurrent('volumes that show objects', () => {
     ];
     await lifepod.apply(
       pod('updated', {
-        app: [{ name: 'app', script: tellChanges(show), volumeMounts }],
+        app: [{ name: 'app', script: printChanges(show), volumeMounts }],
         spec: { volumes },
       }),
     );
@@ -90,8 +90,8 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'updated', '--now', '--wait=false');
   });
 
-  test("files of the Pod's labels and annotations follow the object", async () => {
-    const show = readAtOnce('/me', 'echo "$(tr "\\n" , <labels) note=$(cat note)"');
+  test("files with the Pod's labels and annotations are updated when the Pod's metadata changes", async () => {
+    const show = readConsistently('/me', 'echo "$(tr "\\n" , <labels) note=$(cat note)"');
     const items = [
       { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
       { path: 'note', fieldRef: { fieldPath: "metadata.annotations['note']" } },
@@ -102,7 +102,7 @@ describe.concurrent('volumes that show objects', () => {
         app: [
           {
             name: 'app',
-            script: tellChanges(`${show}; echo "$shown"`),
+            script: printChanges(`${show}; echo "$shown"`),
             volumeMounts: mounts('me'),
           },
         ],
@@ -120,7 +120,7 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'labelled', '--now', '--wait=false');
   });
 
-  test('a missing object is named in an Event and the waiting message, and the Pod continues once it exists', async () => {
+  test('an Event and the waiting message name a missing ConfigMap or key, and the Pod starts when it exists', async () => {
     const volumes = [
       { name: 'late', configMap: { name: 'late-conf', items: [{ key: 'k', path: 'deep/k', mode: 0o440 }] } },
       { name: 'maybe', secret: { secretName: 'never', optional: true } },
@@ -153,14 +153,14 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'waiting', '--now', '--wait=false');
   });
 
-  test('an optional Secret that is created later appears in the running container, and its deletion empties the volume', async () => {
+  test('an optional Secret that is created later appears in the running container, and the deletion of the Secret empties the volume', async () => {
     const volumes = [{ name: 'opt', secret: { secretName: 'opt', optional: true } }];
     await lifepod.apply(
       pod('optional', {
         app: [
           {
             name: 'app',
-            script: tellChanges('echo "now $(ls /opt | tr "\\n" ,)"'),
+            script: printChanges('echo "now $(ls /opt | tr "\\n" ,)"'),
             volumeMounts: mounts('opt'),
           },
         ],
@@ -175,7 +175,7 @@ describe.concurrent('volumes that show objects', () => {
   });
 });
 
-test('a Pod keeps its volumes until its end, whatever happens to their objects and to the engine, and then they are removed', async () => {
+test('the volumes of a Pod are kept when their objects are deleted and the engine is killed, and are removed after the Pod has ended', async () => {
   await lifepod.apply(object('ConfigMap', 'survivor', { k: 'one' }));
   await lifepod.apply(object('Secret', 'survivor', { k: 'key' }));
   await lifepod.kubectlOk('create', 'serviceaccount', 'survivor');
@@ -191,7 +191,7 @@ test('a Pod keeps its volumes until its end, whatever happens to their objects a
     'echo $(cat /conf/k) $(cat /key/k) $(cd /data; echo *) $(cd /var/run/secrets/kubernetes.io/serviceaccount; echo *) >/dev/termination-log';
   await lifepod.apply(
     pod('survivor', {
-      app: [{ name: 'app', script: tellChanges('cat /conf/k'), volumeMounts }],
+      app: [{ name: 'app', script: printChanges('cat /conf/k'), volumeMounts }],
       defer: [
         { name: 'held', script: untilGo, volumeMounts },
         { name: 'last', script: last, volumeMounts },

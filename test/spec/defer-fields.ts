@@ -139,8 +139,14 @@ export const fieldSentences: readonly Sentence[] = [
         'the environment of defer containers has all fields of app containers, and of the termination only the documented ones',
       ],
       [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
-      ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have the profiles of the Pod or their own'],
-      ['test/e2e/defer.test.ts', 'a host port of an entry is forwarded to it'],
+      [
+        'test/e2e/own-engine/identity.test.ts',
+        'init and defer containers have the seccomp profile of the Pod or their own',
+      ],
+      [
+        'test/e2e/defer.test.ts',
+        'connections to a host port of a defer container are forwarded to the defer container',
+      ],
     ],
   },
   {
@@ -192,7 +198,7 @@ export const fieldSentences: readonly Sentence[] = [
       [settings, 'leaves them unchanged'],
       [stored, 'a Pod keeps its defer containers when a PUT without them changes other fields'],
       [kubectl, 'kubectl replace of a Pod without the fields leaves them unchanged'],
-      [typed, 'a typed client that writes a Pod without the defer fields succeeds, and the fields are kept'],
+      [typed, 'a typed client can replace a Pod without sending the defer fields, and the Pod keeps the fields'],
     ],
   },
   {

@@ -37,7 +37,7 @@ const extensions: readonly Sentence[] = [
       ],
       [failures, 'an extension by liveness requires a succeeding probe'],
       [played, 'c: an extension by liveness'],
-      [e2e, 'an extension by liveness moves the deadline with each success of the probe'],
+      [e2e, 'a grace period extension by liveness moves the deadline of defer containers with each probe success'],
     ],
   },
   {
@@ -73,7 +73,7 @@ const extensions: readonly Sentence[] = [
       [failures, 'an extension by count moves the deadline when it passes while entries are due'],
       [failures, 'an extension by count requires a due entry of the stage, even if an app stops slowly'],
       [played, 'b: as a, with an extension by count, 2 times 10 s'],
-      [e2e, 'an extension by count moves the deadline, not deletionTimestamp'],
+      [e2e, 'a grace period extension by count moves the deadline of defer containers, but not deletionTimestamp'],
     ],
   },
   {
@@ -216,7 +216,7 @@ const failureSentences: readonly Sentence[] = [
         failures,
         'an entry whose liveness probe failed ends within 2 s, and the list continues or the entry is retried',
       ],
-      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
+      [e2e, 'the status of failed defer containers shows a timeout, retries, a missing image and the end of the log'],
       [matrix, 'when the liveness probe of an entry fails, the list moves on, or the entry is retried'],
     ],
   },
@@ -247,7 +247,7 @@ const failureSentences: readonly Sentence[] = [
       [reasons, 'an entry that is given up while no agent runs is ended by the next agent'],
       ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'lifepod skip reports the outcome for an entry %s'],
-      [commands, 'skip stops a running entry, skips one that has not started, and the list goes on'],
+      [commands, 'lifepod skip stops a running defer container, skips one that has not started, and the next one runs'],
     ],
   },
   {

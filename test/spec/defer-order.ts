@@ -65,7 +65,10 @@ export const termination: readonly Sentence[] = [
       ['src/lifecycle/defer.test.ts', 'the first entry is announced in the status, then started'],
       ['src/lifecycle/defer.test.ts', 'the next entry has its turn once the previous one has ended'],
       [properties, 'entries run strictly in order'],
-      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
+      [
+        e2e,
+        'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
+      ],
     ],
   },
   {
@@ -123,7 +126,10 @@ export const termination: readonly Sentence[] = [
         'an app whose container vanishes has ended, so the PostExit entries run',
       ],
       [properties, 'no PostExit entry starts while a process of an app container is alive'],
-      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
+      [
+        e2e,
+        'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
+      ],
     ],
   },
   {

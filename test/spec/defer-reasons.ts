@@ -57,7 +57,7 @@ export const reasons: readonly Sentence[] = [
       [statics, 'a static Pod with defer containers whose manifest has changed terminates with the reason Replaced'],
       [
         'test/e2e/own-engine/defer-engine.test.ts',
-        'a static Pod whose manifest is removed runs its entries, also over a restart of the engine',
+        'a static Pod whose manifest is removed runs its defer containers, even if the engine restarts',
       ],
     ],
   },
@@ -166,7 +166,7 @@ export const reasons: readonly Sentence[] = [
       ],
       [
         admission,
-        'a critical Pod starts on a full node once another Pod is preempted and its defer containers have run',
+        'a critical Pod starts on a full node after another Pod is preempted and its defer containers have run',
       ],
     ],
   },

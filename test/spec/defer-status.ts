@@ -30,10 +30,13 @@ const states: readonly Sentence[] = [
       [inLives, 'before termination every entry waits with the reason PodRunning'],
       [why, 'a running Pod with two defer containers whose images cannot be pulled'],
       [troubles, 'a missing image of a defer container'],
-      [kept, 'the status of a running Pod, why and status show the image of an entry that cannot be pulled'],
+      [
+        kept,
+        'the status of a running Pod, lifepod why and lifepod status report that the image of a defer container cannot be pulled',
+      ],
       [
         'test/e2e/defer-commands.test.ts',
-        'why, status and logs name the image of an entry that cannot be pulled while the Pod runs',
+        'lifepod why and lifepod status report while the Pod runs that the image of a defer container cannot be pulled',
       ],
       [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
     ],
@@ -69,7 +72,7 @@ const states: readonly Sentence[] = [
         properties,
         'an entry that the status shows as Completed has succeeded, and one that it shows as Skipped has not run',
       ],
-      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
+      [e2e, 'the status of failed defer containers shows a timeout, retries, a missing image and the end of the log'],
       [matrix, 'an entry that exceeds its memory limit is OOMKilled'],
     ],
   },
@@ -95,7 +98,10 @@ const states: readonly Sentence[] = [
       [fields, 'STATUS of a deleted Pod is Terminating while no entry runs'],
       [fields, 'READY counts only app containers'],
       [kubectl, 'kubectl get -w shows Defer:i/n while entries run, and Terminating before and after'],
-      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
+      [
+        e2e,
+        'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
+      ],
     ],
   },
   {
@@ -126,7 +132,10 @@ const states: readonly Sentence[] = [
         'factsOf() contains terminatingPhase only if the phase Terminating is turned off',
       ],
       ['src/engine/node-settings.test.ts', 'the phase Terminating can be turned off'],
-      [engine, 'with --terminating-phase=false the phase stays Running while entries run, and the status shows them'],
+      [
+        engine,
+        'with --terminating-phase=false, the phase stays Running while defer containers run, and the status shows their progress',
+      ],
     ],
   },
   {
@@ -155,7 +164,7 @@ const reports: readonly Sentence[] = [
     says: '`terminationMessagePolicy` defaults to FallbackToLogsOnError for entries.',
     tests: [
       [fields, 'the termination message of a defer container falls back to the log by default'],
-      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
+      [e2e, 'the status of failed defer containers shows a timeout, retries, a missing image and the end of the log'],
     ],
   },
   {
@@ -165,11 +174,17 @@ const reports: readonly Sentence[] = [
       ['src/apiserver/streaming/streams.test.ts', 'exec and attach accept the name of a defer container'],
       [
         clients,
-        'logs --all-containers prints entries after app containers and before ephemeral ones, and skips entries that have not started',
+        'lifepod logs --all-containers prints defer containers that have started, after app containers and before ephemeral containers',
       ],
-      [clients, 'logs -f prints everything to the last line of the last entry, even as the Pod is deleted'],
+      [
+        clients,
+        'lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted',
+      ],
       [kubectl, 'the log subresource accepts the name of an entry'],
-      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
+      [
+        e2e,
+        'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
+      ],
       [matrix, 'attach and port-forward reach an entry'],
     ],
   },
@@ -179,7 +194,10 @@ const reports: readonly Sentence[] = [
       [kubectl, 'kubectl logs -c refuses the name of an entry'],
       [kubectl, 'kubectl edit cannot change the list'],
       [kubectl, 'kubectl edit changes the annotation of a template'],
-      [clients, 'logs -f prints everything to the last line of the last entry, even as the Pod is deleted'],
+      [
+        clients,
+        'lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted',
+      ],
     ],
   },
   {

@@ -33,7 +33,7 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'deadline'],
       [downward, 'containers'],
       [files, 'updates the fields of the termination, which are empty before it, when its deadline moves'],
-      [e2e, 'an eviction through the API gives entries the reason, the deadline and the exit codes'],
+      [e2e, 'defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables'],
       [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
       ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
     ],
@@ -42,7 +42,7 @@ export const knowledge: readonly Sentence[] = [
     says: 'and, as before, `status.termination.exitCodes` (JSON: container name to exit code).',
     tests: [
       [downward, 'exitCodes'],
-      [e2e, 'a Pod that completes runs its entries once, and its later deletion runs none'],
+      [e2e, 'a Pod that completes runs its defer containers once, and does not repeat them when it is deleted'],
     ],
   },
   {
@@ -87,7 +87,7 @@ export const resourceSentences: readonly Sentence[] = [
       [ofPod, 'the sum of sidecars, app containers and the highest PreExit container'],
       [
         inGroups,
-        'the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries',
+        'the limits of a Pod cover the apps together with the largest PreExit defer container, or a larger PostExit one',
       ],
     ],
     awaits: ['src/api/core/v1/resource-quota'],
@@ -114,7 +114,7 @@ export const resourceSentences: readonly Sentence[] = [
       ],
       [
         'test/e2e/clients.test.ts',
-        'describe prints the section of defer containers before, during and after the end, and all else as kubectl does',
+        'lifepod describe prints a section of defer containers before and during termination, and everything else as kubectl does',
       ],
     ],
   },
@@ -145,11 +145,11 @@ export const imageSentences: readonly Sentence[] = [
       ],
       [
         'test/e2e/own-engine/image-gc.test.ts',
-        'unused images are removed once they are old enough, and images of containers and waiting Pods are kept',
+        'unused images are removed after their minimum age, and images that containers of a Pod use or will need are kept',
       ],
       [
         'test/e2e/defer-kept.test.ts',
-        'the status of a running Pod, why and status show the image of an entry that cannot be pulled',
+        'the status of a running Pod, lifepod why and lifepod status report that the image of a defer container cannot be pulled',
       ],
       [matrix, 'images of entries are pulled once the Pod runs; a failed pull is an Event, and the Pod stays Ready'],
       [matrix, 'with prePullDeferImages false, images of entries are pulled at their turn'],
@@ -184,9 +184,15 @@ export const imageSentences: readonly Sentence[] = [
         'ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any',
       ],
       [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
-      [whole, 'deleting a whole application at once leaves its defer containers the objects that they refer to'],
-      ['test/e2e/defer-kept.test.ts', 'entries read the ConfigMap and Secret of a namespace that is being deleted'],
-      ['test/e2e/defer-kept.test.ts', 'copies of the objects that entries refer to survive kill -9 of the engine'],
+      [whole, 'defer containers can read a ConfigMap and a Secret that are deleted together with their Pod'],
+      [
+        'test/e2e/defer-kept.test.ts',
+        'defer containers read the ConfigMap and Secret of a namespace that is being deleted',
+      ],
+      [
+        'test/e2e/defer-kept.test.ts',
+        'copies of the objects that defer containers refer to survive kill -9 of the engine',
+      ],
     ],
   },
   {
@@ -206,7 +212,7 @@ export const imageSentences: readonly Sentence[] = [
       [order, 'volumes are unmounted once the list has ended, and not before'],
       [
         'test/e2e/own-engine/defer-engine.test.ts',
-        'volumes stay mounted until all entries have ended, also over a restart of the engine',
+        'volumes stay mounted until all defer containers have ended, even if the engine restarts',
       ],
       [
         'test/integration/volumes.test.ts',

@@ -123,7 +123,10 @@ export const time: readonly Sentence[] = [
       [defer, 'a PostExit entry at D'],
       [order, 'at the deadline everything that runs is stopped and killed 2 s later, and no further entry starts'],
       [times, 'a deleted Pod is removed within 4 s of its deadline'],
-      [e2e, '--now leaves 1 s, then 2 s until running entries are killed, and PostExit entries keep their reserve'],
+      [
+        e2e,
+        'a deletion with --now stops PreExit defer containers after 1 s, kills them 2 s later, and still runs PostExit ones',
+      ],
     ],
   },
   {
@@ -136,7 +139,7 @@ export const time: readonly Sentence[] = [
       [causes, 'a termination by the node shortens a deletion'],
       [stages, 'an earlier deadline does not wait for the status'],
       [played, 'd: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s'],
-      [e2e, 'a second delete with a shorter grace period moves the deadline'],
+      [e2e, 'a second delete with a shorter grace period moves the deadline of defer containers to an earlier time'],
     ],
   },
   {

@@ -30,12 +30,18 @@ export const occasions: readonly Sentence[] = [
       [when, 'EvictionByEvictionAPI'],
       [when, 'PreemptionByScheduler'],
       [reasons, 'is that of the condition DeletionReason'],
-      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
-      ['test/e2e/own-engine/defer-engine.test.ts', 'down runs the entries of all Pods and waits for them'],
-      [e2e, 'an eviction through the API gives entries the reason, the deadline and the exit codes'],
+      [
+        e2e,
+        'a deletion runs PreExit defer containers, stops the app, runs PostExit ones, and kubectl shows the progress',
+      ],
+      [
+        'test/e2e/own-engine/defer-engine.test.ts',
+        'lifepod down runs the defer containers of all Pods and waits until they have ended',
+      ],
+      [e2e, 'defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables'],
       [node, 'draining the node deletes its Pods after their defer containers have run'],
-      [node, 'a NoExecute taint evicts Pods that do not tolerate it, after their defer containers'],
-      [admission, 'Pods of a lower class are preempted with their grace period and after their defer containers'],
+      [node, 'a NoExecute taint evicts Pods that do not tolerate the taint, and their defer containers run first'],
+      [admission, 'the scheduler preempts a Pod of a lower priority, and the defer containers of this Pod run first'],
     ],
   },
   {
@@ -57,7 +63,7 @@ export const occasions: readonly Sentence[] = [
       [status, 'the list is due after the exit work began'],
       [causes, 'the grace period counts from the last exit'],
       [causes, 'a deletion during the exit work moves the end earlier but keeps the reason'],
-      [e2e, 'a Pod that completes runs its entries once, and its later deletion runs none'],
+      [e2e, 'a Pod that completes runs its defer containers once, and does not repeat them when it is deleted'],
       [matrix, 'a delete of a Pod that has completed shortens the deadline of its list'],
       ['test/long/examples/05-batch-upload.test.ts', 'a later deletion does not upload again'],
     ],
@@ -67,7 +73,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'after activeDeadlineSeconds, the list runs within the grace period, which counts from then'],
       [causes, 'activeDeadlineSeconds counts from the start of the Pod, and is followed by the grace period'],
-      [e2e, 'entries run within the grace period after activeDeadlineSeconds'],
+      [e2e, 'defer containers run within the grace period after the Pod has exceeded activeDeadlineSeconds'],
     ],
   },
   {
@@ -108,7 +114,7 @@ export const occasions: readonly Sentence[] = [
         'src/lifecycle/termination-waves.test.ts',
         'a removed object runs no list, and its containers are killed after 2 s',
       ],
-      [e2e, '--grace-period=0 --force runs no entry'],
+      [e2e, 'a deletion with --grace-period=0 --force runs no defer container'],
     ],
   },
   {
@@ -167,7 +173,10 @@ export const occasions: readonly Sentence[] = [
         'an entry that exits with 0 because it was stopped in a lost sandbox runs again',
       ],
       [conditions, 'the node was lost'],
-      [e2e, 'a lost sandbox skips the remaining PreExit entries, and PostExit entries run in a new sandbox'],
+      [
+        e2e,
+        'the loss of the sandbox ends a PreExit defer container, and PostExit defer containers run in a new sandbox',
+      ],
       [
         'test/long/defer-node-lost.test.ts',
         'after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed',

@@ -1,4 +1,4 @@
-/** Many exec requests at the same time: each waits for its turn, and neither the runtime nor the probes of the Pod are delayed. */
+/** Many exec requests at the same time are queued, and delay neither the runtime nor the probes of the Pod. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -8,7 +8,7 @@ import { adminOf, SPDY, spdyStreams, upgrade } from '../../support/raw-streams.t
 
 const EXEC = '/api/v1/namespaces/default/pods/box/exec?container=app&command=true&stdout=true';
 const CLIENTS = 60;
-/** Ten times the usual time; a shim that loses track of its commands takes twice as long. */
+/** Time limit for all requests together: ten times the usual duration, half the duration with a shim that loses track of commands. */
 const STALL_MILLIS = 35_000;
 
 let lifepod: Lifepod;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** Each function resolves with the status that ended its command. */
+/** Functions that run the command over one transport each, and resolve with the received status. */
 const transports: Record<string, () => Promise<string>> = {
   async SPDY() {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);

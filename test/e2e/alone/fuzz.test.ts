@@ -1,7 +1,7 @@
 /**
- * Sends random, mostly invalid requests and streams to one engine: each gets a response that is no internal error, other clients
- * are served meanwhile, and the engine, its runtime and its Pods still run afterwards.
- * LIFEPOD_FUZZ_REQUESTS sets the number (`npm run fuzz`: 50,000), LIFEPOD_FUZZ_SEED repeats a run; the seed is printed.
+ * Sends random, mostly invalid requests and streams to one engine. Each must get a response other than an internal error, the engine
+ * must serve other clients at the same time, and the engine, its runtime and its Pods must still run afterwards.
+ * LIFEPOD_FUZZ_REQUESTS sets the number of requests; `npm run fuzz` sends 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -33,9 +33,9 @@ const ANSWER_MILLIS = 60_000;
 const OTHERS_WAIT_MILLIS = 5000;
 const MEMORY_KIBIBYTES = 512 * 1024;
 
-/** Errors of the 5xx range that upstream returns, too. */
+/** Responses with status codes from 500 that upstream also returns. */
 const UPSTREAM_FAILURES = [
-  // The error of upstream's proxy for a node that it cannot reach.
+  // Upstream's proxy returns this error for a node that it cannot reach.
   /^503 error trying to reach service: /,
   /^504 Too large resource version: \d+, current: \d+$/,
   /^500 resourceVersion should not be set on objects to be created$/,
@@ -47,7 +47,7 @@ let agent: Agent;
 let containerd: number;
 let memoryBefore: number;
 
-/** The peak memory of the engine, in KiB. */
+/** Returns the peak memory of the engine in KiB. */
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
 
@@ -72,7 +72,7 @@ beforeAll(async () => {
         headers: { 'content-type': 'application/json' },
         body,
       });
-      // Both groups have the same Events.
+      // The core group and events.k8s.io have the same Events, so the second creation fails with 409.
       expect([201, 409], `${path}: ${text}`).toContain(code);
     }
   containerd = containerdPid(lifepod);
@@ -84,7 +84,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** Returns the status code and the beginning of the body; ends a watch or log once its response has started. */
+/** Sends the request. Returns the status code and the body, which is empty for a watch or a followed log: they are aborted. */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
   const { method, path, headers } = asked;
   const body = Buffer.from(asked.body, 'latin1');
@@ -95,7 +95,7 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
     path,
     headers: { ...headers, 'content-length': body.length },
   });
-  const deadline = setTimeout(() => outgoing.destroy(new Error('there was no answer in time')), ANSWER_MILLIS);
+  const deadline = setTimeout(() => outgoing.destroy(new Error('no response within the time limit')), ANSWER_MILLIS);
   try {
     outgoing.end(body);
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -106,10 +106,10 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
       });
     });
     const code = answer.statusCode ?? 0;
-    const goesOn = code < 300 && /[?&](watch|follow)=/.test(path);
+    const isEndless = code < 300 && /[?&](watch|follow)=/.test(path);
     const pieces: Buffer[] = [];
-    if (code !== 101 && !goesOn) for await (const piece of answer) pieces.push(piece as Buffer);
-    if (goesOn) outgoing.destroy();
+    if (code !== 101 && !isEndless) for await (const piece of answer) pieces.push(piece as Buffer);
+    if (isEndless) outgoing.destroy();
     return { code, text: Buffer.concat(pieces).toString() };
   } finally {
     clearTimeout(deadline);
@@ -135,17 +135,17 @@ const messageOf = (text: string): string => {
   }
 };
 
-test('every random request gets a response that is no internal error', { timeout: TIMEOUT_MILLIS }, async () => {
+test('every random request gets a response that is not an internal error', { timeout: TIMEOUT_MILLIS }, async () => {
   const codes = new Map<number, number>();
   await whileServingOthers(() =>
     fc.assert(
       fc.asyncProperty(hostileRequest, async (asked) => {
         const { code, text } = await send(asked);
         codes.set(code, (codes.get(code) ?? 0) + 1);
-        const told = `${code} ${messageOf(text)}`;
-        if (code >= 500 && !UPSTREAM_FAILURES.some((each) => each.test(told)))
-          throw new Error(`${told}\n${inspect(asked)}`);
-        // Where the head is too large, the server reads neither user nor path.
+        const outcome = `${code} ${messageOf(text)}`;
+        if (code >= 500 && !UPSTREAM_FAILURES.some((each) => each.test(outcome)))
+          throw new Error(`${outcome}\n${inspect(asked)}`);
+        // A response to a head that is too large (431) has no Status, because the server has read neither user nor path.
         if (code < 400 || code === 431 || asked.method === 'HEAD') return;
         const status = JSON.parse(text) as Status;
         expect({ kind: status.kind, code: status.code }, inspect(asked)).toEqual({ kind: 'Status', code });
@@ -154,12 +154,12 @@ test('every random request gets a response that is no internal error', { timeout
     ),
   );
   console.log(
-    `fuzz: answers by code: ${[...codes]
+    `fuzz: responses by status code: ${[...codes]
       .sort()
       .map((pair) => pair.join(': '))
       .join(', ')}`,
   );
-  // Not all requests fail the first check.
+  // If the first check rejected almost all requests, some of these codes would not occur, and the test would cover little.
   for (const code of [200, 201, 400, 404, 409, 422]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
 });
 
@@ -168,11 +168,13 @@ const inspect = ({ method, path, headers, body }: HostileRequest): string =>
 
 async function whileServingOthers(attack: () => Promise<void>): Promise<void> {
   const longest = await longestWait(lifepod.kubeconfig, attack);
-  console.log(`fuzz: others waited ${longest.toFixed(0)} ms at most`);
+  console.log(`fuzz: other clients waited ${longest.toFixed(0)} ms at most`);
   expect(longest).toBeLessThan(OTHERS_WAIT_MILLIS);
 }
 
-test('bytes that are not HTTP end only their own connection', { timeout: TIMEOUT_MILLIS }, async () => {
+test('random bytes instead of HTTP end only the connection on which they are sent', {
+  timeout: TIMEOUT_MILLIS,
+}, async () => {
   const admin = adminOf(lifepod.kubeconfig);
   await whileServingOthers(() =>
     fc.assert(
@@ -192,7 +194,7 @@ test('bytes that are not HTTP end only their own connection', { timeout: TIMEOUT
   );
 });
 
-test('random bytes on a stream of a container end only that stream', { timeout: TIMEOUT_MILLIS }, async () => {
+test('random bytes on a stream to a container end only this stream', { timeout: TIMEOUT_MILLIS }, async () => {
   await whileServingOthers(() =>
     fc.assert(
       fc.asyncProperty(hostileStream, async ({ stream, headers, bytes }) => {
@@ -228,6 +230,6 @@ test('the engine, its runtime and its Pods still run after all random requests',
   expect(status.containerStatuses[0]?.restartCount).toBe(0);
   const log = readFileSync(join(lifepod.dataDir, 'lifepod.log'), 'utf8');
   expect(log.split('\n').filter((line) => line.includes('request failed'))).toEqual([]);
-  console.log(`fuzz: the engine took ${Math.round((peakMemory() - memoryBefore) / 1024)} MiB more at most`);
+  console.log(`fuzz: the peak memory of the engine grew by ${Math.round((peakMemory() - memoryBefore) / 1024)} MiB`);
   expect(peakMemory() - memoryBefore).toBeLessThan(MEMORY_KIBIBYTES);
 });

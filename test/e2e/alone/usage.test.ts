@@ -1,13 +1,13 @@
-/** Usage of the node and its containers: `kubectl top`, and the documents behind the proxy of the Node. */
+/** Resource usage of the node and its containers: `kubectl top`, /metrics, and the documents that the proxy of the Node serves. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseQuantity, quantityMilli, quantityValue } from '../../../src/machinery/quantity.ts';
 import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { metricOf, readMetrics } from '../../support/prometheus.ts';
 
 const MEBIBYTE = 2 ** 20;
-/** More than the CPU usage of a container that sleeps. */
+/** An upper limit for the CPU usage of a container that sleeps. */
 const IDLE_MILLICORES = 50;
-/** Uses as much of two cores as the other containers leave it. */
+/** A shell script that uses all the time of two cores that other processes leave. */
 const BURN = 'while :; do :; done & while :; do :; done';
 
 let lifepod: Lifepod;
@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 afterAll(() => lifepod?.stop());
 
-/** Returns the cells of kubectl's table by the name in the first column. */
+/** Runs kubectl top. Returns the cells of each row by the name in the first column. */
 async function top(...args: string[]): Promise<Map<string, string[]>> {
   const text = await lifepod.kubectlOk('top', ...args, '--no-headers');
   return new Map(
@@ -81,22 +81,22 @@ async function top(...args: string[]): Promise<Map<string, string[]>> {
 const proxied = (path: string): Promise<string> =>
   lifepod.kubectlOk('get', '--raw', `/api/v1/nodes/node-1/proxy/${path}`);
 
-/** Returns the CPU time of the burning container so far. */
+/** Returns the metric with the CPU time that the container `burn` has used, in seconds. */
 const burnt = async () =>
   metricOf(readMetrics(await proxied('metrics/resource')), 'container_cpu_usage_seconds_total', { container: 'burn' });
 
 const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '') ?? fail(text)));
 const bytes = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '') ?? fail(text)));
 const fail = (text: string | undefined): never => {
-  throw new Error(`${text} is no quantity`);
+  throw new Error(`${text} is not a quantity`);
 };
 
-test('top shows the CPU of a busy container and the memory of another', async () => {
+test('kubectl top shows the CPU usage of a busy container and the memory usage of another container', async () => {
   const before = await burnt();
   const pods = await top('pods');
   const after = await burnt();
   expect([...pods.keys()]).toEqual(['burner', 'holder']);
-  // The CPU time that the kernel counted meanwhile, in thousandths of a core; it depends on the load of the machine.
+  // The average CPU usage between both readings, in thousandths of a core. It depends on the load of the machine.
   const counted = ((after.value - before.value) * 1e6) / ((after.at ?? 0) - (before.at ?? 0));
   expect(milli(pods.get('burner')?.[0])).toBeGreaterThan(counted / 2);
   expect(milli(pods.get('burner')?.[0])).toBeLessThan(counted * 2);
@@ -107,7 +107,7 @@ test('top shows the CPU of a busy container and the memory of another', async ()
   expect(bytes(pods.get('burner')?.[1])).toBeLessThan(10 * MEBIBYTE);
 });
 
-test('kubectl top pods and nodes support their options', async () => {
+test('kubectl top pods supports --containers, --sort-by, -l, -A and names, and reports a missing Pod', async () => {
   const headers = await lifepod.kubectlOk('top', 'pods', '--containers');
   expect(
     headers
@@ -133,14 +133,14 @@ test('kubectl top pods and nodes support their options', async () => {
   });
 });
 
-test('kubectl top nodes shows the node', async () => {
+test('kubectl top nodes shows the CPU and memory usage of the node', async () => {
   const [cpu, cpuPart, memory, memoryPart] = (await top('nodes')).get('node-1') ?? [];
   expect(milli(cpu)).toBeGreaterThan(IDLE_MILLICORES * 2);
   expect(bytes(memory)).toBeGreaterThan(50 * MEBIBYTE);
   for (const part of [cpuPart, memoryPart]) expect(part).toMatch(/^\d+%$/);
 });
 
-test('the resource metrics API describes itself', async () => {
+test('kubectl explain and kubectl get can read PodMetrics, and the name pods still means the core kind', async () => {
   expect(await lifepod.kubectlOk('explain', 'podmetrics.containers.usage')).toContain('metrics.k8s.io');
   const one = await lifepod.get('podmetrics', 'holder');
   expect(one).toMatchObject({ kind: 'PodMetrics', metadata: { labels: { app: 'holder' } } });
@@ -148,7 +148,7 @@ test('the resource metrics API describes itself', async () => {
   expect(await lifepod.kubectlOk('get', 'pods,nodes', '-o', 'name')).toBe('pod/burner\npod/holder\nnode/node-1\n');
 });
 
-test('stats/summary has the node, Pods, containers and volumes', async () => {
+test('stats/summary shows the usage of the node, Pods, containers and volumes', async () => {
   const { node, pods } = JSON.parse(await proxied('stats/summary'));
   expect(node).toMatchObject({ nodeName: 'node-1', cpu: { usageNanoCores: expect.any(Number) } });
   expect(node.memory.workingSetBytes).toBeGreaterThan(50 * MEBIBYTE);
@@ -165,7 +165,7 @@ test('stats/summary has the node, Pods, containers and volumes', async () => {
   const used = hold.memory.workingSetBytes;
   expect(used).toBeGreaterThanOrEqual(50 * MEBIBYTE);
   expect(hold.memory.availableBytes).toBe(200 * MEBIBYTE - used);
-  // dd writes its report to stderr.
+  // The log is not empty, because dd writes its report to stderr.
   expect(hold.logs.usedBytes).toBeGreaterThan(0);
   expect(holder.network.name).toBe('eth0');
   const memory = holder.volume.find(({ name }: { name: string }) => name === 'memory');
@@ -174,18 +174,18 @@ test('stats/summary has the node, Pods, containers and volumes', async () => {
   const written = burner.volume.find(({ name }: { name: string }) => name === 'disk').usedBytes;
   expect(written).toBeGreaterThanOrEqual(MEBIBYTE);
   expect(burner['ephemeral-storage'].usedBytes).toBeGreaterThanOrEqual(written);
-  // The volume of a claim shows the whole disk, because it outlives the Pod and is not counted for it.
+  // A claim's volume is kept after the Pod. It has the capacity of the disk, and does not count as ephemeral storage of the Pod.
   const kept = burner.volume.find(({ name }: { name: string }) => name === 'kept');
   expect(kept).toMatchObject({ pvcRef: { name: 'claim', namespace: 'default' }, capacityBytes: node.fs.capacityBytes });
   expect(burner['ephemeral-storage'].usedBytes).toBeLessThan(40 * MEBIBYTE);
-  // Two containers are busy, and one sleeps.
+  // The container burn has two busy processes, and idle has one that sleeps.
   expect(burner.process_stats.process_count).toBe(3);
   // Memory-backed volumes use no disk.
   expect(holder['ephemeral-storage'].usedBytes).toBeLessThan(MEBIBYTE);
   expect(holder['ephemeral-storage'].usedBytes).toBeGreaterThanOrEqual(hold.logs.usedBytes);
 });
 
-test('the kubelet’s metrics of containers are served', async () => {
+test('metrics/resource and metrics/cadvisor provide the usage of containers, Pods and the node', async () => {
   const resource = readMetrics(await proxied('metrics/resource'));
   const { value: before } = metricOf(resource, 'container_cpu_usage_seconds_total', { container: 'burn' });
   expect(before).toBeGreaterThan(0.5);
@@ -199,7 +199,7 @@ test('the kubelet’s metrics of containers are served', async () => {
   expect(metricOf(cadvisor, 'container_network_transmit_bytes_total', { pod: 'holder' }).value).toBeGreaterThan(0);
 });
 
-test('the API server serves /metrics', async () => {
+test('the API server and the node each serve their metrics', async () => {
   const families = readMetrics(await lifepod.kubectlOk('get', '--raw', '/metrics'));
   const value = (name: string, labels?: Record<string, string>): number => metricOf(families, name, labels).value;
   const listed = { verb: 'LIST', group: 'metrics.k8s.io', resource: 'pods', scope: 'namespace' };
@@ -226,7 +226,7 @@ test('the API server serves /metrics', async () => {
   expect(metricOf(node, 'kubelet_volume_stats_used_bytes', claimed).value).toBeGreaterThan(40 * MEBIBYTE);
 });
 
-test('a pull that fails is counted', async () => {
+test('kubelet_runtime_operations_errors_total counts image pulls that fail', async () => {
   const failures = async (): Promise<number> =>
     metricOf(
       readMetrics(await lifepod.kubectlOk('get', '--raw', '/metrics')),
@@ -240,7 +240,7 @@ test('a pull that fails is counted', async () => {
   await lifepod.kubectlOk('delete', 'pod', 'unpulled', '--now');
 });
 
-test('the proxy of the Node serves its Pods and its health, and 404 for other paths', async () => {
+test('the proxy of the Node serves the Pods and the health of the node, and fails for other paths', async () => {
   const { kind, items } = JSON.parse(await proxied('pods'));
   expect(kind).toBe('PodList');
   expect(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort()).toEqual([

@@ -1,4 +1,4 @@
-/** The admission of the node: Pods that were bound without the scheduler or come from files. */
+/** Admission by the node of Pods that were bound without the scheduler or come from manifest files, and preemption. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -25,11 +25,11 @@ const appArmor = existsSync(APPARMOR) && readFileSync(APPARMOR, 'utf8').startsWi
 const bound = (name: string, spec: object = {}, app: object = {}): object =>
   pod(name, { app: [{ name: 'app', script: WAIT, ...app }], spec: { nodeName: 'node-1', ...spec } });
 const outcome = ({ status }: Pod) => ({ reason: status?.reason, message: status?.message });
-const refused = async (name: string) => outcome(await record.until(name, inPhase('Failed')));
+const rejection = async (name: string) => outcome(await record.until(name, inPhase('Failed')));
 const rejected = (reason: string, message: string) => ({ reason, message: `Pod was rejected: ${message}` });
 
 describe('a Pod bound to the node', () => {
-  test('a bound Pod that requests more than the node has fails at once and names the resource', async () => {
+  test('a bound Pod that requests more CPU than the node has is rejected, and its status names the resource', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const cpus = Number(status?.allocatable?.['cpu']);
     await lifepod.apply(bound('much-cpu', {}, { resources: { requests: { cpu: String(cpus + 1) } } }));
@@ -43,43 +43,43 @@ describe('a Pod bound to the node', () => {
   });
 
   test.each(['memory', 'ephemeral-storage'])(
-    'a bound Pod that requests more %s than the node has fails',
+    'a bound Pod that requests more %s than the node has is rejected',
     async (resource) => {
       const { status } = await lifepod.get<Node>('node', 'node-1');
       const all = parseQuantity(status?.allocatable?.[resource] ?? '')?.nano ?? 0n;
       const requests = { [resource]: String(all / 1_000_000_000n + 1n) };
       await lifepod.apply(bound(`much-${resource}`, {}, { resources: { requests } }));
-      expect(await refused(`much-${resource}`)).toMatchObject({ reason: `OutOf${resource}` });
+      expect(await rejection(`much-${resource}`)).toMatchObject({ reason: `OutOf${resource}` });
     },
   );
 
-  test('a bound Pod fits only once the requests of deleted Pods are released', async () => {
+  test('a bound Pod is admitted after the Pod whose requests filled the node is deleted', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const half = `${(Number(status?.allocatable?.['cpu']) * 1000) / 2 + 100}m`;
     const resources = { resources: { requests: { cpu: half } } };
     await lifepod.apply(bound('first', {}, resources));
     await record.until('first', isReady);
     await lifepod.apply(bound('second', {}, resources));
-    expect(await refused('second')).toMatchObject({ reason: 'OutOfcpu' });
+    expect(await rejection('second')).toMatchObject({ reason: 'OutOfcpu' });
     await lifepod.kubectlOk('delete', 'pod', 'first', 'second', '--now');
     await lifepod.apply(bound('second', {}, resources));
     await record.until('second', isReady);
     await lifepod.kubectlOk('delete', 'pod', 'second', '--now');
   });
 
-  test('a bound Pod whose hostPort is in use is refused', async () => {
+  test('a bound Pod whose hostPort is in use is rejected', async () => {
     const ports = { ports: [{ containerPort: 80, hostPort: 28081 }] };
     await lifepod.apply(bound('port', {}, ports));
     await record.until('port', isReady);
     await lifepod.apply(bound('same-port', {}, ports));
-    expect(await refused('same-port')).toEqual(
+    expect(await rejection('same-port')).toEqual(
       rejected('NodePorts', "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"),
     );
   });
 
-  test('a bound Pod that selects another node is refused', async () => {
+  test('a bound Pod that selects another node is rejected', async () => {
     await lifepod.apply(bound('elsewhere', { nodeSelector: { disk: 'ssd' } }));
-    expect(await refused('elsewhere')).toEqual(
+    expect(await rejection('elsewhere')).toEqual(
       rejected('NodeAffinity', "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"),
     );
     await lifepod.kubectlOk('label', 'node', 'node-1', 'disk=ssd');
@@ -87,13 +87,13 @@ describe('a Pod bound to the node', () => {
     await record.until('here', isReady);
   });
 
-  test('a bound Pod that does not tolerate a NoExecute taint is refused, but not for a NoSchedule taint', async () => {
+  test('a bound Pod that does not tolerate a taint is rejected if the effect is NoExecute, and admitted if it is NoSchedule', async () => {
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'a=b:NoSchedule');
     await lifepod.apply(bound('unscheduled'));
     await record.until('unscheduled', isReady);
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'a-', 'c=d:NoExecute');
     await lifepod.apply(bound('driven-away'));
-    // Taint eviction also deletes the Pod, perhaps before this test looks.
+    // Taint eviction also deletes the Pod, so the test reads the rejection from the recorded versions of the Pod.
     await record.gone('driven-away');
     const failed = record.history('driven-away').find(({ pod: version }) => inPhase('Failed')(version));
     expect(outcome(failed?.pod as Pod)).toEqual(
@@ -102,18 +102,18 @@ describe('a Pod bound to the node', () => {
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'c-');
   });
 
-  test('a bound Pod with a sysctl of the whole machine or an unsupported profile is refused', async () => {
+  test('a bound Pod with a forbidden sysctl or an unsupported supplementalGroupsPolicy is rejected', async () => {
     await lifepod.apply(bound('sysctl', { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '65536' }] } }));
-    expect(await refused('sysctl')).toEqual(
+    expect(await rejection('sysctl')).toEqual(
       rejected('SysctlForbidden', 'forbidden sysctl: "kernel.msgmax" not allowlisted'),
     );
     await lifepod.apply(bound('strict', { securityContext: { supplementalGroupsPolicy: 'Strict' } }));
-    expect(await refused('strict')).toEqual(
+    expect(await rejection('strict')).toEqual(
       rejected('SupplementalGroupsPolicyNotSupported', 'SupplementalGroupsPolicy=Strict is not supported in this node'),
     );
   });
 
-  test.runIf(!appArmor)('a bound Pod with an AppArmor profile is refused on a machine without AppArmor', async () => {
+  test.runIf(!appArmor)('a bound Pod with an AppArmor profile is rejected on a machine without AppArmor', async () => {
     const manifest = bound('confined') as { metadata: object };
     const annotations = { 'container.apparmor.security.beta.kubernetes.io/app': 'runtime/default' };
     const text = JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, annotations } });
@@ -121,7 +121,7 @@ describe('a Pod bound to the node', () => {
     expect(stderr).toBe(
       'Warning: metadata.annotations[container.apparmor.security.beta.kubernetes.io/app]: deprecated since v1.30; use the "appArmorProfile" field instead\n',
     );
-    expect(await refused('confined')).toEqual(
+    expect(await rejection('confined')).toEqual(
       rejected('AppArmor', 'Cannot enforce AppArmor: AppArmor is not enabled on the host'),
     );
     expect(record.now('confined').spec?.containers[0]?.securityContext?.appArmorProfile).toEqual({
@@ -129,14 +129,14 @@ describe('a Pod bound to the node', () => {
     });
   });
 
-  test.runIf(appArmor)('a bound Pod with the AppArmor profile of the runtime is confined by it', async () => {
+  test.runIf(appArmor)('the AppArmor profile RuntimeDefault is enforced on a machine with AppArmor', async () => {
     await lifepod.apply(bound('confined', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } }));
     await record.until('confined', isReady);
     const profile = await lifepod.kubectlOk('exec', 'confined', '--', 'cat', '/proc/self/attr/current');
     expect(profile).toMatch(/\(enforce\)/);
   });
 
-  test('a refused Pod is not admitted again after a restart of the engine, and can be deleted', async () => {
+  test('a rejected Pod stays rejected after a restart of the engine, and can be deleted', async () => {
     const before = outcome(record.now('much-cpu'));
     await record.until('here', isReady);
     record.end();
@@ -150,7 +150,7 @@ describe('a Pod bound to the node', () => {
 
 const PREEMPTED = { reason: 'Preempting', message: 'Preempted in order to admit critical pod' };
 
-test('a critical Pod starts on a full node once another Pod is preempted and its defer containers have run', async () => {
+test('a critical Pod starts on a full node after another Pod is preempted and its defer containers have run', async () => {
   const { status } = await lifepod.get<Node>('node', 'node-1');
   const most = { resources: { requests: { cpu: `${Number(status?.allocatable?.['cpu']) * 1000 - 100}m` } } };
   await lifepod.apply(
@@ -178,7 +178,7 @@ test('a critical Pod starts on a full node once another Pod is preempted and its
   await lifepod.kubectlOk('delete', 'pod', 'critical', 'makes-way', '--now');
 });
 
-test('Pods of a lower class are preempted with their grace period and after their defer containers', async () => {
+test('the scheduler preempts a Pod of a lower priority, and the defer containers of this Pod run first', async () => {
   await lifepod.kubectlOk('create', 'priorityclass', 'gold', '--value=1000', '--description=first');
   expect(await lifepod.kubectlOk('get', 'pc')).toMatch(
     /^system-node-critical +2000001000 +false +\S+ +PreemptLowerPriority$/m,
@@ -207,7 +207,7 @@ test('Pods of a lower class are preempted with their grace period and after thei
 describe('a static Pod', () => {
   const write = (manifest: object): void =>
     writeFileSync(join(lifepod.dataDir, 'manifests', 'pod.json'), JSON.stringify(manifest));
-  test('a static Pod preempts others on a full node, and is refused where that is not enough or it selects another node', async () => {
+  test('a static Pod preempts other Pods on a full node, and is rejected if it still does not fit or selects another node', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const cpus = Number(status?.allocatable?.['cpu']);
     const asking = (cpu: string) => ({ resources: { requests: { cpu } } });
@@ -217,9 +217,9 @@ describe('a static Pod', () => {
     expect(outcome(await record.until('in-the-way', inPhase('Failed')))).toEqual(PREEMPTED);
     await record.until('static-node-1', isReady);
     write(pod('giant', { app: [{ name: 'app', script: WAIT, ...asking('1000') }] }));
-    expect(await refused('giant-node-1')).toMatchObject({ reason: 'UnexpectedAdmissionError' });
+    expect(await rejection('giant-node-1')).toMatchObject({ reason: 'UnexpectedAdmissionError' });
     write(pod('astray', { spec: { nodeSelector: { disk: 'none' } } }));
-    expect(await refused('astray-node-1')).toEqual(
+    expect(await rejection('astray-node-1')).toEqual(
       rejected('NodeAffinity', "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"),
     );
     write(pod('back'));

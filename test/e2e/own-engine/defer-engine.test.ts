@@ -1,4 +1,4 @@
-/** Defer containers at restarts of the engine, at `lifepod down`, and in static Pods. */
+/** Defer containers during restarts of the engine and `lifepod down`, in static Pods, and with --terminating-phase=false. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ async function restart(): Promise<void> {
   record = await recordPods(lifepod);
 }
 
-test('volumes stay mounted until all entries have ended, also over a restart of the engine', async () => {
+test('volumes stay mounted until all defer containers have ended, even if the engine restarts', async () => {
   const volumeMounts = [
     { name: 'work', mountPath: '/work' },
     { name: 'memory', mountPath: '/memory' },
@@ -74,7 +74,7 @@ test('volumes stay mounted until all entries have ended, also over a restart of 
   expect(existsSync(join(lifepod.dataDir, 'pods', before.metadata.uid ?? ''))).toBe(false);
 });
 
-test('a static Pod whose manifest is removed runs its entries, also over a restart of the engine', async () => {
+test('a static Pod whose manifest is removed runs its defer containers, even if the engine restarts', async () => {
   const manifest = join(lifepod.dataDir, 'manifests', 'static.yaml');
   const defer = [entry('one', gate('one')), entry('two', ':', POST)];
   writeFileSync(manifest, stringify(deferPod(lifepod, 'static', defer)));
@@ -89,7 +89,7 @@ test('a static Pod whose manifest is removed runs its entries, also over a resta
   expect((await lifepod.kubectl('get', 'pod', 'static-node-1')).code).toBe(1);
 });
 
-test('with --terminating-phase=false the phase stays Running while entries run, and the status shows them', async () => {
+test('with --terminating-phase=false, the phase stays Running while defer containers run, and the status shows their progress', async () => {
   lifepod.options.push('--terminating-phase=false');
   await restart();
   await lifepod.apply(deferPod(lifepod, 'plain', [entry('one', gate('one')), entry('two', ':', POST)]));
@@ -108,7 +108,7 @@ test('with --terminating-phase=false the phase stays Running while entries run, 
   await restart();
 });
 
-test('down runs the entries of all Pods and waits for them', async () => {
+test('lifepod down runs the defer containers of all Pods and waits until they have ended', async () => {
   const gated = (name: string) => deferPod(lifepod, name, [entry('one', gate('one')), entry('two', ':', POST)]);
   const manifest = join(lifepod.dataDir, 'manifests', 'static-2.yaml');
   writeFileSync(manifest, stringify(gated('static-2')));

@@ -1,4 +1,4 @@
-/** `npm run demo`. */
+/** The output and the cleanup of `npm run demo` and `lifepod demo`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -14,11 +14,11 @@ const demoFolders = (): string[] => readdirSync(tmpdir()).filter((name) => name.
 
 const dataDirOf = (output: string): string => {
   const folder = /--data-dir (\S+)/.exec(output)?.[1];
-  if (folder === undefined) throw new Error(`no data folder is named:\n${output}`);
+  if (folder === undefined) throw new Error(`the output does not name a data folder:\n${output}`);
   return folder;
 };
 
-test('the demo shows the life of the Pod in order and leaves nothing behind', async () => {
+test('npm run demo shows the life of the Pod in order and leaves nothing behind', async () => {
   const folders = demoFolders();
   const result = await runCommand('npm', ['run', 'demo'], { cwd: REPOSITORY, signal: AbortSignal.timeout(120_000) });
   expect(result.code, result.stdout + result.stderr).toBe(0);
@@ -30,7 +30,7 @@ test('the demo shows the life of the Pod in order and leaves nothing behind', as
   expect(demoFolders()).toEqual(folders);
 });
 
-test('the demo works without kubectl', async () => {
+test('lifepod demo works without kubectl', async () => {
   const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v kubectl)")" && exec "$@"';
   const launcher = join(REPOSITORY, 'bin/lifepod');
   const result = await runCommand('unshare', ['--mount', 'sh', '-c', hide, 'sh', launcher, 'demo'], {
@@ -44,10 +44,10 @@ test('the demo works without kubectl', async () => {
 
 test.each([
   ['the demo', 'Init:0/2', /^stopping and cleaning up$/m],
-  ['its end', '$ lifepod down', /^removed \/.*; the demo took /m],
+  ['the cleanup of the demo', '$ lifepod down', /^removed \/.*; the demo took /m],
 ])('Ctrl+C during %s leaves nothing behind', async (_, moment, last) => {
   const folders = demoFolders();
-  // A session of its own: the signal reaches the whole process group, as from a terminal.
+  // `detached` makes the demo the leader of a process group. The signal goes to the whole group, as from a terminal.
   const demo = spawn('bin/lifepod', ['demo'], {
     cwd: REPOSITORY,
     detached: true,

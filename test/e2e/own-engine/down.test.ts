@@ -1,4 +1,4 @@
-/** `lifepod down` ends everything and leaves nothing behind. */
+/** `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or network devices behind. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { pod, WAIT } from '../../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
-test('down ends the Pods gracefully and leaves no process, mount, network namespace, bridge, table or veth', async () => {
+test('lifepod down ends the Pods gracefully and leaves no process, mount, network namespace, bridge, table or veth', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
@@ -33,13 +33,13 @@ test('down ends the Pods gracefully and leaves no process, mount, network namesp
     await log.catch(() => undefined);
     expect(await leaks.left()).toEqual([]);
 
-    // A second down has nothing to do, and status reports that nothing runs.
+    // A second `lifepod down` has nothing to do, and `lifepod status` reports that the engine is not running.
     expect((await lifepod.cli('down')).code).toBe(0);
     const status = await lifepod.cli('status');
     expect(status.code).toBe(1);
     expect(status.stderr + status.stdout).toContain('not running');
 
-    // The data folder works again and has all objects except the Pods.
+    // An engine can use the data folder again. The folder still has all objects except the Pods.
     await lifepod.up();
     expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
     expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
@@ -50,7 +50,7 @@ test('down ends the Pods gracefully and leaves no process, mount, network namesp
   }
 });
 
-test('down after kill -9 of the engine ends the Pods', async () => {
+test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing behind', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
@@ -65,7 +65,7 @@ test('down after kill -9 of the engine ends the Pods', async () => {
   }
 });
 
-test('down waits for the containers of a Pod that was deleted by force', async () => {
+test('lifepod down waits until the containers of a Pod that was deleted by force have ended', async () => {
   const lifepod = await startLifepod();
   try {
     const marker = '16180339';
@@ -73,7 +73,7 @@ test('down waits for the containers of a Pod that was deleted by force', async (
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/deaf', '--timeout=60s');
     await lifepod.kubectlOk('delete', 'pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
     const { stderr } = await lifepod.cli('down');
-    // Containers that still run after the end of the engine are killed, with a warning.
+    // If containers still ran after the end of the engine, `lifepod down` would kill them and print a warning.
     expect(stderr).toBe('');
     expect(processesNaming(marker)).toEqual([]);
   } finally {
@@ -81,7 +81,7 @@ test('down waits for the containers of a Pod that was deleted by force', async (
   }
 });
 
-test('down reports that containers may remain and fails where the machine’s runtime does not answer', async () => {
+test("lifepod down fails if the machine's runtime does not answer, and reports that containers may remain", async () => {
   const scratch = scratchFolder();
   try {
     const containerRuntimeEndpoint = `unix://${scratch.path}/none.sock`;
@@ -98,7 +98,7 @@ test('down reports that containers may remain and fails where the machine’s ru
   }
 });
 
-test('two engines with different folders and networks run side by side', async () => {
+test('two engines with different data folders and networks can run at the same time', async () => {
   const first = await startLifepod();
   try {
     const second = await startLifepod();

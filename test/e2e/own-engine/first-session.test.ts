@@ -1,4 +1,4 @@
-/** A first session with kubectl: the steps of the README of examples/01-init-containers. */
+/** A first session with kubectl: the steps in examples/01-init-containers/README.md. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Lifepod, REPOSITORY, startLifepod } from '../../support/lifepod.ts';
@@ -50,7 +50,7 @@ test('kubectl describe shows the init containers with their states, and the Even
   expect(text).toMatch(/Normal +Started +\S+ +kubelet +Started container init-myservice/);
 });
 
-test('the Events name the node and the container', async () => {
+test('Events of a Pod name the node and the container', async () => {
   const { items } = await lifepod.get<{ items: Record<string, never>[] }>(
     'events',
     '--field-selector=involvedObject.name=myapp-pod,reason=Started',
@@ -65,7 +65,7 @@ test('the Events name the node and the container', async () => {
   expect(await lifepod.kubectlOk('get', 'events')).toMatch(/^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n/);
 });
 
-test('once the Services exist, both init containers succeed in order, and the Pod is Ready', async () => {
+test('after the Services are created, both init containers succeed in order, and the Pod becomes Ready', async () => {
   const shown = lifepod.until(['get', '-f', MYAPP, '-w'], (line) => /1\/1 +Running/.test(line));
   expect(await lifepod.kubectlOk('apply', '-f', SERVICES)).toBe('service/myservice created\nservice/mydb created\n');
   const statuses = (await shown).map((line) => line.split(/ +/)[2]).filter((status) => status !== 'STATUS');
@@ -111,7 +111,7 @@ test('kubectl get -o yaml and -o json print the whole object', async () => {
   });
 });
 
-test('kubectl apply of the same file changes nothing; label, annotate and patch change the Pod', async () => {
+test('kubectl apply of an unchanged file leaves the Pod unchanged, and label, annotate and patch change the Pod', async () => {
   expect(await lifepod.kubectlOk('apply', '-f', MYAPP)).toBe('pod/myapp-pod unchanged\n');
   await lifepod.kubectlOk('label', 'pod', 'myapp-pod', 'tier=front');
   await lifepod.kubectlOk('annotate', 'pod', 'myapp-pod', 'note=seen');

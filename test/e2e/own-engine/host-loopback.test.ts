@@ -1,4 +1,4 @@
-/** Pods cannot reach programs that listen only on loopback addresses of the machine, whatever hostPorts they use. */
+/** Pods cannot reach programs that listen only on loopback addresses of the node, even while a Pod has a hostPort. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
@@ -29,7 +29,7 @@ const namespaceOf = (of: Pod): string => `/proc/${processesOf(containerGroup(lif
 const fromTheMachine = (): Promise<string> =>
   runCommandOk('busybox', ['nc', '-w', '10', '127.0.0.1', String(HOST_PORT)], { input: '' });
 
-test('a hostPort on loopback is reachable from the machine alone, before and after a kill of the engine', async () => {
+test('the node reaches a hostPort on loopback, and Pods reach no loopback address of the node, even after kill -9 of the engine', async () => {
   const hostile = namespaceOf(await start('hostile'));
   const gateway =
     (await runCommandOk('nsenter', [`--net=${hostile}`, 'ip', 'route', 'show', 'default'])).split(' ')[2] ?? '';

@@ -1,4 +1,4 @@
-/** The user, capabilities, profiles and namespaces of containers as the kernel shows them inside; names, resolver, ports. */
+/** Users, capabilities, profiles and namespaces of containers as /proc shows them, host names, DNS settings and host ports. */
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const inside = (name: string, container: string, script: string): Promise<string> =>
   lifepod.kubectlOk('exec', name, '-c', container, '--', 'sh', '-c', script);
-/** Returns the lines of /proc/PID/status by name. */
+/** Parses the text of /proc/PID/status. Returns the values by name, with single spaces. */
 const statusLines = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split('\n').flatMap((line) => {
@@ -44,12 +44,12 @@ const waiting = (name: string, securityContext: object, more: object = {}) => ({
   ...more,
 });
 
-/** Bits of capabilities(7). */
+/** Bits in a capability mask; see capabilities(7). */
 const NET_BIND_SERVICE = 1n << 10n;
 const NET_ADMIN = 1n << 12n;
 const mask = (bits: bigint): string => bits.toString(16).padStart(16, '0');
 
-describe('one Pod of many users', () => {
+describe('security contexts', () => {
   beforeAll(async () => {
     await lifepod.apply(
       pod('users', {
@@ -87,7 +87,7 @@ describe('one Pod of many users', () => {
         },
       }),
     );
-    // The container waits until the profile exists.
+    // The container `profiled` waits until its seccomp profile exists.
     await record.until('users', waitsFor('profiled', 'CreateContainerError', 'CreateContainerConfigError'));
     const folder = join(lifepod.dataDir, 'seccomp', 'profiles');
     mkdirSync(folder, { recursive: true });
@@ -96,7 +96,7 @@ describe('one Pod of many users', () => {
     await record.until('users', isReady);
   });
 
-  test('containers have the user, groups and profile of the Pod', async () => {
+  test('containers have the user, groups and seccomp profile of the Pod', async () => {
     expect(await processOf('users', 'plain')).toMatchObject({
       Uid: '1000 1000 1000 1000',
       Gid: '2000 2000 2000 2000',
@@ -107,7 +107,7 @@ describe('one Pod of many users', () => {
     });
   });
 
-  test('the user, groups and profile of a container override those of the Pod, without a way to gain privileges', async () => {
+  test('the security context of a container overrides that of the Pod, and can prevent new privileges', async () => {
     const found = await processOf('users', 'strict');
     expect(found).toMatchObject({
       Uid: '1500 1500 1500 1500',
@@ -120,7 +120,7 @@ describe('one Pod of many users', () => {
     expect(await inside('users', 'strict', 'touch /x 2>&1 || true')).toContain('Read-only file system');
   });
 
-  test('root in a container has few capabilities, masked paths, and no profile where it is Unconfined', async () => {
+  test('root in a container has the default capabilities, masked paths, and no seccomp profile if it is Unconfined', async () => {
     const found = await processOf('users', 'root');
     expect(found).toMatchObject({ Uid: '0 0 0 0', Gid: '2000 2000 2000 2000', NoNewPrivs: '0', Seccomp: '0' });
     expect(found['CapEff']).toBe('00000000a80425fb');
@@ -128,7 +128,7 @@ describe('one Pod of many users', () => {
     expect(await inside('users', 'root', script)).toBe('0\ntouch: /proc/sys/kernel/panic: Read-only file system\n');
   });
 
-  test('an added capability extends the default ones', async () => {
+  test('an added capability extends the default capabilities', async () => {
     const usual = BigInt(`0x${(await processOf('users', 'root'))['CapEff']}`);
     expect(await processOf('users', 'more')).toMatchObject({ CapEff: mask(usual | NET_ADMIN), Seccomp: '2' });
   });
@@ -157,7 +157,7 @@ describe('one Pod of many users', () => {
   });
 });
 
-test('init and defer containers have the profiles of the Pod or their own', async () => {
+test('init and defer containers have the seccomp profile of the Pod or their own', async () => {
   const script = 'grep ^Seccomp: /proc/self/status';
   const seccompProfile = { type: 'Unconfined' };
   await lifepod.apply(
@@ -204,7 +204,7 @@ describe('the user of an image', () => {
     }
   });
 
-  test('the user of the image and its groups apply where the Pod sets none', async () => {
+  test("containers have the image's user and groups where the Pod does not set them", async () => {
     const app = [
       waiting('named', {}, { image: 'named:1' }),
       waiting('numbered', { runAsNonRoot: true }, { image: 'numbered:1' }),
@@ -221,7 +221,7 @@ describe('the user of an image', () => {
     expect(await processOf('by-image', 'root')).toMatchObject({ Uid: '0 0 0 0', Gid: '2500 2500 2500 2500' });
   });
 
-  test('runAsNonRoot refuses an image whose user has a name instead of a number', async () => {
+  test('runAsNonRoot prevents the start of a container whose image has a user name instead of a number', async () => {
     await lifepod.apply(pod('by-name', { app: [waiting('app', { runAsNonRoot: true }, { image: 'named:1' })] }));
     const seen = await record.until('by-name', waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(seen, 'app').state?.waiting?.message).toMatch(
@@ -232,9 +232,9 @@ describe('the user of an image', () => {
 
 describe('runAsNonRoot', () => {
   test.each([
-    ['image-root', {}, 'container has runAsNonRoot and image will run as root'],
-    ['asked-root', { runAsUser: 0 }, "container's runAsUser breaks non-root policy"],
-  ])('runAsNonRoot refuses %s', async (name, more, cause) => {
+    ['whose image runs as root', 'image-root', {}, 'container has runAsNonRoot and image will run as root'],
+    ['with runAsUser 0', 'asked-root', { runAsUser: 0 }, "container's runAsUser breaks non-root policy"],
+  ])('runAsNonRoot prevents the start of a container %s', async (_property, name, more, cause) => {
     await lifepod.apply(pod(name, { app: [waiting('app', { runAsNonRoot: true, ...more })] }));
     const seen = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(seen, 'app').state?.waiting?.message).toBe(
@@ -243,13 +243,13 @@ describe('runAsNonRoot', () => {
   });
 });
 
-test('a Pod with a user namespace is refused where the runtime does not support them', async () => {
+test('a Pod with hostUsers false does not start if the runtime does not support user namespaces', async () => {
   await lifepod.apply(pod('own-users', { spec: { hostUsers: false } }));
   expect(await record.event('own-users', /FailedCreatePodSandBox/)).toContain('does not support user namespaces');
 });
 
 describe('names', () => {
-  test('the hostname, /etc/hosts and /etc/resolv.conf follow the spec', async () => {
+  test('the hostname, /etc/hosts and /etc/resolv.conf follow the Pod spec', async () => {
     await lifepod.apply(
       pod('named', {
         spec: {
@@ -277,7 +277,7 @@ describe('names', () => {
     );
   });
 
-  test('host names that are too long are cut, or refused with setHostnameAsFQDN', async () => {
+  test('a host name that is too long is truncated, and with setHostnameAsFQDN the Pod does not start', async () => {
     const long = `${'a'.repeat(62)}-b`;
     await lifepod.apply(pod(long));
     const spec = { hostname: 'b'.repeat(63), subdomain: 'set', setHostnameAsFQDN: true };
@@ -291,7 +291,7 @@ describe('names', () => {
     await lifepod.kubectlOk('delete', 'pod', 'too-long', '--now');
   });
 
-  test("ClusterFirstWithHostNet uses the cluster's DNS on the host's network, with the Pod's dnsConfig", async () => {
+  test("a Pod with hostNetwork and ClusterFirstWithHostNet uses the cluster's DNS, and its dnsConfig is added", async () => {
     const dnsPolicy = 'ClusterFirstWithHostNet';
     const dnsConfig = {
       nameservers: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
@@ -312,7 +312,7 @@ describe('names', () => {
     );
   });
 
-  test('Pods use the DNS of the cluster, or that of the machine with dnsPolicy Default', async () => {
+  test('Pods use the DNS of the cluster, or with dnsPolicy Default the DNS of the node', async () => {
     await lifepod.apply(pod('cluster-first'));
     await lifepod.apply(pod('as-host', { spec: { dnsPolicy: 'Default' } }));
     await record.until('cluster-first', isReady);
@@ -332,7 +332,7 @@ describe('namespaces', () => {
   const namespace = (name: string, container: string, of: string): Promise<string> =>
     inside(name, container, `readlink /proc/self/ns/${of}`).then((text) => text.trim());
 
-  test('hostNetwork, hostPID and hostIPC share the namespaces of the host', async () => {
+  test('a Pod with hostNetwork, hostPID and hostIPC shares the namespaces of the node', async () => {
     const spec = { hostNetwork: true, hostPID: true, hostIPC: true };
     await lifepod.apply(pod('on-host', { spec }));
     const { status } = await record.until('on-host', isReady);
@@ -345,7 +345,7 @@ describe('namespaces', () => {
     );
   });
 
-  test("each container has its own process namespace, or shares the Pod's with shareProcessNamespace", async () => {
+  test('each container has its own process namespace, or shares that of the Pod with shareProcessNamespace', async () => {
     const app = [
       { name: 'app', script: WAIT },
       { name: 'other', script: WAIT },
@@ -363,7 +363,7 @@ describe('namespaces', () => {
   });
 });
 
-describe('a port of the host', () => {
+describe('host ports', () => {
   const script = 'trap "exit 0" TERM; while :; do echo hello from inside | nc -l -p 8080 & wait $!; done';
   const readinessProbe = {
     exec: { command: ['sh', '-c', "grep -q ':1F90 ' /proc/net/tcp /proc/net/tcp6"] },
@@ -376,7 +376,7 @@ describe('a port of the host', () => {
   const hear = (address: string, port: number): Promise<string> =>
     runCommandOk('busybox', ['nc', '-w', '10', address, String(port)], { input: '' });
 
-  test('a hostPort is forwarded to the container, and to that of another Pod once the first is deleted', async () => {
+  test('a hostPort is forwarded to the container, and another Pod can use the port after the first Pod is deleted', async () => {
     await ported('ported', { hostPort: 28_083 });
     const { status } = await record.until('ported', isReady);
     expect(await hear(status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');
@@ -386,7 +386,7 @@ describe('a port of the host', () => {
     expect(await hear(next.status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');
   });
 
-  test('a hostPort with a hostIP is forwarded from that address alone', async () => {
+  test('a hostPort with a hostIP is forwarded only from this address', async () => {
     await ported('local', { hostPort: 28_084, hostIP: '127.0.0.1' });
     const { status } = await record.until('local', isReady);
     expect(await hear('127.0.0.1', 28_084)).toBe('hello from inside\n');
@@ -398,7 +398,7 @@ describe('a port of the host', () => {
     await lifepod.apply(pod('datagrams', { app: [{ name: 'app', script: WAIT, ports }] }));
     const running = await record.until('datagrams', isReady);
     const [pid] = processesOf(containerGroup(lifepod.dataDir, running, 'app'));
-    // busybox has no program that answers datagrams, so this one runs in the container's network namespace.
+    // busybox cannot answer datagrams, so a Node.js program does that in the container's network namespace.
     const answer = `const s = require('node:dgram').createSocket('udp4');
       s.on('message', (text, from) => s.send('heard ' + text, from.port, from.address));
       s.bind(8081, () => console.log('bound'));`;

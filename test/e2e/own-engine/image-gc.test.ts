@@ -1,4 +1,4 @@
-/** Garbage collection of unused images with a threshold of one percent, which every disk exceeds. */
+/** Garbage collection of unused images with a threshold of 1 % of the disk, which every disk exceeds. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await scratch?.remove();
 });
 
-/** Resolves when containerd has removed the image. */
+/** Subscribes to containerd's events, then calls `begun`. Resolves when containerd has removed the image. */
 async function removal(name: string, begun: () => Promise<void>): Promise<void> {
   const connection = connect(`unix://${containerdPaths(lifepod.dataDir).socket}`);
   const abort = new AbortController();
@@ -58,10 +58,10 @@ const archive = async (name: string): Promise<string> => {
   return file;
 };
 
-it('unused images are removed once they are old enough, and images of containers and waiting Pods are kept', async () => {
+it('unused images are removed after their minimum age, and images that containers of a Pod use or will need are kept', async () => {
   const used = join(scratch.path, 'used.tar');
   await makeBusyboxArchive(used, { reference: 'example.com/used:1' });
-  // The Pod is created first, so that its image is never unused.
+  // The Pod is created before its images are loaded, so that the images are never unused.
   await lifepod.apply(
     pod('user', {
       app: [{ name: 'app', script: WAIT, image: 'example.com/used:1', imagePullPolicy: 'Never' }],
@@ -87,7 +87,7 @@ it('unused images are removed once they are old enough, and images of containers
   expect(await lifepod.cliOk('image', 'list')).toContain('localhost/lifepod/pause:1');
 });
 
-it('an Event on the node reports that removing all unused images does not free enough', async () => {
+it('an Event on the node reports that the removal of all unused images does not free enough space', async () => {
   expect(await record.event('node-1', /FreeDiskSpaceFailed/)).toMatch(
     /^Warning FreeDiskSpaceFailed: Failed to garbage collect required amount of images\. Attempted to free \d+ bytes, but only found \d+ bytes eligible to free\.$/,
   );

@@ -1,4 +1,4 @@
-/** Images of Pods: from registries with and without a password, from archives, by tag and by digest; what waits and why. */
+/** Images of Pods from registries and archives: pull secrets, tags, digests, pull policies, and the status of waiting Pods. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +57,7 @@ const pullSecret = (name: string, auths: object): object => ({
 });
 
 describe('a registry with a password', () => {
-  it('a private registry accepts the matching pull secret of the Pod, and wrong or missing secrets do no harm', async () => {
+  it('an image is pulled from a private registry with the matching pull secret, even if other secrets are wrong or missing', async () => {
     await closed.push(await busyboxArchive(), 'team/app:1');
     const image = `${closed.host}/team/app:1`;
     await lifepod.apply(pod('no-secret', { app: [of(image)] }));
@@ -99,13 +99,13 @@ describe('a registry with a password', () => {
       .filter((path) => path.endsWith('.log') && statSync(path).isFile());
     expect(files).not.toEqual([]);
     const secrets = [REGISTRY_PASSWORD, 'not-it', credential(REGISTRY_USER, REGISTRY_PASSWORD).auth];
-    const told = [...files.map((path) => readFileSync(path, 'utf8')), ...record.events('with-secrets')].join('\n');
-    for (const secret of secrets) expect(told).not.toContain(secret);
+    const texts = [...files.map((path) => readFileSync(path, 'utf8')), ...record.events('with-secrets')].join('\n');
+    for (const secret of secrets) expect(texts).not.toContain(secret);
   });
 });
 
 describe('references', () => {
-  it('an image by digest is pulled once, and the tag latest is pulled for each start', async () => {
+  it('an image that is given by digest is pulled once, and one with the tag latest is pulled for each Pod', async () => {
     const digest = await open.push(await busyboxArchive(), 'team/tool:latest');
     const byDigest = `${open.host}/team/tool@${digest}`;
     await lifepod.apply(pod('by-digest', { app: [of(byDigest)] }));
@@ -132,7 +132,7 @@ describe('references', () => {
     expect(record.events('misnamed')).toContain(`Warning InspectFailed: ${message}`);
   });
 
-  it('an image that no registry has is in back-off, with the reason', async () => {
+  it('the pull of an image that its registry does not have backs off, and the status shows the reason', async () => {
     const image = `${open.host}/team/none:1`;
     await lifepod.apply(pod('unknown', { app: [of(image)] }));
     const waiting = await record.until('unknown', waitsFor('app', 'ImagePullBackOff'));
@@ -151,7 +151,7 @@ describe('references', () => {
 });
 
 describe('an image that is loaded while Pods wait for it', () => {
-  it('an image that is loaded starts the Pods that wait for it at once, in back-off or with pull policy Never', async () => {
+  it('loading an image immediately starts Pods that wait for it in back-off or with pull policy Never', async () => {
     const image = `${open.host}/team/late:1`;
     const archive = join(scratch.path, 'late.tar');
     await makeBusyboxArchive(archive, { reference: image });
@@ -167,7 +167,7 @@ describe('an image that is loaded while Pods wait for it', () => {
     expect(await lifepod.cliOk('image', 'load', archive)).toBe(`loaded ${image}\n`);
     const loaded = Date.now();
     await Promise.all([record.until('patient', isReady), record.until('told-never', isReady)]);
-    // The next pull was due ten seconds after the first.
+    // The back-off would have delayed the next pull until 10 s after the first.
     expect(Date.now() - loaded).toBeLessThan(5000);
     expect(statusOf(waiting, 'app').restartCount).toBe(0);
     await record.event('patient', /^Normal Pulled: Container image ".*" already present on machine$/);
@@ -176,7 +176,7 @@ describe('an image that is loaded while Pods wait for it', () => {
 });
 
 describe('an image that is loaded, and that no registry has', () => {
-  it('a loaded image is used by a Pod with pull policy Never, but not by one with Always', async () => {
+  it('a Pod with pull policy Never uses a loaded image that no registry has, and a Pod with Always does not', async () => {
     const image = `${open.host}/team/loaded:1`;
     const archive = join(scratch.path, 'loaded.tar');
     await makeBusyboxArchive(archive, { reference: image });
@@ -191,7 +191,7 @@ describe('an image that is loaded, and that no registry has', () => {
 });
 
 describe('hosts.toml of a registry', () => {
-  it('hosts.toml in the data folder redirects a registry at once', async () => {
+  it('a new hosts.toml in the data folder redirects pulls from a registry without a restart of the engine', async () => {
     await open.push(await busyboxArchive(), 'team/mirrored:1');
     const folder = join(lifepod.dataDir, 'certs.d', 'registry.example');
     mkdirSync(folder, { recursive: true });
@@ -202,7 +202,7 @@ describe('hosts.toml of a registry', () => {
 });
 
 describe('lifepod image', () => {
-  it('lifepod image lists all images, and removes those that no Pod uses', async () => {
+  it('lifepod image lists all images, and removes only images that no Pod uses', async () => {
     const [kept, gone] = ['example.com/kept:1', 'example.com/gone:1'];
     for (const reference of [kept, gone]) {
       const archive = join(scratch.path, 'tool.tar');
@@ -240,7 +240,7 @@ describe('lifepod image', () => {
   });
 });
 
-describe('a pull that takes its time', () => {
+describe('a long pull', () => {
   it('a long pull reports its progress in the status and in Events, and the next pull waits', async () => {
     const archive = join(scratch.path, 'large.tar');
     const shell = {

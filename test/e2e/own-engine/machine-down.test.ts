@@ -1,4 +1,4 @@
-/** A start of the engine while the machine's containerd is down and containers of lifepod run. */
+/** A start of the engine while the machine's containerd is down, and containers of lifepod still run. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ let lifepod: Lifepod;
 let next: Containerd | undefined;
 beforeAll(async () => {
   machine = await startRealRuntime();
-  // The state of the machine's containerd is in the folder of its socket.
+  // lifepod looks for the state of the machine's containerd in the folder of the socket. The test's containerd has it elsewhere.
   const { state, socket } = containerdPaths(machine.where.dataDir);
   const tasks = 'io.containerd.runtime.v2.task';
   mkdirSync(join(state, tasks), { recursive: true });
@@ -30,7 +30,7 @@ afterAll(async () => {
   await machine?.close();
 });
 
-/** Starts `lifepod up` in the foreground and resolves when it waits for containerd. */
+/** Starts `lifepod up` with the options. Resolves when the command has reported that it waits for containerd. */
 async function upWaiting(
   ...options: string[]
 ): Promise<{ child: ChildProcess; ended: Promise<unknown[]>; lines: string[] }> {
@@ -49,7 +49,7 @@ async function upWaiting(
   return { child, ended, lines };
 }
 
-test('up waits for containerd, Ctrl+C ends it, and an init container that ends meanwhile does not run again', async () => {
+test('lifepod up waits for containerd or SIGINT, and an init container that ends before containerd starts does not run again', async () => {
   const trace = join(machine.where.dataDir, 'trace');
   mkdirSync(trace);
   const script = 'until test -e /trace/go; do sleep 0.1; done; echo ran >>/trace/ran';

@@ -1,4 +1,4 @@
-/** An engine on a containerd that cannot run Pods yet: without a CNI configuration, as Debian installs it, or without its sandbox image. */
+/** An engine with a containerd that cannot run Pods yet: it has no CNI configuration, as in Debian's package, or no sandbox image. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,11 +23,14 @@ interface Machine {
   where: Scratch;
   containerd: Containerd;
   dataDir: string;
-  /** Runs `lifepod up --detach`; returns the exit code and the lines of stderr, and passes each line to `seen` with a function for Ctrl+C. */
+  /**
+   * Runs `lifepod up --detach`, and passes each line of stderr to `seen`, with a function that interrupts the command with SIGINT.
+   * Resolves with the exit code and all lines.
+   */
   up(seen?: (line: string, interrupt: () => void) => unknown): Promise<{ code: number; lines: string[] }>;
 }
 
-/** Ends and removes everything afterwards. */
+/** Starts a containerd with the options that `change` returns, and calls `run`. Then ends all processes and removes their files. */
 async function withMachine(
   change: (where: Scratch) => Partial<ContainerdOptions>,
   run: (machine: Machine) => Promise<void>,
@@ -61,7 +64,7 @@ async function withMachine(
   }
 }
 
-/** Returns the path of an archive with a sandbox image of that name. */
+/** Writes an archive with a sandbox image of the name `reference`, and returns the path of the archive. */
 async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<string> {
   const archive = join(dataDir, 'sandbox-image.tar');
   await makePauseArchive(archive, { reference });
@@ -82,7 +85,7 @@ async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<nu
 
 const READY = expect.stringMatching(/^lifepod .* is ready after /);
 
-test('without a CNI configuration up says what is missing and what to do, and is ready once it exists', async () => {
+test('without a CNI configuration, lifepod up waits and reports what to do, and is ready once a configuration exists', async () => {
   let cni = '';
   let configuration = Buffer.alloc(0);
   const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
@@ -108,7 +111,7 @@ test('without a CNI configuration up says what is missing and what to do, and is
   });
 });
 
-test('down after an interrupted start needs no engine', async () => {
+test('lifepod down succeeds after an interrupted start, without a running engine, and leaves nothing behind', async () => {
   const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
     rmSync(join(options.cniConfDir, '10-test.conflist'));
     return {};
@@ -122,7 +125,7 @@ test('down after an interrupted start needs no engine', async () => {
   });
 });
 
-test('without its sandbox image up says how to load it, and is ready once it is loaded', async () => {
+test('without its sandbox image, lifepod up waits and reports how to load the image, and is ready once the image is loaded', async () => {
   // Nothing listens on this port.
   const sandboxImage = '127.0.0.1:1/pause:3.10';
   await withMachine(
@@ -149,7 +152,7 @@ test('without its sandbox image up says how to load it, and is ready once it is 
   );
 });
 
-test('the sandbox image is pulled from its registry, and the sandbox of the check is removed', async () => {
+test('lifepod up pulls the sandbox image from its registry, and removes the sandbox that it starts as a check', async () => {
   const folder = scratchFolder();
   const registry = await startRegistry(join(folder.path, 'registry'));
   try {

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const deadline = (): AbortSignal => AbortSignal.timeout(30_000);
-/** Makes an image with a shell and unique bytes; returns the path of its archive. */
+/** Writes an archive of an image with a shell and a file of `ballastBytes` random bytes. Returns the path of the archive. */
 async function archiveOf(reference: string, ballastBytes = 0): Promise<string> {
   const archive = join(machine.where.dataDir, 'image.tar');
   const file = (path: string, content: Buffer) => ({ type: 'file', path, mode: 0o755, content }) as const;
@@ -51,7 +51,7 @@ async function archiveOf(reference: string, ballastBytes = 0): Promise<string> {
   return archive;
 }
 
-test('Pods run in control groups of their own', async () => {
+test("Pods in the machine's containerd run in their own control groups with their limits", async () => {
   const config = await readRuntimeConfig(machine.containerd.endpoint, deadline());
   expect(config).toEqual({ cgroupDriver: 'cgroupfs', sandboxImage: machine.where.options.sandboxImage });
   const resources = { limits: { cpu: '100m', memory: '32Mi' } };
@@ -63,7 +63,7 @@ test('Pods run in control groups of their own', async () => {
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');
 });
 
-test('Pods with dnsPolicy Default use the resolver configuration of the node', async () => {
+test('Pods with dnsPolicy Default use the resolver configuration that --resolv-conf names', async () => {
   await lifepod.apply(pod('resolving', { spec: { dnsPolicy: 'Default' } }));
   await record.until('resolving', isReady);
   expect(await lifepod.kubectlOk('exec', 'resolving', '--', 'cat', '/etc/resolv.conf')).toBe(
@@ -71,14 +71,14 @@ test('Pods with dnsPolicy Default use the resolver configuration of the node', a
   );
 });
 
-test('a RuntimeClass names a handler of the runtime', async () => {
+test("a RuntimeClass can name a handler of the machine's containerd", async () => {
   const metadata = { name: 'usual' };
   await lifepod.apply({ apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata, handler: 'runc' });
   await lifepod.apply(pod('classy', { spec: { runtimeClassName: 'usual' } }));
   await record.until('classy', isReady);
 });
 
-test('images are loaded, listed and removed, except those that the runtime or other programs need', async () => {
+test('lifepod image loads, lists and removes images, but does not remove the sandbox image or images of other programs', async () => {
   const [gone, foreign] = ['example.com/gone:1', 'example.com/foreign:1'];
   for (const reference of [gone, foreign]) await lifepod.cliOk('image', 'load', await archiveOf(reference));
   expect(await lifepod.cliOk('image', 'list')).toMatch(/^example\.com\/gone:1 +[0-9a-f]{12} +[\d.]+ MiB +0$/m);
@@ -123,7 +123,7 @@ test('images are loaded, listed and removed, except those that the runtime or ot
   expect(await lifepod.cliOk('image', 'rm', foreign)).toBe(`removed ${foreign}\n`);
 });
 
-test('--max-parallel-image-pulls limits the pulls, and the next one waits', async () => {
+test('--max-parallel-image-pulls limits the number of parallel pulls, and the next pull waits', async () => {
   const names = ['one', 'two'];
   for (const name of names)
     await registry.push(await archiveOf(`example.com/${name}:1`, 4 * 2 ** 20), `team/${name}:1`);
@@ -147,7 +147,7 @@ test('--max-parallel-image-pulls limits the pulls, and the next one waits', asyn
   await lifepod.kubectlOk('delete', 'pod', 'one', 'two', 'three', '--force');
 });
 
-test('a restart of the engine remembers the runtime and keeps the containers', async () => {
+test('an engine that restarts without options uses the same runtime and keeps the containers', async () => {
   const before = statusOf(record.now('guest'), 'app').containerID;
   record.end();
   await lifepod.kill('SIGKILL');
@@ -158,7 +158,7 @@ test('a restart of the engine remembers the runtime and keeps the containers', a
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');
 });
 
-test('down leaves nothing of the Pods in the machine’s runtime', async () => {
+test("lifepod down removes all sandboxes and control groups of its Pods from the machine's runtime", async () => {
   record.end();
   await lifepod.cliOk('down');
   expect((await machine.runtime.observeAll(deadline())).size).toBe(0);

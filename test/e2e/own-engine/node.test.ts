@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
-/** Resolves with the first line of kubectl's watch on the field of the node that satisfies the condition. */
+/** Watches the field at `path` of the objects `what` with kubectl. Resolves with the first line for which `satisfies` is true. */
 const watched = async (path: string, satisfies: (line: string) => boolean, what = ['node', 'node-1']) =>
   (await lifepod.until(['get', ...what, '--watch', '-o', `jsonpath={${path}}{"\\n"}`], satisfies)).at(-1);
 const taints = '.spec.taints[*].key';
@@ -52,7 +52,7 @@ it('allocatable excludes reserved resources and eviction thresholds', async () =
   expect(Number(kubepods.memoryBytes)).toBe((kibibytes(capacity['memory']) - 96 * 1024) * 1024);
 });
 
-it('the node lists its images as they are added and removed', async () => {
+it('the status of the node lists its images, and changes when an image is added or removed', async () => {
   const names = '.status.images[*].names';
   expect(await watched(names, (line) => line.includes('docker.io/library/busybox:1.28'))).not.toContain('shown:1');
   const archive = join(lifepod.dataDir, 'shown.tar');
@@ -63,7 +63,7 @@ it('the node lists its images as they are added and removed', async () => {
   await watched(names, (line) => !line.includes('example.com/shown:1'));
 });
 
-it('the node takes at most --max-pods Pods', async () => {
+it('the node rejects Pods above --max-pods', async () => {
   const bound = ['one', 'two', 'three', 'four', 'five'].map((name) => pod(name, { spec: { nodeName: 'node-1' } }));
   for (const manifest of bound.slice(0, 4)) await lifepod.apply(manifest);
   for (const name of ['one', 'two', 'three', 'four']) await pods.until(name, isReady);
@@ -75,7 +75,7 @@ it('the node takes at most --max-pods Pods', async () => {
   await lifepod.kubectlOk('delete', 'pod', '--all', '--now');
 });
 
-it('the number of terminated Pods is limited', async () => {
+it('the oldest terminated Pods above --terminated-pod-gc-threshold are deleted', async () => {
   const over = { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } };
   for (const name of ['first', 'second', 'third']) {
     await lifepod.apply(pod(name, over));
@@ -87,8 +87,8 @@ it('the number of terminated Pods is limited', async () => {
   await lifepod.kubectlOk('delete', 'pod', 'second', 'third', '--now');
 });
 
-describe('its taints', () => {
-  it('a cordoned node gets no Pods, and an uncordoned one gets the Pods that waited', async () => {
+describe('taints', () => {
+  it('no Pod is scheduled to a cordoned node, and waiting Pods are scheduled after uncordon', async () => {
     await lifepod.kubectlOk('cordon', 'node-1');
     expect(await watched(taints, (line) => line !== '')).toBe('node.kubernetes.io/unschedulable');
     await lifepod.apply(pod('waits'));
@@ -111,7 +111,7 @@ describe('its taints', () => {
     await lifepod.kubectlOk('uncordon', 'node-1');
   });
 
-  it('a NoExecute taint evicts Pods that do not tolerate it, after their defer containers', async () => {
+  it('a NoExecute taint evicts Pods that do not tolerate the taint, and their defer containers run first', async () => {
     const tolerations = [{ key: 'maintenance', operator: 'Exists' }];
     await lifepod.apply(pod('driven-away', { defer: [{ name: 'last', script: 'echo bye' }] }));
     await lifepod.apply(pod('tolerant', { spec: { tolerations } }));
@@ -131,7 +131,7 @@ describe('its taints', () => {
   });
 });
 
-it('the node is not Ready while its runtime hangs, is Ready soon after, and renews its Lease meanwhile', async () => {
+it('a node whose runtime hangs is not Ready but renews its Lease, and is Ready again when the runtime continues', async () => {
   const ready = '.status.conditions[?(@.type=="Ready")].status';
   const pid = containerdPid(lifepod);
   const lease = ['lease', 'node-1', '-n', 'kube-node-lease'];
@@ -154,7 +154,7 @@ it('the node is not Ready while its runtime hangs, is Ready soon after, and rene
   expect(pods.now('tolerant').metadata.deletionTimestamp).toBeUndefined();
 });
 
-it('the next start removes files that deleted Pods have left on the disk', async () => {
+it('a start of the engine removes files that deleted Pods have left on the disk', async () => {
   pods.end();
   await lifepod.kill('SIGTERM');
   const uid = '00000000-0000-4000-8000-000000000000';

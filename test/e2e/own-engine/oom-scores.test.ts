@@ -1,4 +1,4 @@
-/** OOM scores: the kernel kills containers by the QoS class of their Pod, and before lifepod where its rights allow. */
+/** OOM scores: containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
@@ -9,10 +9,10 @@ import { killContainerd } from '../../support/containerd.ts';
 import { LAUNCHER, type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
-/** Some desktops and supervisors start programs with this score. */
+/** The score with which the test starts the engine. Some desktops and supervisors start programs with a score above 0. */
 const GIVEN = 300;
 const capabilities = BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`);
-/** CAP_SYS_RESOURCE. Without it no score can be lower than the one of this process. */
+/** Whether this process has CAP_SYS_RESOURCE, without which no process can get a lower score than this process has. */
 const mayLower = ((capabilities >> 24n) & 1n) === 1n;
 const [engineScore, shimScore] = mayLower ? [-999, -998] : [0, 1];
 
@@ -34,13 +34,13 @@ const expectLowered = (): void => {
   expect(findContainerd(paths()).map(scoreOf)).toEqual([engineScore]);
   const shims = findShims(paths()).map(scoreOf);
   expect(shims.length).toBeGreaterThan(0);
-  // An engine also lowers the scores of shims that it finds.
+  // Without CAP_SYS_RESOURCE, a new shim has the score 1, and a shim that a new engine finds gets the score 0.
   for (const score of shims) expect([shimScore, engineScore]).toContain(score);
 };
 
 const SHOW = 'cat /proc/self/oom_score_adj';
 
-test('the scores of the engine, containerd and shims are lowered as far as their rights allow, those of containers are not', async () => {
+test('the OOM scores of the engine, containerd and shims are lowered if permitted, and containers keep those of their QoS class', async () => {
   const resources = { resources: { requests: { cpu: '10m' } } };
   await lifepod.apply(
     pod('best-effort', {
@@ -59,7 +59,7 @@ test('the scores of the engine, containerd and shims are lowered as far as their
   expect(await lifepod.kubectlOk('exec', 'burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
 });
 
-test('a new engine and a new containerd lower their own scores and those of the shims that they find', async () => {
+test('the OOM scores of a new engine, a new containerd and the existing shims are lowered', async () => {
   for (const pid of findShims(paths())) writeFileSync(`/proc/${pid}/oom_score_adj`, String(GIVEN));
   await lifepod.kill('SIGKILL');
   await lifepod.up();
@@ -73,7 +73,7 @@ test('a new engine and a new containerd lower their own scores and those of the 
   expect(await lifepod.kubectlOk('logs', 'later')).toBe('1000\n');
 });
 
-test('status warns where the rights do not suffice', async () => {
+test('lifepod status warns if the engine is not permitted to lower its OOM score', async () => {
   const risk = /^warning {3}when memory runs out, the kernel may kill lifepod before Pods \(oom_score_adj: engine 0, /m;
   const text = await lifepod.cliOk('status');
   expect(risk.test(text), text).toBe(!mayLower);

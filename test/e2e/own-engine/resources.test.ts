@@ -34,17 +34,18 @@ const request = (cpu: string, memory: string): object => ({ resources: { request
 const waiting = (name: string, more: object) => ({ name, script: WAIT, ...more });
 const MIB = 1024 * 1024;
 
-/** Without CAP_SYS_RESOURCE no process can get a lower score than the runtime has. */
+/** Returns the oom_score_adj of the first process in the group. */
 const scoreOf = (group: string): number => Number(readFileSync(`/proc/${processesOf(group)[0]}/oom_score_adj`, 'utf8'));
 const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
 const mayLower = (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) >> 24n) & 1n;
+/** Returns the expected score. Without CAP_SYS_RESOURCE, it cannot be lower than the score of the runtime, which equals `own`. */
 const score = (wanted: number): number => (mayLower === 1n ? wanted : Math.max(wanted, own));
 const memoryBytes = Number(/^MemTotal:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024;
 const burstableScore = (requestedBytes: number): number =>
   Math.min(999, 1000 - Math.floor((1000 * requestedBytes) / memoryBytes));
 
 describe('the control groups of Pods', () => {
-  test('the group of a Guaranteed Pod is directly in kubepods, with limits for the Pod and each container', async () => {
+  test('the control group of a Guaranteed Pod is directly in kubepods, with limits for the Pod and each container', async () => {
     await lifepod.apply(
       pod('guaranteed', { app: [waiting('app', limit('100m', '64Mi')), waiting('other', limit('50m', '32Mi'))] }),
     );
@@ -73,7 +74,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(app)).toBe(score(-997));
   });
 
-  test('the group of all Burstable Pods has the CPU weight of their requests', async () => {
+  test('the control group of all Burstable Pods has the CPU weight for the sum of their requests', async () => {
     await lifepod.apply(pod('burstable', { app: [waiting('app', request('200m', '64Mi'))] }));
     await lifepod.apply(
       pod('half-limited', { app: [waiting('app', limit('300m', '64Mi')), waiting('free', limit('100m', '0'))] }),
@@ -89,7 +90,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(burstableScore(64 * MIB)));
   });
 
-  test('the group of a BestEffort Pod has the lowest CPU weight, and its processes are killed first', async () => {
+  test('the control group of a BestEffort Pod has the lowest CPU weight, and its processes have the highest OOM score', async () => {
     await lifepod.apply(pod('best-effort'));
     const ready = await record.until('best-effort', isReady);
     expect(ready.status?.qosClass).toBe('BestEffort');
@@ -100,7 +101,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(1000));
   });
 
-  test('the limits of a Pod follow the effective rule in the first example of the init containers page', async () => {
+  test('each limit of a Pod is the higher of the largest init container limit and the sum of the app container limits', async () => {
     await lifepod.apply(
       pod('worked', {
         init: [
@@ -118,7 +119,7 @@ describe('the control groups of Pods', () => {
     });
   });
 
-  test('the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries', async () => {
+  test('the limits of a Pod cover the apps together with the largest PreExit defer container, or a larger PostExit one', async () => {
     await lifepod.apply(
       pod('listed', {
         app: [waiting('app', limit('100m', '64Mi'))],
@@ -138,7 +139,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'listed', '--wait=false');
   });
 
-  test('a Pod has no limit in the second example, because a missing limit counts as the highest', async () => {
+  test('a Pod whose app container has no limit has no limit either, even if its init container has one', async () => {
     await lifepod.apply(
       pod('worked-2', {
         init: [{ name: 'i', script: 'exit 0', ...limit('100m', '1Gi') }],
@@ -155,7 +156,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'worked-2', '--now');
   });
 
-  test('the limits of a Pod add sidecars, whose OOM scores protect them better than app containers', async () => {
+  test('the CPU weight of a Pod includes its sidecars, whose OOM scores are not higher than those of the app containers', async () => {
     const script = 'cat /proc/self/oom_score_adj';
     await lifepod.apply(
       pod('sidecars', {
@@ -175,7 +176,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'sidecars', '--now');
   });
 
-  test('the group of a Pod is removed with the Pod and when its containers have ended', async () => {
+  test('the control group of a Pod is removed with the Pod, whether its containers were running or had exited', async () => {
     await lifepod.apply(pod('short', { app: [{ name: 'app', script: 'exit 0' }], spec: { restartPolicy: 'Never' } }));
     await lifepod.apply(pod('long', { app: [waiting('app', request('100m', '8Mi'))] }));
     const long = podGroup(lifepod.dataDir, await record.until('long', isReady));
@@ -186,7 +187,7 @@ describe('the control groups of Pods', () => {
   });
 });
 
-describe('a container that takes more than the limit', () => {
+describe('exceeded limits', () => {
   test('a container that exceeds its memory limit is killed', async () => {
     await lifepod.apply(
       pod('hungry', {
@@ -198,7 +199,7 @@ describe('a container that takes more than the limit', () => {
     expect(state?.terminated?.reason).toBe('OOMKilled');
   });
 
-  test('a Pod at its limit of processes cannot start another process', async () => {
+  test('a Pod that has reached --pod-pids-limit cannot start another process', async () => {
     const script = 'i=0; while [ $i -lt 60 ]; do sleep 60 & i=$((i+1)); done; wait';
     await lifepod.apply(pod('forks', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
     await record.until('forks', ended('app'));
@@ -206,7 +207,7 @@ describe('a container that takes more than the limit', () => {
   });
 });
 
-test('a restart of the engine keeps the groups of its Pods, and removes those of unknown Pods', async () => {
+test('a restart of the engine keeps the control groups of its Pods, and removes those of unknown Pods', async () => {
   const kept = podGroup(lifepod.dataDir, record.now('guaranteed'));
   const { openCgroups } = await import('../../../src/platform/cgroups.ts');
   const orphan = groupIn(lifepod.dataDir, 'burstable', 'pod00000000-0000-4000-8000-000000000000');
@@ -221,7 +222,7 @@ test('a restart of the engine keeps the groups of its Pods, and removes those of
   expect(limitsOf(groupIn(lifepod.dataDir, 'burstable')).shares).toBe(shares(614));
 });
 
-test('an engine that has ended leaves no group', async () => {
+test('lifepod down removes all control groups of the engine', async () => {
   expect(groupExists(cgroupRootOf(lifepod.dataDir))).toBe(true);
   await lifepod.cliOk('down');
   expect(groupExists(cgroupRootOf(lifepod.dataDir))).toBe(false);

@@ -1,4 +1,4 @@
-/** The reasons for which init containers run again. Source: Init Containers, "Pod restart reasons". */
+/** Events after which init containers run again, and events after which they do not. Source: Init Containers, "Pod restart reasons". */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -48,8 +48,8 @@ afterAll(async () => {
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** Returns the lines that the containers wrote once there are `count`, because a container may be ready before it writes. */
-async function left(name: string, count: number): Promise<string[]> {
+/** Waits until the containers have written `count` lines, and returns the lines. A container may be ready before it writes. */
+async function written(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);
   return linesOf(log);
@@ -71,13 +71,13 @@ const lasting = (container: string) => ({
   script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
 });
 
-/** Creates a Pod with two init containers, a sidecar between them and two apps, each of which writes a line when it starts. */
+/** Creates a Pod with two init containers, a sidecar between them and two apps. Each container writes a line when it starts. */
 const apply = (name: string, second = note('init-2')): Promise<void> =>
   lifepod.apply(
     pod(name, {
       init: [note('init-1'), { ...lasting('side'), restartPolicy: 'Always' }, second],
       app: [lasting('app'), lasting('other')],
-      // A folder of the node, which outlives a sandbox.
+      // The log is in a folder of the node, which the loss of a sandbox does not affect.
       spec: { volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }] },
     }),
   );
@@ -86,20 +86,20 @@ async function started(name: string): Promise<Pod> {
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
-/** Sorts the lines of the apps, which start together. */
+/** Sorts the lines of the two apps, which come last and start in any order. */
 const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
 
 describe.concurrent('init containers', () => {
   describe('the init containers run again', () => {
-    test('init containers run again after the sandbox is lost because its pause process was killed', async () => {
+    test('init containers run again after the Pod has lost its sandbox because the pause process was killed', async () => {
       const before = await started('lost');
       await killPause(before);
       const again = await record.until('lost', (pod) => restarted('app', 1)(pod) && isReady(pod));
-      expect(sorted((await left('lost', 10)).slice(5))).toEqual(BEGUN);
+      expect(sorted((await written('lost', 10)).slice(5))).toEqual(BEGUN);
       for (const name of BEGUN) expect(statusOf(again, name)).toMatchObject({ restartCount: 1, ready: true });
       expect(statusOf(again, 'init-1').lastState?.terminated).toMatchObject({ exitCode: 0 });
       expect(statusOf(again, 'app').lastState?.terminated?.containerID).toBe(statusOf(before, 'app').containerID);
-      // The containers that still ran in it got SIGTERM.
+      // The containers that still ran in the lost sandbox got SIGTERM.
       const ends = ['app', 'other', 'side'].map((name) => statusOf(again, name).lastState?.terminated);
       expect(ends.map((end) => end?.exitCode)).toEqual([0, 0, 0]);
       expect(await record.event('lost', /Killing.*app/)).toBe('Normal Killing: Stopping container app');
@@ -116,7 +116,7 @@ describe.concurrent('init containers', () => {
   });
 
   describe('the init containers do not run again', () => {
-    test('a new image of an init container restarts nothing, and a new image of an app restarts that app alone', async () => {
+    test('a new image of an init container restarts no container, and a new image of an app restarts only this app', async () => {
       const before = await started('image');
       await lifepod.kubectlOk('set', 'image', 'pod/image', 'init-1=busybox:other', 'init-2=busybox:other');
       const unchanged = await record.until(
@@ -133,14 +133,14 @@ describe.concurrent('init containers', () => {
       });
       const others = BEGUN.filter((name) => name !== 'app');
       expect(identity(after, ...others)).toEqual(identity(before, ...others));
-      expect((await left('image', 6)).slice(5)).toEqual(['app']);
+      expect((await written('image', 6)).slice(5)).toEqual(['app']);
       expect(await record.event('image', /Killing/)).toBe(
         'Normal Killing: Container app definition changed, will be restarted',
       );
       // A running sidecar restarts with its new image, like an app.
       await lifepod.kubectlOk('set', 'image', 'pod/image', 'side=busybox:other');
       const sidecar = await record.until('image', (pod) => restarted('side', 1)(pod) && isReady(pod));
-      expect((await left('image', 7)).slice(5)).toEqual(['app', 'side']);
+      expect((await written('image', 7)).slice(5)).toEqual(['app', 'side']);
       expect(statusOf(sidecar, 'side').image).toBe('busybox:other');
       await finished('image');
     });
@@ -163,27 +163,27 @@ describe.concurrent('init containers', () => {
       const failed = await record.until('never', inPhase('Failed'));
       expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 7 } } });
       expect(statusOf(failed, 'init')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
-      expect(await left('never', 2)).toEqual(['init', 'told']);
+      expect(await written('never', 2)).toEqual(['init', 'told']);
       await finished('never');
     });
 
-    test('init containers do not run again when the runtime loses one while a later one runs', async () => {
+    test('init containers do not run again when the first one is removed from the runtime while a later one runs', async () => {
       await apply('passed', lasting('init-2'));
       const { metadata } = await record.until('passed', runs('init-2'));
       const { containers } = await runtime.observe(metadata.uid ?? '', signal);
       await runtime.removeContainer(containers.find(({ name }) => name === 'init-1')?.id ?? '', signal);
       await signalFirst(lifepod, 'passed', 'init-2', 'TERM');
       const ready = await record.until('passed', isReady);
-      expect(sorted(await left('passed', 5))).toEqual(BEGUN);
+      expect(sorted(await written('passed', 5))).toEqual(BEGUN);
       expect(statusOf(ready, 'init-1')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
       await finished('passed');
     });
 
-    test('init containers do not run again when an app ends', async () => {
+    test('init containers do not run again when an app container restarts', async () => {
       const before = await started('crash');
       await signalFirst(lifepod, 'crash', 'app', 'TERM');
       const after = await record.until('crash', (pod) => restarted('app', 1)(pod) && runs('app')(pod));
-      expect((await left('crash', 6)).slice(5)).toEqual(['app']);
+      expect((await written('crash', 6)).slice(5)).toEqual(['app']);
       expect(identity(after, 'init-1', 'side', 'init-2', 'other')).toEqual(
         identity(before, 'init-1', 'side', 'init-2', 'other'),
       );
@@ -192,7 +192,7 @@ describe.concurrent('init containers', () => {
   });
 });
 
-test('init containers do not run again when the runtime loses them all, nor after kill -9 of the engine', async () => {
+test('init containers do not run again when all are removed from the runtime, even after kill -9 of the engine', async () => {
   const before = await started('collected');
   const uid = before.metadata.uid ?? '';
   for (const { id, kind, state } of (await runtime.observe(uid, signal)).containers)
@@ -210,6 +210,6 @@ test('init containers do not run again when the runtime loses them all, nor afte
   await signalFirst(lifepod, 'collected', 'other', 'TERM');
   const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
   for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));
-  expect((await left('collected', 7)).slice(5).sort()).toEqual(['app', 'other']);
+  expect((await written('collected', 7)).slice(5).sort()).toEqual(['app', 'other']);
   await lifepod.kubectlOk('delete', 'pod', 'collected', '--now');
 });

@@ -1,4 +1,4 @@
-/** Pods with a RuntimeClass run with its handler, here a second runc that logs its calls. */
+/** Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and runs runc. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ const runtimeClass = (name: string, more: object): object => ({
 });
 const noted = (): string => readFileSync(notes, 'utf8');
 
-test('the handler runs the Pod, which gets the overhead and scheduling of its class', async () => {
+test('a Pod with a RuntimeClass runs with the handler, the overhead and the scheduling of the class', async () => {
   await lifepod.apply(
     runtimeClass('second', {
       overhead: { podFixed: { cpu: '100m', memory: '16Mi' } },
@@ -59,14 +59,14 @@ test('the handler runs the Pod, which gets the overhead and scheduling of its cl
   });
 });
 
-test('a Pod without a class runs with the default handler', async () => {
+test('a Pod without a RuntimeClass runs with the default handler', async () => {
   await lifepod.apply(pod('first'));
   const ready = await record.until('first', isReady);
   const id = ready.status?.containerStatuses?.[0]?.containerID?.replace('containerd://', '') ?? 'none';
   expect(noted()).not.toContain(id);
 });
 
-test('a missing class and a missing handler are reported', async () => {
+test('a Pod with a missing RuntimeClass is rejected, and an Event reports a missing handler', async () => {
   const refused = await lifepod.kubectlInput(
     JSON.stringify(pod('no-class', { spec: { runtimeClassName: 'none' } })),
     'apply',
@@ -83,7 +83,7 @@ test('a missing class and a missing handler are reported', async () => {
   await lifepod.kubectlOk('delete', 'pod', 'no-handler', '--now');
 });
 
-test('the data folder remembers the handler', async () => {
+test('an engine that restarts without options still has the runtime handler of its first start', async () => {
   await lifepod.apply(runtimeClass('second', {}));
   record.end();
   await lifepod.kill('SIGTERM');

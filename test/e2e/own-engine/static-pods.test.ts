@@ -1,4 +1,4 @@
-/** Static Pods of the files in <data-dir>/manifests, and their mirrors in the API. */
+/** Static Pods from the files in <data-dir>/manifests, and their mirrors in the API. */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const says = (name: string, word: string): Record<string, unknown> =>
 const get = (name: string): Promise<Pod> => lifepod.get<Pod>('pod', name);
 const gone = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=60s');
-/** Waits for a Pod that may not exist yet; `not`: the UID of the Pod that it replaces. */
+/** Waits until the Pod, which may not exist yet, is Ready, and returns it. `not`: the UID of an earlier Pod of the same name. */
 async function ready(name: string, not?: string): Promise<Pod> {
   const watch = ['get', 'pods', '-w', `--field-selector=metadata.name=${name}`, '-o', 'json', '--output-watch-events'];
   const lines = await lifepod.until(watch, (line) => {
@@ -34,11 +34,11 @@ async function ready(name: string, not?: string): Promise<Pod> {
 }
 const runningId = ({ status }: Pod): string => status?.containerStatuses?.[0]?.containerID ?? '';
 
-test('the folder of the manifests is private', () => {
+test('only the owner can access the folder with the manifests of static Pods', () => {
   expect(statSync(join(lifepod.dataDir, 'manifests')).mode & 0o777).toBe(0o700);
 });
 
-test('a static Pod runs, its mirror has the name of the node as suffix, and kubectl reads it like any Pod', async () => {
+test('the mirror of a running static Pod has the name of the node as suffix, and kubectl reads it like any Pod', async () => {
   write('web.yaml', says('web', 'first'));
   const { metadata, spec, status } = await ready('web-node-1');
   const node = await lifepod.get<Node>('node', 'node-1');
@@ -67,7 +67,7 @@ test('a static Pod runs, its mirror has the name of the node as suffix, and kube
   expect(await lifepod.kubectlOk('exec', 'web-node-1', '--', 'hostname')).toBe('web-node-1\n');
 });
 
-test('deleting the mirror ends nothing, and the mirror is created again', async () => {
+test('deleting the mirror of a static Pod does not stop its containers, and the mirror is created again', async () => {
   const before = await get('web-node-1');
   await lifepod.kubectlOk('delete', 'pod', 'web-node-1', '--wait=false');
   const after = await ready('web-node-1', before.metadata.uid);
@@ -78,7 +78,7 @@ test('deleting the mirror ends nothing, and the mirror is created again', async 
   expect(await lifepod.kubectlOk('logs', 'web-node-1')).toBe('first\n');
 });
 
-test('clients cannot create mirrors', async () => {
+test('clients cannot create mirror Pods or change the annotation of a mirror Pod', async () => {
   const fake = { ...pod('fake'), metadata: { name: 'fake', annotations: { [MIRROR]: 'x' } } };
   const { code, stderr } = await lifepod.kubectlInput(JSON.stringify(fake), 'create', '-f', '-');
   expect(code).toBe(1);
@@ -89,14 +89,14 @@ test('clients cannot create mirrors', async () => {
   expect(annotated.stderr).toContain(`metadata.annotations[${MIRROR}]: Forbidden: may not remove or update mirror pod`);
 });
 
-test('after a change of its file the old Pod ends gracefully, and then the new one runs', async () => {
+test('after a change of its manifest, a static Pod ends gracefully before its successor starts', async () => {
   const trapped = 'trap "echo ending; touch /host/ended; exit 0" TERM; echo up; while :; do sleep 3600 & wait $!; done';
   const marks = join(lifepod.dataDir, 'marks');
   const hostPath = { volumes: [{ name: 'host', hostPath: { path: marks, type: 'DirectoryOrCreate' } }] };
   const mount = { volumeMounts: [{ name: 'host', mountPath: '/host' }] };
   write('slow.yaml', pod('slow', { app: [{ name: 'app', script: trapped, ...mount }], spec: hostPath }));
   const before = await ready('slow-node-1');
-  // Fails unless the old Pod has ended when it starts.
+  // Prints "after" only if the old Pod has already ended.
   const checks = `[ -e /host/ended ] && echo after; ${WAIT}`;
   const changed = pod('slow', { app: [{ name: 'app', script: checks, ...mount }], spec: hostPath });
   await lifepod.until(['logs', '-f', 'slow-node-1'], (line) => {
@@ -108,7 +108,7 @@ test('after a change of its file the old Pod ends gracefully, and then the new o
   expect(await lifepod.kubectlOk('logs', 'slow-node-1')).toBe('after\n');
 });
 
-test('after its file is removed the Pod ends gracefully, and its mirror is deleted', async () => {
+test('after the removal of its manifest, a static Pod ends gracefully, and its mirror is deleted', async () => {
   await lifepod.until(['get', 'pod', 'slow-node-1', '-w'], (line, lines) => {
     if (lines.length === 2) rmSync(manifest('slow.yaml'));
     return line.includes('Terminating');
@@ -116,7 +116,7 @@ test('after its file is removed the Pod ends gracefully, and its mirror is delet
   await gone('slow-node-1');
 });
 
-test('a bad file is logged and skipped, leaves its running Pod unchanged, and is read once corrected', async () => {
+test('an invalid manifest is logged and skipped, leaves its running static Pod unchanged, and is read when it is corrected', async () => {
   const before = await get('web-node-1');
   writeFileSync(manifest('web.yaml'), 'kind: Pod\napiVersion: v1\nmetadata: {name: [');
   write('secretive.yaml', pod('secretive', { spec: { volumes: [{ name: 's', secret: { secretName: 'x' } }] } }));
@@ -140,7 +140,7 @@ test('a bad file is logged and skipped, leaves its running Pod unchanged, and is
   expect((await lifepod.kubectl('get', 'pod', 'secretive-node-1')).stderr).toContain('not found');
 });
 
-test('after kill -9 of the engine the Pod is adopted, and a file removed meanwhile ends its Pod gracefully', async () => {
+test('after kill -9 of the engine, the next one adopts a static Pod, or stops it gracefully if its manifest was removed', async () => {
   const polite = `trap "touch /host/polite; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   const marks = join(lifepod.dataDir, 'marks');
   write(
@@ -164,13 +164,13 @@ test('after kill -9 of the engine the Pod is adopted, and a file removed meanwhi
   expect(after.status?.startTime).toBe(before.status?.startTime);
 });
 
-test('the next engine does not run a succeeded Pod again', async () => {
+test('a restarted engine does not run a succeeded static Pod again', async () => {
   write('once.json', pod('once', { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }));
   await lifepod.until(['get', 'pods', '-w'], (line) => /^once-node-1 +0\/1 +Completed/.test(line));
   const before = await get('once-node-1');
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  // A Pod that the new engine starts later has run.
+  // When a static Pod that is added later is ready, the new engine has also processed the existing ones.
   write('later.yaml', says('later', 'again'));
   await ready('later-node-1');
   const after = await get('once-node-1');
@@ -178,7 +178,7 @@ test('the next engine does not run a succeeded Pod again', async () => {
   expect(after.status?.containerStatuses).toEqual(before.status?.containerStatuses);
 });
 
-test('down ends static Pods gracefully, and leaves nothing running', async () => {
+test('lifepod down ends static Pods gracefully, and the next engine starts them again', async () => {
   const marks = join(lifepod.dataDir, 'marks');
   const polite = `trap "touch /host/down; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   write(
@@ -198,7 +198,7 @@ test('down ends static Pods gracefully, and leaves nothing running', async () =>
   await ready('web-node-1');
 });
 
-/** Resolves when the engine's log names all of the files. */
+/** Resolves when the engine's log at `path` has reported each of the files as skipped. */
 async function logNames(path: string, files: string[]): Promise<void> {
   const missing = new Set(files);
   await untilLine('tail', ['-n', '+1', '-F', path], process.env, (line) => {

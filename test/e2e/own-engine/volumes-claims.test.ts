@@ -1,4 +1,4 @@
-/** PersistentVolumes and claims: provisioned, bound, used, retained and deleted, with real folders and containers. */
+/** PersistentVolumes and claims are provisioned, bound, used, retained and deleted, with real folders and containers. */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await links?.remove();
 });
 
-/** A data folder that does not exist yet and is reached through a symbolic link: deletion must never remove other files. */
+/** Returns a data folder that does not exist yet. Its path has a symbolic link, to test that no mounted volume is deleted even then. */
 function behindLink(links: string): Scratch {
   const { path, remove } = scratchFolder();
   rmdirSync(path);
@@ -35,7 +35,7 @@ const claim = (name: string, spec: object = {}): object => ({
   metadata: { name },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
 });
-/** A Pod whose only container runs the script with the claim at /data. */
+/** Returns a Pod whose app container runs the script with the claim mounted at /data. */
 const user = (
   name: string,
   claimName: string,
@@ -68,7 +68,7 @@ const getVolume = (name: string): Promise<PersistentVolume> => lifepod.get<Persi
 const settled = (what: string, jsonpath: string): Promise<string> =>
   lifepod.kubectlOk('wait', what, `--for=jsonpath=${jsonpath}`, '--timeout=60s');
 const deleted = (what: string): Promise<string> => lifepod.kubectlOk('wait', what, '--for=delete', '--timeout=60s');
-const now = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
+const deleteNow = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
 
 describe.concurrent('claims', () => {
   test('kubectl shows the default StorageClass', async () => {
@@ -76,7 +76,7 @@ describe.concurrent('claims', () => {
     expect(row).toMatch(/^local-path \(default\) +lifepod\.io\/local-path +Delete +WaitForFirstConsumer +false +\d+s$/);
   });
 
-  test('a claim gets a folder with its first Pod, which outlives Pods and is deleted with the claim', async () => {
+  test('the folder of a claim is created for the first Pod, kept when Pods are deleted, and deleted with the claim', async () => {
     await lifepod.apply(claim('notes'));
     await lifepod.until(
       [
@@ -133,7 +133,7 @@ describe.concurrent('claims', () => {
       'local-path',
       '<unset>',
     ]);
-    await now('writer');
+    await deleteNow('writer');
     await record.gone('writer');
     expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('one\n');
 
@@ -146,7 +146,7 @@ describe.concurrent('claims', () => {
       'touch: /data/c: Read-only file system',
     ]);
 
-    // A claim in use stays until its Pod is deleted, and no new Pod gets it.
+    // A deleted claim that is in use exists until its Pod is deleted. No new Pod can use the claim.
     await lifepod.kubectlOk('delete', 'pvc', 'notes', '--wait=false');
     expect((await lifepod.kubectlOk('get', 'pvc', 'notes')).split('\n')[1]).toMatch(/^notes +Terminating /);
     await lifepod.apply(user('late', 'notes', 'true'));
@@ -154,23 +154,23 @@ describe.concurrent('claims', () => {
       'Warning FailedScheduling: 0/1 nodes are available: persistentvolumeclaim "notes" is being deleted.',
     );
     expect(existsSync(join(folder, 'a'))).toBe(true);
-    await now('reader');
+    await deleteNow('reader');
     await deleted(`pv/${volumeName}`);
     expect(existsSync(folder)).toBe(false);
-    await now('late');
+    await deleteNow('late');
   });
 
-  test('a Pod waits for a claim that does not exist, and starts once it exists', async () => {
+  test('a Pod waits for a missing claim, and starts after the claim is created', async () => {
     await lifepod.apply(user('early', 'later', 'echo here >/data/x'));
     expect(await record.event('early', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: persistentvolumeclaim "later" not found.',
     );
     await lifepod.apply(claim('later'));
     await record.until('early', inPhase('Succeeded'));
-    await now('early');
+    await deleteNow('early');
   });
 
-  test('a volume created by hand is bound at once, and kept when its claim is deleted', async () => {
+  test('a manually created volume is bound to a waiting claim, and its files are kept when the claim is deleted', async () => {
     const path = join(lifepod.dataDir, 'by-hand');
     await lifepod.apply(hostVolume('small', join(lifepod.dataDir, 'small'), { capacity: { storage: '500Mi' } }));
     await lifepod.apply(user('hand', 'manual', 'echo kept >/data/k'));
@@ -183,14 +183,14 @@ describe.concurrent('claims', () => {
     expect(readFileSync(join(path, 'k'), 'utf8')).toBe('kept\n');
     expect((await getClaim('manual')).spec?.volumeName).toBe('large');
     expect((await getVolume('small')).status?.phase).toBe('Available');
-    await now('hand');
+    await deleteNow('hand');
     await lifepod.kubectlOk('delete', 'pvc', 'manual');
     await settled('pv/large', '{.status.phase}=Released');
     await lifepod.kubectlOk('delete', 'pv', 'large', 'small');
     expect(readFileSync(join(path, 'k'), 'utf8')).toBe('kept\n');
   });
 
-  test('a deleted volume stays while it is bound, and a claim that lost its volume is Lost', async () => {
+  test('a deleted volume exists while it is bound, and a claim whose volume has been removed is Lost', async () => {
     await lifepod.apply(hostVolume('precious', join(lifepod.dataDir, 'precious'), { storageClassName: 'precious' }));
     await lifepod.apply(claim('holder', { storageClassName: 'precious', volumeName: 'precious' }));
     await settled('pvc/holder', '{.status.phase}=Bound');
@@ -202,10 +202,10 @@ describe.concurrent('claims', () => {
     expect(await record.event('lost', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: persistentvolumeclaim "holder" bound to non-existent persistentvolume "precious".',
     );
-    await now('lost');
+    await deleteNow('lost');
   });
 
-  test('a Pod with a volume of another node is not scheduled to this one', async () => {
+  test('a Pod that needs a volume of another node is not scheduled, and does not start if it is bound to this node', async () => {
     const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] };
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [expression] }] } };
     await lifepod.apply(hostVolume('far', '/nonexistent', { storageClassName: 'far', nodeAffinity }));
@@ -219,7 +219,7 @@ describe.concurrent('claims', () => {
     expect(await record.event('placed', /FailedMount/)).toBe(
       'Warning FailedMount: MountVolume.NodeAffinity check failed for volume "data" : no matching NodeSelectorTerms',
     );
-    await Promise.all([now('near'), now('placed')]);
+    await Promise.all([deleteNow('near'), deleteNow('placed')]);
   });
 
   test('an ephemeral volume is created and deleted with its Pod', async () => {
@@ -237,13 +237,13 @@ describe.concurrent('claims', () => {
       labels: { a: 'b' },
       ownerReferences: [{ kind: 'Pod', name: 'scratch', controller: true }],
     });
-    await now('scratch');
+    await deleteNow('scratch');
     await deleted('pvc/scratch-data');
     await deleted(`pv/${made.spec?.volumeName}`);
     expect(existsSync(join(lifepod.dataDir, 'volumes', made.spec?.volumeName ?? ''))).toBe(false);
   });
 
-  test('the fsGroup owns all files of the volume, or with OnRootMismatch the files created under it', async () => {
+  test('the fsGroup becomes the group of all files in a volume, with OnRootMismatch only if the root folder has another group', async () => {
     await lifepod.apply(claim('shared'));
     const security = (fsGroup: number, more: object = {}) => ({ securityContext: { fsGroup, ...more } });
     const show = 'stat -c "%n %g %a" /data /data/dir /data/dir/file; id -G';
@@ -259,13 +259,13 @@ describe.concurrent('claims', () => {
       '/data/dir/file 4000 600',
       '0 4000',
     ]);
-    await now('first');
+    await deleteNow('first');
     await lifepod.apply(
       user('same', 'shared', show, { spec: security(4000, { fsGroupChangePolicy: 'OnRootMismatch' }) }),
     );
     await record.until('same', ended('app'));
     expect(await lifepod.kubectlOk('logs', 'same')).toContain('/data/dir/file 4000 600\n');
-    await now('same');
+    await deleteNow('same');
     await lifepod.apply(user('other', 'shared', show, { spec: security(5000) }));
     await record.until('other', ended('app'));
     expect((await lifepod.kubectlOk('logs', 'other')).split('\n').slice(0, 3)).toEqual([
@@ -273,7 +273,7 @@ describe.concurrent('claims', () => {
       '/data/dir 5000 2770',
       '/data/dir/file 5000 660',
     ]);
-    await now('other');
+    await deleteNow('other');
     await lifepod.apply(
       user('differing', 'shared', show, { spec: security(6000, { fsGroupChangePolicy: 'OnRootMismatch' }) }),
     );
@@ -283,7 +283,7 @@ describe.concurrent('claims', () => {
       '/data/dir 6000 2770',
       '/data/dir/file 6000 660',
     ]);
-    await now('differing');
+    await deleteNow('differing');
   });
 
   test('a StorageClass can bind immediately and retain the folder of a deleted claim', async () => {
@@ -301,7 +301,7 @@ describe.concurrent('claims', () => {
     const folder = join(lifepod.dataDir, 'volumes', name);
     await lifepod.apply(user('keeper', 'kept', 'echo kept >/data/k'));
     await record.until('keeper', inPhase('Succeeded'));
-    await now('keeper');
+    await deleteNow('keeper');
     await lifepod.kubectlOk('delete', 'pvc', 'kept');
     await settled(`pv/${name}`, '{.status.phase}=Released');
     await lifepod.kubectlOk('delete', 'pv', name);
@@ -316,18 +316,18 @@ describe.concurrent('claims', () => {
     expect(await record.event('waiting', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: 1 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.',
     );
-    await now('waiting');
+    await deleteNow('waiting');
     await lifepod.apply(user('placed-too', 'single', 'true', { spec: { nodeName: lifepod.nodeName } }));
     expect(await record.event('placed-too', /FailedMount/)).toBe(
       'Warning FailedMount: MountVolume.SetUp failed for volume "data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
     );
     await lifepod.apply(user('waiting', 'single', 'true'));
-    await now('holding');
+    await deleteNow('holding');
     await Promise.all(['waiting', 'placed-too'].map((name) => record.until(name, inPhase('Succeeded'))));
-    await Promise.all([now('waiting'), now('placed-too')]);
+    await Promise.all([deleteNow('waiting'), deleteNow('placed-too')]);
   });
 
-  test('a local volume is mounted from its folder once the folder exists', async () => {
+  test('a Pod with a local volume waits until the folder of the volume exists', async () => {
     const path = join(lifepod.dataDir, 'by-hand-local');
     const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: ['node-1'] };
     await lifepod.apply({
@@ -350,14 +350,14 @@ describe.concurrent('claims', () => {
     mkdirSync(path);
     await record.until('local-user', inPhase('Succeeded'));
     expect(readFileSync(join(realpathSync(path), 'x'), 'utf8')).toBe('here\n');
-    await now('local-user');
+    await deleteNow('local-user');
     await lifepod.kubectlOk('delete', 'pvc', 'local-hand');
     await settled('pv/local-one', '{.status.phase}=Released');
     await lifepod.kubectlOk('delete', 'pv', 'local-one');
     expect(readFileSync(join(path, 'x'), 'utf8')).toBe('here\n');
   });
 
-  test('invalid claims and volumes are refused with the messages of upstream', async () => {
+  test('invalid claims and volumes are rejected with the messages of upstream', async () => {
     const refused = async (object: object): Promise<string> =>
       (await lifepod.kubectlInput(JSON.stringify(object), 'create', '-f', '-')).stderr;
     expect(await refused(claim('bad', { accessModes: [], resources: {} }))).toBe(
