@@ -81,7 +81,7 @@ describe('kubectl explain', () => {
     expect(await explained('image')).toContain('Exactly one of image and imageFrom must be set.');
     expect(await explained('terminationMessagePolicy')).toContain('FallbackToLogsOnError (default)');
     expect((await fixture.ok('explain', 'pod.spec.postExitGracePeriodSeconds')).replace(/\s+/g, ' ')).toContain(
-      'A single PostExit entry without timeoutSeconds thus halves the time that app containers have to stop.',
+      'Therefore, a single PostExit entry without timeoutSeconds halves the time that app containers have to stop.',
     );
     expect((await fixture.ok('explain', 'pod.status.phase')).replace(/\s+/g, ' ')).toContain(
       'Terminating: its defer containers are due or running',
