@@ -158,14 +158,14 @@ export const fieldSentences: readonly Sentence[] = [
       [settings, 'settings and entries can both be given in annotations'],
       [templates, 'both forms of defer containers are validated when a PodTemplate is created'],
       [kubectl, 'is read on create, and cannot be changed'],
-      [kubectl, 'the annotation with settings gives the other fields, and cannot be changed'],
+      [kubectl, 'the annotation with settings sets the other fields, and cannot be changed'],
     ],
   },
   {
     says: '`pod.alpha.kubernetes.io/defer-container-statuses` mirrors the status.',
     tests: [
       [older, 'statuses of defer containers are mirrored into an annotation'],
-      [matrix, 'the annotation: its entries run, their statuses are mirrored'],
+      [matrix, 'entries of the annotation run, their statuses are mirrored'],
     ],
   },
   {
@@ -212,8 +212,11 @@ export const fieldSentences: readonly Sentence[] = [
       ],
       [templates, 'an update that drops the field and keeps the annotation returns no warning'],
       [stored, 'loses its defer containers in a PUT without them, with a warning'],
-      [kubectl, 'a template with the annotation stores only it; a PUT that drops the field gives a warning'],
-      [matrix, 'the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it'],
+      [kubectl, 'a PodTemplate with the annotation does not get the field; a PUT that drops the field gives a warning'],
+      [
+        matrix,
+        'entries of the annotation run, their statuses are mirrored, and an update by a client without the field keeps them',
+      ],
     ],
   },
 ];

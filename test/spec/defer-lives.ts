@@ -52,8 +52,8 @@ export const survival: readonly Sentence[] = [
       ],
       [inLives, 'a crash at any action does not change how the list ends: a start that is under way %s'],
       [properties, 'a crash of the agent does not change how the list ends'],
-      [kill, 'each entry succeeds once although the engine is killed with it'],
-      [onOutages, 'the engine and containerd are killed repeatedly: each entry runs once'],
+      [kill, 'each entry succeeds once although the engine is killed when the entry is'],
+      [onOutages, 'although the engine and containerd are killed repeatedly, each entry runs once'],
     ],
   },
   {

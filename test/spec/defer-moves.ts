@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": what moves a deadline later, and entries that fail or are given up. */
+/** The specification of defer containers, "Time": extensions and outages that move a deadline, and entries that fail or are given up. */
 import type { Sentence } from './sentence.ts';
 
 const control = 'src/api/core/v1/pod/defer-control.test.ts';
@@ -131,7 +131,7 @@ const outageSentences: readonly Sentence[] = [
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
       [
         onOutages,
-        'the engine is down past the deadline: apps get their stop signal, extensions are granted, PostExit entries run',
+        'after an outage of the engine past the deadline, apps get their stop signal, extensions are granted, PostExit entries run',
       ],
       [
         'test/long/defer-races.test.ts',
@@ -185,7 +185,7 @@ const outageSentences: readonly Sentence[] = [
         outages,
         'after an outage, a Pod without entries has the rest of its grace period, and 2 s between signal and kill',
       ],
-      [onOutages, 'the engine is down past the deadline: apps get their stop signal'],
+      [onOutages, 'after an outage of the engine past the deadline, apps get their stop signal'],
     ],
   },
 ];

@@ -35,7 +35,7 @@ const states: readonly Sentence[] = [
         'test/e2e/defer-commands.test.ts',
         'why, status and logs name the image of an entry that cannot be pulled while the Pod runs',
       ],
-      [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
+      [matrix, 'entries stay PodRunning when an app crashes and restarts'],
     ],
   },
   {

@@ -50,7 +50,7 @@ export const time: readonly Sentence[] = [
       [causes, 'one of several without a timeout: half'],
       [outages, 'the reserve is the sum of timeoutSeconds + 2 if each PostExit entry has one and the sum is smaller'],
       [onTime, 'the reserve is at most the sum that the timeouts of the PostExit entries need'],
-      [onTime, 'postExitGracePeriodSeconds is the reserve'],
+      [onTime, 'with postExitGracePeriodSeconds, the PreExit stage ends before the reserve begins'],
     ],
   },
   {

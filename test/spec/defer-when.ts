@@ -86,7 +86,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'under hard node pressure, the list is skipped, which the status and Events show'],
       [defer, 'the node has no time'],
-      [eviction, 'the Pod that fills the disk is evicted at once, without its defer containers'],
+      [eviction, 'the Pod that fills the disk is evicted immediately, without its defer containers'],
     ],
   },
   {
@@ -128,8 +128,8 @@ export const occasions: readonly Sentence[] = [
       [when, 'after a failed initialization, PostExit entries run'],
       [defer, 'a PreExit entry if no app container had started'],
       [defer, 'a PostExit entry if no app container had started'],
-      [matrix, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
-      [matrix, 'failed while initializing: PreExit entries are skipped, PostExit entries run'],
+      [matrix, 'a Pod deleted while it initializes skips PreExit entries and runs PostExit entries'],
+      [matrix, 'a Pod that fails while it initializes skips PreExit entries, runs PostExit entries'],
     ],
   },
   {
@@ -145,7 +145,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'the list does not run when an app container of a running Pod crashes and restarts'],
       [defer, 'the list does not run when a container of a running Pod crashes'],
-      [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
+      [matrix, 'entries stay PodRunning when an app crashes and restarts'],
     ],
   },
   {
@@ -170,7 +170,7 @@ export const occasions: readonly Sentence[] = [
       [e2e, 'a lost sandbox skips the remaining PreExit entries, and PostExit entries run in a new sandbox'],
       [
         'test/long/defer-node-lost.test.ts',
-        'after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed',
+        'after a failure of the machine, PostExit entries run in a new sandbox, even if the deadline has passed',
       ],
     ],
   },
