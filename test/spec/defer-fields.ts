@@ -57,7 +57,7 @@ export const fieldSentences: readonly Sentence[] = [
     says: 'onReasons: [ScaledDown] # optional; absent: every reason',
     tests: [
       [fields, 'an empty onReasons is removed'],
-      [defer, 'onReasons without the reason'],
+      [defer, 'an entry is skipped if its onReasons do not contain the reason'],
     ],
   },
   {
@@ -105,8 +105,8 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'phase: Terminating # only while defer containers are due or running',
     tests: [
-      [status, 'the list is due'],
-      [status, 'no entry of the list is due for the reason'],
+      [status, 'the phase is Terminating when the list is due'],
+      [status, 'the phase is Running when no entry of the list is due for the reason'],
     ],
   },
   {
@@ -146,7 +146,7 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: '`Always` is treated as `OnFailure`: exit code 0 ends an entry.',
     tests: [
-      [entryEnds, 'exit code 0, with Always'],
+      [entryEnds, 'an entry with exit code 0 and restartPolicy Always is Completed'],
       [failures, 'with %s a failed entry is retried after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
     ],
   },

@@ -71,10 +71,13 @@ export const termination: readonly Sentence[] = [
   {
     says: "With `preStopPolicy: Concurrent` every preStop hook starts at T0 as well, without waiting; with `AfterPreExit` the hooks of app containers start when the last PreExit entry has ended (at T0 if none is due), a sidecar's hook when the sidecar stops.",
     tests: [
-      [ending, 'Concurrent: every hook starts at T0'],
+      [ending, 'Concurrent: every hook starts at the start of the termination'],
       [ending, 'AfterPreExit: no hook starts before the PreExit entries have ended'],
       [ending, 'AfterPreExit: hooks of app containers start when the last PreExit entry has ended'],
-      [ending, 'AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due'],
+      [
+        ending,
+        'AfterPreExit: hooks of app containers start at the start of the termination if no PreExit entry is due',
+      ],
       [ending, 'AfterPreExit: the hook of a sidecar starts when the sidecar stops'],
       [order, 'preStop hooks start immediately; the first PreExit entry does not wait for them'],
       [order, 'preStop hooks of sidecars start immediately too, and stop nothing'],
