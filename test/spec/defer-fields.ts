@@ -24,7 +24,7 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'A Pod without `deferContainers` behaves exactly as upstream.',
     tests: [
-      ['src/simulation/lives/lives.test.ts', 'lives written out'],
+      ['src/simulation/lives/lives.test.ts', 'the recorded lives in the file of the group'],
       ['src/lifecycle/termination-waves.test.ts', 'a Pod without defer containers'],
       [fields, 'a Pod without defer containers gets none of their fields'],
     ],

@@ -47,7 +47,7 @@ export const termination: readonly Sentence[] = [
         conditions,
         'Ready is False in a Pod with defer containers that ends with reason %s, even if its containers are ready',
       ],
-      [order, 'without a deletionTimestamp the Pod is not Ready from T0 on'],
+      [order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on'],
     ],
   },
   {
@@ -85,7 +85,7 @@ export const termination: readonly Sentence[] = [
         order,
         'AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops',
       ],
-      [order, 'AfterPreExit: hooks start at T0 if no PreExit entry is due'],
+      [order, 'AfterPreExit: hooks start at the start of the termination if no PreExit entry is due'],
       [onTime, 'preStopPolicy AfterPreExit: hooks of apps start when the last PreExit entry has ended'],
     ],
   },
@@ -96,7 +96,10 @@ export const termination: readonly Sentence[] = [
       [ending, 'downward API files are not written if none shows the termination'],
       [ending, 'of a projected volume count too'],
       [ending, 'downward API files delay nothing once a rewrite has failed'],
-      ['src/node/pod/executor.test.ts', 'writeDownwardFiles rewrites the downward API files and returns their version'],
+      [
+        'src/node/pod/executor.test.ts',
+        'the action writeDownwardFiles rewrites the downward API files and returns their version',
+      ],
       [
         'src/node/volumes/volume-manager.test.ts',
         'rewrite() resolves when the files are written and rejects if the volumes are not mounted',

@@ -115,7 +115,7 @@ export const occasions: readonly Sentence[] = [
     says: 'never scheduled, or no container had started | skipped; deletion is immediate',
     tests: [
       [when, 'if no init container had started, the list is skipped and the deletion is immediate'],
-      [defer, 'Deferred has the reason DeferContainersSkipped if no container had started'],
+      [defer, 'a PostExit entry is skipped if no container had started'],
       [defer, 'a PostExit entry is skipped if a container was created but never started'],
       [deletion, 'is immediate if the Pod has no node'],
       [matrix, 'a Pod deleted before an init container started is gone immediately, and its entries are skipped'],
