@@ -174,12 +174,12 @@ describe('an entry is skipped', () => {
   }
 
   it.each<[string, string, number[], string | undefined]>([
-    ['Always', 'after any end', [1], undefined],
-    ['Succeeded', 'all app containers exited with 0', [0, 0], undefined],
-    ['Succeeded', 'one app container failed', [0, 1], 'the app containers did not succeed'],
-    ['Failed', 'all app containers exited with 0', [0, 0], 'the app containers did not fail'],
-    ['Failed', 'one app container failed', [0, 143], undefined],
-  ])('when %s: %s', (when, _, codes, expected) => {
+    ['Always', 'is due after any end of the app containers', [1], undefined],
+    ['Succeeded', 'is due if all app containers exited with 0', [0, 0], undefined],
+    ['Succeeded', 'is skipped if one app container failed', [0, 1], 'the app containers did not succeed'],
+    ['Failed', 'is skipped if all app containers exited with 0', [0, 0], 'the app containers did not fail'],
+    ['Failed', 'is due if one app container failed', [0, 143], undefined],
+  ])('an entry with when %s %s', (when, _, codes, expected) => {
     const containers = codes.map((_code, i) => container(`app-${i}`));
     const ends = codes.map((code, i) => exited(`app-${i}`, code, -1));
     expect(skipOf({ ...deletedPod(), spec: { ...listed(postExit('clean', { when })), containers }, runs: ends })).toBe(
