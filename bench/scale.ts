@@ -90,7 +90,7 @@ const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
 
 /**
  * Returns the lateness of each request in milliseconds. A probe sends one request per period, at an offset that is unknown here. The
- * request of a probe that has the smallest offset within its period counts as punctual, the others are late by the difference.
+ * request of a probe that has the smallest offset within its period counts as on time, and the others are late by the difference.
  */
 function lateness(arrivals: Map<string, number[]>): number[] {
   return [...arrivals.values()].flatMap((times) => {

@@ -35,7 +35,7 @@ export interface RuntimeUnderTest {
   /** The name of an image that is present and can run the programs. */
   image: string;
   logDirectory: string;
-  /** Whether events() delivers a resync first, and only later events reliably. If false, it delivers all events after the call. */
+  /** Whether events() begins with a resync, before which events may be missed. If false, no event after the call is missed. */
   beginsWithResync: boolean;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Creates, limits and removes real control groups with the processes in them; on a hybrid machine, groups of both versions. */
+/** Tests the creation, limits and removal of real control groups with processes in them, on a hybrid machine for both versions. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

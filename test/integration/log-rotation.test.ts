@@ -16,7 +16,7 @@ import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd
 const LINES = 20_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_FILES = 4;
-/** Writes lines for about four seconds, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
+/** A script that writes lines for about 4 s, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
 const SCRIPT = `
 trap 'exit 0' TERM
 trap 'echo a line later' USR1

@@ -174,7 +174,7 @@ describe('emptyDir', () => {
 });
 
 describe('emptyDir in special memory', () => {
-  /** Returns type and options of the mount at the path. */
+  /** Resolves with the type and the options of the mount at the path. */
   const mounted = async (path: string): Promise<string> => {
     const line = (await readFile('/proc/self/mountinfo', 'utf8'))
       .split('\n')

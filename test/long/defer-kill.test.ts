@@ -48,7 +48,7 @@ const announced =
   (pod: Pod): boolean =>
     waitsFor(container, 'ContainerCreating')(pod) && statusOf(pod, container).lastState?.terminated?.exitCode === after;
 
-/** The gates to open for each step of at(): the first for entry one, then two and its second run, three and four. */
+/** The gates to open for each step of at(). The steps are entry one, entry two, the retry of entry two, entry three and entry four. */
 const OPENED: Gate[][] = [[], ['hook', 'one'], ['fail'], ['two', 'app'], ['three'], ['four']];
 const at = (...steps: Step['at'][]): Step[] => steps.map((step, index) => ({ at: step, open: OPENED[index] ?? [] }));
 

@@ -80,7 +80,7 @@ describe('a Pod is deleted while its init container starts', () => {
 
 describe('containerd is killed, and Pods are deleted immediately', () => {
   const DELETED_AFTER_EACH = 8;
-  /** Containerd may be back before a Pod needs it, so not every Pod is in a race. This number of kills gives at least RACES races. */
+  /** The maximum number of kills. It suffices for RACES races, although containerd is often back before a Pod needs it. */
   const MOST_KILLS = 6;
   const RACES = 20;
   const hook = { exec: { command: ['sh', '-c', 'echo hook >>/work/log'] } };

@@ -180,7 +180,7 @@ test('kubectl delete --now: each container gets its stop signal 2 s before the k
   const began = Date.now();
   // The specification results in about 9 s. The rest allows for a slow machine.
   expect((await record.gone('at-once')) - began).toBeLessThan(13_000);
-  // The first entry may or may not have had time to start.
+  // The log lines of the first entry are ignored, because the entry may not have had time to start.
   const steps = log('at-once').filter((line) => !line.includes('one'));
   expect(steps).toEqual(['app stops', 'begin two', 'two stops']);
   for (const of of ['one', 'two', 'app']) expect(end('at-once', of)?.exitCode).toBe(137);

@@ -49,7 +49,7 @@ test('a Pod that lost a container ends in order; removal of its sandbox backs of
     expect(logOf(lifepod, 'robbed')).toEqual(['init', 'begin one', 'end one', 'app stops', 'begin two', 'end two']);
     expect(failedRemovals(sandbox)).toBeLessThanOrEqual(MOST_CALLS);
   } finally {
-    // A new containerd does not know the lost container.
+    // A new containerd does not know the lost container, and therefore removes the sandbox.
     killContainerd(lifepod);
   }
   await record.gone('robbed');

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes FOLDER/package.tar, which contains the npm package as `npm install` installs it, and FOLDER/images, which must exist.
+# Writes FOLDER/package.tar, which contains the npm package as `npm install` installs it, and the images in FOLDER/images.
 # usage: build-package.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."

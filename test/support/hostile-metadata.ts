@@ -8,7 +8,7 @@ import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join();
 
-/** Annotations that are nested more deeply than a body may be, in a quantity, in a text, in an unknown field, and as a whole. */
+/** Values for annotations: JSON that is nested too deeply, in a quantity, in a name, in an unknown field, or as the whole value. */
 const DEEP = ['[', '{"a":'].flatMap((open) => {
   const value = `${open.repeat(50_000)}0${(open === '[' ? ']' : '}').repeat(50_000)}`;
   return [

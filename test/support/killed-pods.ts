@@ -1,6 +1,6 @@
 /**
- * Pods whose engine is killed repeatedly while they terminate. Each container logs its steps to a folder outside the Pod, and waits at each
- * step for a gate, which the test opens only after it has killed the engine.
+ * Pods whose engine is killed repeatedly while they terminate. Each container logs its steps to a folder outside the Pod. At each step, it
+ * waits until the test opens a gate, so that the test can kill the engine at a known step.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Checks that the documents refer only to files and npm scripts that exist, and mention all examples and dependencies. */
+/** Checks that the documents refer only to files and npm scripts that exist, and that dependencies and examples are documented. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -27,7 +27,7 @@ export function importsOf(source: string): string[] {
 
 /** Matches a string literal on one line; the second group is its text. */
 const TEXT = String.raw`(['"\`])((?:\\.|(?!\1)[^\n\\])*)\1`;
-/** Match titles: the first argument of test(), it() or describe(), and the title in a row of a table of tests, by column, key or name. */
+/** Patterns of titles: the first argument of test(), it() or describe(), and the title of a row in a table of tests. */
 const TITLES = [
   String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
   String.raw`[\])]\(\s*${TEXT},\s`,
