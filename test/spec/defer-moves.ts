@@ -79,10 +79,7 @@ const extensions: readonly Sentence[] = [
   {
     says: "Both keep R whole, are bounded by the node's `maxGracePeriodExtensionSeconds` (default 3600) for one termination, are written to `status.termination.deadline` before they count, and give an Event `ExtendGracePeriod`.",
     tests: [
-      [
-        stages,
-        'at the end of the PreExit stage, both kinds of extension keep the whole reserve, even if the node allows less',
-      ],
+      [stages, 'both kinds of extension keep the whole reserve, even if the node allows less'],
       [stages, 'all extensions of a termination together are at most maxGracePeriodExtensionSeconds'],
       [stages, 'the entry is not stopped while the extension is being written'],
       [stages, 'each extension is reported as an Event'],
@@ -127,17 +124,14 @@ const outageSentences: readonly Sentence[] = [
       [causes, 'does not move the end of the PreExit stage once a PostExit entry has its turn'],
       [causes, 'an outage does not count toward timeoutSeconds of an entry that did not run during it'],
       [memory, 'continues the termination in the status, without the time of the outage'],
-      [
-        outages,
-        'the end of the PreExit stage and the deadline move by the outage since the last sign of life, before anything else happens',
-      ],
+      [outages, 'the end of the PreExit stage and the deadline move by the outage since the last sign of life'],
       [outages, 'an app is stopped before it is killed, even if the deadline passed without an agent'],
       [outages, 'an extension to which the Pod is entitled is granted after an outage'],
       [played, 'life e: no agent runs from 3 s to 50 s'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
       [
         onOutages,
-        'after an outage of the engine past the deadline, apps get their stop signal, extensions are granted, PostExit entries run',
+        'after an outage of the engine past the deadline, apps get their stop signal, extensions are granted',
       ],
       [
         'test/long/defer-races.test.ts',
@@ -156,10 +150,7 @@ const outageSentences: readonly Sentence[] = [
         'src/node/status/node-lease.test.ts',
         'the node renews its Lease every ten seconds, also after a failed renewal',
       ],
-      [
-        outages,
-        'the end of the PreExit stage and the deadline move by the outage since the last sign of life, before anything else happens',
-      ],
+      [outages, 'the end of the PreExit stage and the deadline move by the outage since the last sign of life'],
       [outages, 'entries and hooks wait for an outage that began just before the delete, and then run'],
       [outages, 'an outage is not a failed probe, so no liveness probe ends a container'],
     ],
