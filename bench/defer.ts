@@ -2,10 +2,10 @@
  * Measures the time that lifepod adds to the end of a Pod whose defer containers exit immediately. It is compared with the floor: a bare
  * loop of the same CRI calls on the same containerd in the same run.
  *
- * The floor makes only the calls that the result requires, one after the other. It stops the app container before PostExit entries, or
- * after PreExit entries. It creates and starts each entry, waits for the event of its exit, and reads its exit code. Then it stops the
- * sandbox, removes the containers concurrently, and removes the sandbox. lifepod's time is from the DELETE over HTTPS to the watch event
- * of the Pod's deletion.
+ * The floor makes only the CRI calls without which the Pod cannot end, one after the other. It stops the app container before PostExit
+ * entries, or after PreExit entries. It creates and starts each entry, waits for the event of its exit, and reads its exit code. Then it
+ * stops the sandbox, removes the containers concurrently, and removes the sandbox. lifepod's time is from the DELETE over HTTPS to the
+ * watch event of the Pod's deletion.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ interface Case {
 const ROUNDS = 25;
 const COUNTS = [0, 1, 2, 4];
 const MOST_RATIO = 1.25;
-/** How long to wait between the start and the end of a Pod, so that work of the start does not affect the measurement. */
+/** The pause between the start and the end of a Pod, so that remaining work of the start does not affect the measurement. */
 const SETTLE_MILLIS = 200;
 
 export async function defer(): Promise<void> {
@@ -43,7 +43,7 @@ export async function defer(): Promise<void> {
     ),
   );
   try {
-    // Floor and lifepod take turns, and alternate in starting a round, so that other load affects both. The first round is a warm-up.
+    // The floor and lifepod take turns, and alternately go first, so that other load affects both. The first round is a warm-up.
     for (let round = -1; round < ROUNDS; round++) {
       for (const each of cases) {
         const runs = [

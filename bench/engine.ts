@@ -1,4 +1,4 @@
-/** Starts a lifepod in a scratch folder for a benchmark, and measures processes. */
+/** Starts an engine in a scratch folder for a benchmark, and measures the memory and CPU time of processes. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

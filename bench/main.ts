@@ -1,4 +1,4 @@
-/** `npm run bench [name]`: runs one benchmark, or all. Each prints its figures and targets as Markdown. */
+/** `npm run bench [name...]`: runs the named benchmarks, or all of them. Each prints its results as Markdown. */
 import { defer } from './defer.ts';
 import { scale } from './scale.ts';
 import { stall } from './stall.ts';

@@ -15,7 +15,10 @@ export const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
 /** The command of a container that exits immediately. */
 export const BRIEF = ['true'];
 
-/** Connects to the engine's containerd with other labels, so that the engine ignores these Pods. They are removed before it stops. */
+/**
+ * Connects to the engine's containerd with another instance label, so that the engine ignores the Pods that are created through this
+ * connection. They are removed before the engine stops.
+ */
 export async function connectFloor(engine: BenchEngine): Promise<ContainerRuntime> {
   const runtime = await connectRuntime({
     endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,
@@ -63,7 +66,7 @@ export function floorPod(name: string, logs: string): FloorPod {
   };
 }
 
-/** Returns a function that resolves when the container with the ID has exited, which it learns from the runtime's events. */
+/** Returns a function that resolves when the container with the ID has exited. It observes the Pod again at each event of the runtime. */
 export function exitsOf(runtime: ContainerRuntime, podUid: string, signal: AbortSignal): (id: string) => Promise<void> {
   let wake = (): void => undefined;
   void runtime.events(() => wake(), signal).catch(() => undefined);

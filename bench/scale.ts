@@ -89,8 +89,8 @@ const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
 });
 
 /**
- * Returns the lateness of each request in milliseconds. Probes are due once per period, so a request is as late as its time within the
- * period exceeds the smallest one among all requests of the same container.
+ * Returns the lateness of each request in milliseconds. A probe sends one request per period, at an offset that is unknown here. The
+ * request of a probe that has the smallest offset within its period counts as on time, and the others are late by the difference.
  */
 function lateness(arrivals: Map<string, number[]>): number[] {
   return [...arrivals.values()].flatMap((times) => {

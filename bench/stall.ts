@@ -22,6 +22,7 @@ interface Attack {
   name: string;
   /** Creates the objects that the attack needs. Called before the measurement begins. */
   prepare?(call: Call): Promise<void>;
+  /** Carries out the attack. Resolves with the status code of the response, for the output. */
   run(call: Call): Promise<string>;
 }
 
@@ -125,7 +126,7 @@ function caller(engine: BenchEngine, agent: Agent): Call {
     const options: RequestOptions = { host, port, method, path, agent, headers: { 'content-type': type, ...length } };
     const outgoing = request(options);
     outgoing.end(body);
-    // If a response is aborted or cut off, the request emits an error as well.
+    // If a response is cut off, the request emits an error too, not only the response.
     outgoing.on('error', () => undefined);
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     return answer;

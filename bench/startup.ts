@@ -34,7 +34,7 @@ export async function startup(): Promise<void> {
     for (const count of INIT_COUNTS) {
       const bare: Times[] = [];
       const own: Times[] = [];
-      // Floor and lifepod take turns, so that other load of the machine affects both.
+      // The floor and lifepod take turns, so that other load on the machine affects both.
       for (let round = 0; round < ROUNDS; round++) {
         bare.push(await floor(floorRuntime, count, logs));
         own.push(await throughLifepod(engine.client, count));
@@ -52,7 +52,7 @@ export async function startup(): Promise<void> {
   }
 }
 
-/** Starts and ends a Pod with CRI calls only, one immediately after the other. */
+/** Starts and ends a Pod with CRI calls only, without pauses between them, and resolves with the durations of its start and its end. */
 async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -112,7 +112,7 @@ const pod = (name: string, initCount: number): Pod => ({
   },
 });
 
-/** Prints memory and CPU of the engine's own process with ten idle Pods. */
+/** Prints the memory and CPU usage of the engine's process with ten idle Pods. */
 async function atRest({ client, pid }: BenchEngine): Promise<void> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const names = Array.from({ length: 10 }, (_, i) => `rest-${i}`);

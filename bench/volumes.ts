@@ -1,4 +1,7 @@
-/** Measures the engine's process with 100 Pods that each mount every kind of volume, also while the data of the volumes changes. */
+/**
+ * Measures the engine with 100 Pods that each mount every kind of volume: its memory and CPU time, and how long a change of a ConfigMap
+ * and a Secret takes until all volumes contain it.
+ */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -84,7 +87,7 @@ const claim = (index: number): KubeObject =>
 const claimSpec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
 const labels = { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } };
 
-/** Returns a volume of every kind. One of them is also mounted with a subPath. */
+/** Returns one volume source of every kind, by the name of the volume. */
 const kinds = (index: number): Record<string, object> => ({
   disk: { emptyDir: {} },
   memory: { emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks the subjects of new commits, format, lint, types and unit tests, which include the import table. Run it before every commit.
+# Checks the subjects of new commits, format, lint, types and unit tests, including the import table. Run this script before every commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MOST_CHARACTERS=72
-# Prints the hash and subject of each commit that origin/main does not contain; of the last 20 commits if there is no origin/main.
+# Prints the hash and subject of each commit, except merges, that origin/main does not contain. Without origin/main, prints those of the
+# last 20 commits.
 new_commits() {
   local range=(-n 20 HEAD)
   if git rev-parse --quiet --verify origin/main >/dev/null; then range=(origin/main..HEAD); fi

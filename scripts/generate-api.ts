@@ -64,7 +64,7 @@ const QUANTITIES = new Set([
   'ResourceFieldSelector.divisor',
 ]);
 
-/** Types of the API group metav1 that src/machinery declares. */
+/** Types of the upstream package meta/v1 that src/machinery declares. types.ts re-exports them instead of declaring them. */
 const MACHINERY = new Set([
   'ObjectMeta',
   'OwnerReference',
@@ -82,7 +82,7 @@ interface Attribute {
   format: string;
 }
 
-/** The shape of a field, as schema.json contains it. */
+/** The shape of a field, as stored in schema.json. */
 type Shape =
   | 'string'
   | 'integer'
@@ -210,7 +210,7 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
   if (!MACHINERY.has(name)) lines.push(`export interface ${name} {\n${body.join('\n')}\n}`);
 }
 
-/** The fields of objects of every kind. types.ts declares them as required. */
+/** The fields that objects of every kind have. types.ts declares them as required. */
 const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
   apiVersion: { shape: 'string', description: docs['Pod']?.fields['apiVersion'] ?? '' },
   kind: { shape: 'string', description: docs['Pod']?.fields['kind'] ?? '' },

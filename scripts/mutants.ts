@@ -1,7 +1,7 @@
 /**
- * Mutation testing: runs the unit and contract tests of a file against small changes of the file (mutants), and lists the mutants that
- * survive, because no test covers the changed rule. A mutant negates a condition, moves a bound, or replaces an operator or a branch.
- * The mutants are a random sample.
+ * Mutation testing: makes a small change to a file (a mutant), runs the unit and contract tests that import the file, and prints whether
+ * one of them failed. If none did, the mutant survived: no test covers the changed rule. A mutant negates a condition, moves a bound,
+ * replaces an operator, or empties a branch. Mutants are chosen at random.
  *
  *   npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
  *
@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { parseAst } from 'vitest/node';
 
 const repository = join(import.meta.dirname, '..');
-/** After this time, the tests are killed and the mutant counts as killed, because it may have made a loop endless. */
+/** After this time, the tests are killed and the mutant counts as killed, because the change may have made a loop endless. */
 const LIMIT_MILLIS = 180_000;
 const NOT_MUTATED =
   /\.test\.ts$|-fixtures?\.ts$|-arbitrary\.ts$|\/testing\.ts$|^src\/api\/generated\/|^src\/simulation\//;
@@ -43,7 +43,7 @@ interface SyntaxNode {
 interface Mutant {
   path: string;
   line: number;
-  /** The changed code before and after the change, for the output. */
+  /** The first line of the changed code, before and after the change, for the output. */
   change: string;
   source: string;
 }
@@ -63,7 +63,7 @@ function replacements(node: SyntaxNode, source: string): [number, number, string
   if ((type === 'BinaryExpression' || type === 'LogicalExpression') && left && right) {
     const other = OPERATORS[String(operator)];
     const at = source.indexOf(String(operator), left.end);
-    // `+` that joins texts is left unchanged, because it builds a message.
+    // A `+` next to a string literal is not changed, because it usually builds a message.
     const isText = operator === ('+' as never) && /['"`]/.test(source.slice(left.start, right.end));
     if (other !== undefined && at < right.start && !isText) found.push([at, at + String(operator).length, other]);
   }

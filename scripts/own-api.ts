@@ -38,7 +38,7 @@ const DEFER_SETTINGS: Record<string, OwnField> = {
   postExitGracePeriodSeconds: {
     shape: 'integer',
     description:
-      'The part of the grace period, in seconds, that is reserved for PostExit entries and therefore not available to PreExit entries and app containers. Defaults to half of the grace period, or, if every PostExit entry has timeoutSeconds and the result is smaller, to the sum of timeoutSeconds + 2 over these entries. A single PostExit entry without timeoutSeconds thus halves the time that app containers have to stop. 0 without PostExit entries.',
+      'The part of the grace period, in seconds, that is reserved for PostExit entries and therefore not available to PreExit entries and app containers. Defaults to half of the grace period, or, if every PostExit entry has timeoutSeconds and the result is smaller, to the sum of timeoutSeconds + 2 over these entries. Therefore, a single PostExit entry without timeoutSeconds halves the time that app containers have to stop. Without PostExit entries, the value is 0.',
   },
   preStopPolicy: {
     shape: 'string',
@@ -117,12 +117,12 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       when: {
         shape: 'string',
         description:
-          'The outcome of the app containers after which the entry runs. Succeeded: all app containers exited with code 0. Failed: at least one did not, or never ran. Sidecars are not considered. Only allowed for PostExit entries. Defaults to Always.',
+          'The outcome of the app containers after which the entry runs. Succeeded: all app containers exited with code 0. Failed: at least one exited with another code or never ran. Sidecars are not considered. Only allowed for PostExit entries. Defaults to Always.',
       },
       failurePolicy: {
         shape: 'string',
         description:
-          'What a failure of the entry means for a Pod that completed on its own. Ignore: nothing. FailPod: the phase becomes Failed, with the reason DeferContainerFailed. Defaults to Ignore.',
+          'The effect of a failure of the entry on a Pod that completed on its own. Ignore: none. FailPod: the phase becomes Failed, with the reason DeferContainerFailed. Defaults to Ignore.',
       },
       timeoutSeconds: {
         shape: 'integer',
@@ -189,7 +189,7 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       skip: {
         shape: { array: 'string' },
         description:
-          'The entries skipped by request: an entry that has not started is not run, a running one is stopped.',
+          'The entries skipped by request. An entry that has not started is not run, a running entry is stopped.',
       },
       containers: {
         shape: { array: { ref: 'TerminatedContainer' } },
@@ -204,7 +204,7 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       since: {
         shape: 'microtime',
         required: true,
-        description: 'When its turn came; its timeoutSeconds counts from this time.',
+        description: 'When the turn of the entry came. The timeoutSeconds of the entry count from this time.',
       },
     },
   },
@@ -213,11 +213,18 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
     fields: {
       name: { shape: 'string', required: true, description: 'The name of the container.' },
       kind: { shape: 'string', required: true, description: 'init or app.' },
-      exitCode: { shape: 'integer', required: true, description: 'The exit code of its last run.' },
-      reason: { shape: 'string', description: 'Why it ended, such as Completed, Error or OOMKilled.' },
-      signal: { shape: 'integer', description: 'The signal that ended it, if the exit code indicates one.' },
-      finishedAt: { shape: 'time', description: 'When it ended.' },
-      restartCount: { shape: 'integer', required: true, description: 'The number of restarts before it ended.' },
+      exitCode: { shape: 'integer', required: true, description: 'The exit code of the last run.' },
+      reason: { shape: 'string', description: 'Why the container ended, such as Completed, Error or OOMKilled.' },
+      signal: {
+        shape: 'integer',
+        description: 'The signal that ended the container, if the exit code indicates a signal.',
+      },
+      finishedAt: { shape: 'time', description: 'When the container ended.' },
+      restartCount: {
+        shape: 'integer',
+        required: true,
+        description: 'The number of restarts before the container ended.',
+      },
     },
   },
   DeferControl: {
@@ -228,7 +235,7 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
         shape: 'string',
         required: true,
         description:
-          'The name of the entry to skip: if it has not started it is not run, if it is running it is stopped.',
+          'The name of the entry to skip. An entry that has not started is not run, a running entry is stopped.',
       },
     },
   },
@@ -264,7 +271,7 @@ export const OWN_DESCRIPTIONS: Readonly<Record<string, string>> = {
     'The phase of the Pod. Pending: the Pod is accepted, but not all of its init containers have ended or not all images are pulled. Running: the Pod is bound to a node, all of its containers were created, and at least one is running, starting or restarting. Terminating: its defer containers are due or running; only Pods with deferContainers have this phase, and the engine can be configured to show the previous phase instead. Succeeded: all app containers have ended with exit code 0 and will not be restarted. Failed: all app containers have ended and at least one of them failed, or a defer container with failurePolicy FailPod failed. Unknown: the node cannot be reached.',
 };
 
-/** By type, fields of the models that are newer than Kubernetes v1.33, the served version. They are treated as unknown fields. */
+/** Fields of the models, by type, that are newer than Kubernetes v1.33, the served version. lifepod treats them as unknown fields. */
 export const NEWER_FIELDS: Readonly<Record<string, readonly string[]>> = {
   Container: ['restartPolicyRules'],
   EphemeralContainer: ['restartPolicyRules'],

@@ -25,7 +25,7 @@ export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
         required: true,
         description: 'The identity of the step. The same step always has the same key and is recorded once.',
       },
-      at: { shape: 'microtime', required: true, description: 'When it happened.' },
+      at: { shape: 'microtime', required: true, description: 'When the step happened.' },
       type: {
         shape: 'string',
         required: true,
@@ -34,7 +34,7 @@ export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
       },
       container: {
         shape: 'string',
-        description: 'The container that the step is about; absent if it is about the Pod.',
+        description: 'The container that the step is about; absent if the step is about the Pod.',
       },
       containerKind: { shape: 'string', description: 'init, app, defer or ephemeral.' },
       attempt: { shape: 'integer', description: 'The run of the container or the sandbox of the Pod, counted from 0.' },

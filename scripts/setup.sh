@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the missing dependencies of lifepod, and prints each with its purpose. Prints nothing if nothing is missing.
-# --for-tests also installs the dependencies of the tests, and checks the dependencies that it cannot install. --for-machines also
+# --for-tests also installs the dependencies of the tests, and fails if a dependency that it cannot install is missing. --for-machines also
 # installs the tools that build and run the virtual machines of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +15,8 @@ fail() {
 
 # npm packages -------------------------------------------------------------------------------------
 
-# npm writes node_modules/.package-lock.json last. If it is older than package-lock.json, the installation is outdated.
+# Succeeds if the installed packages match package-lock.json. npm writes node_modules/.package-lock.json at the end of an installation; if
+# that file is older than package-lock.json, the installation is outdated.
 npm_is_current() {
   [ -x node_modules/node/bin/node ] &&
     [ -f node_modules/.package-lock.json ] &&
@@ -27,7 +28,7 @@ install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-  # Makes npm's record newer than package-lock.json, whose modification time may come from a later checkout: see npm_is_current.
+  # npm does not always rewrite this file. It must be newer than package-lock.json, or npm_is_current fails.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
@@ -93,13 +94,13 @@ install_debian_packages() {
   }
 }
 
-# Installs packages without starting their services, because lifepod and its tests start what they need. The function is a subshell,
-# so that the trap runs at its end.
+# Installs packages without starting their services, because lifepod and its tests start the programs that they need. The body is a
+# subshell, so that the EXIT trap runs when the function ends.
 apt_install() (
   no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
   no_service=/usr/sbin/policy-rc.d
   log=$(mktemp)
-  # Keep an existing policy of the administrator.
+  # If the administrator has a policy-rc.d, it is neither replaced nor removed.
   [ ! -e "$no_service" ] || no_service=
   trap 'rm -f "$log" "$no_server" $no_service
     rmdir --ignore-fail-on-non-empty "${no_server%/*}" "$(dirname "${no_server%/*}")"' EXIT

@@ -134,7 +134,7 @@ test('after 410 Gone, an informer lists again and calls the handlers for the dif
   stop.abort();
 });
 
-test('retries a failed list with exponential back-off', async () => {
+test('an informer retries a failed list with exponential back-off', async () => {
   const { backend, timers, heard, start, stop, called } = await setUp();
   await backend.set(CONFIG_MAPS, object('x'));
   for (let i = 0; i < 3; i++) backend.failNext('list', serviceUnavailable('not yet'));

@@ -18,7 +18,7 @@ test('property: lines are parsed whole wherever the chunks end, even inside a ch
   );
 });
 
-test('an incomplete line is not passed on; an invalid one throws', () => {
+test('an incomplete line is not passed on, and an invalid line throws an error', () => {
   const seen: unknown[] = [];
   const feed = jsonLines((value) => seen.push(value));
   feed(Buffer.from('{"a":1}\n\n{"b":'));

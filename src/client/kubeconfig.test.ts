@@ -34,7 +34,7 @@ const write = (value: unknown): string => {
   return path;
 };
 
-test('reads the current context, with certificates inline or in files relative to the kubeconfig', async () => {
+test('readKubeconfig() reads the current context, with certificates inline or in files relative to the kubeconfig', async () => {
   writeFileSync(join(directory, 'me.key'), 'KEY');
   const path = write(config({ 'client-certificate-data': base64('CERT'), 'client-key': 'me.key' }));
   expect(await readKubeconfig(path)).toEqual({

@@ -14,4 +14,4 @@ test.each([
     '?limit=5&watch=true&labelSelector=a%3Db%2Cc',
   ],
   [queryText({}), ''],
-])('builds %s', (got, wanted) => expect(got).toBe(wanted));
+])('the client builds the path or query "%s"', (got, wanted) => expect(got).toBe(wanted));

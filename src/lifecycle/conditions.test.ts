@@ -159,17 +159,17 @@ describe('Deferred', () => {
       ['False', 'DeferContainersFailed', 'defer containers that failed: [two]'],
     ],
     [
-      'no entry was due',
+      'Deferred has the reason DeferContainersSkipped if no entry was due',
       listed(...['one', 'two'].map((name) => endedEntry(name, 'Skipped', 137, 'not due on Deleted'))),
       ['False', 'DeferContainersSkipped', 'not due on Deleted'],
     ],
     [
-      'an entry was skipped because of a grace period of 0',
+      'Deferred has the reason GracePeriodExceeded if an entry was skipped because of a grace period of 0',
       { ...listed(one, endedEntry('two', 'Skipped', 137, 'the Pod was deleted with a grace period of 0')), deleted: 0 },
       ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
     ],
     [
-      'all entries were skipped, one of them for lack of time',
+      'Deferred has the reason GracePeriodExceeded if all entries were skipped, one of them for lack of time',
       listed(
         endedEntry('one', 'Skipped', 137, 'not due on Deleted'),
         endedEntry('two', 'Skipped', 137, 'the grace period had passed'),
@@ -177,37 +177,37 @@ describe('Deferred', () => {
       ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
     ],
     [
-      'the sandbox was lost',
+      'Deferred has the reason NodeLost if the sandbox was lost',
       listed(endedEntry('one', 'SandboxLost', 137, 'the sandbox was lost'), two),
       ['False', 'NodeLost', 'defer containers that did not complete: [one]'],
     ],
     [
-      'an entry exceeded its own timeoutSeconds',
+      'Deferred has the reason DeferContainersFailed if an entry exceeded its own timeoutSeconds',
       listed(one, endedEntry('two', 'DeadlineExceeded', 137, 'Container two exceeded its timeoutSeconds')),
       ['False', 'DeferContainersFailed', 'defer containers that failed: [two]'],
     ],
     [
-      'an entry was stopped at D',
+      'Deferred has the reason GracePeriodExceeded if an entry was stopped at the deadline',
       listed(endedEntry('one', 'Error', 1), endedEntry('two', 'DeadlineExceeded', 137, 'the grace period had passed')),
       ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
     ],
     [
-      'an entry was stopped at S',
+      'Deferred has the reason GracePeriodExceeded if an entry was stopped at the end of the PreExit stage',
       listed(one, endedEntry('two', 'DeadlineExceeded', 137, 'the PreExit stage had ended')),
       ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
     ],
     [
-      'the node was lost',
+      'Deferred has the reason NodeLost if the node was lost',
       { ...listed(one, endedEntry('two', 'SandboxLost', 137)), observed: { sandboxes: [] } },
       ['False', 'NodeLost', 'defer containers that did not complete: [two]'],
     ],
     [
-      'the list did not run',
+      'Deferred has the reason DeferContainersSkipped if the list did not run',
       { spec: LIST, deleted: 0, runs: [app] },
       ['False', 'DeferContainersSkipped', 'the Pod was deleted with a grace period of 0'],
     ],
     [
-      'no container had started',
+      'Deferred has the reason DeferContainersSkipped if no container had started',
       { spec: LIST, deleted: 30 },
       ['False', 'DeferContainersSkipped', 'no container of the Pod had started'],
     ],

@@ -13,7 +13,7 @@ describe('restart policy', () => {
     ['OnFailure', 1, true],
     ['Never', 0, false],
     ['Never', 1, false],
-  ])('restartPolicy %s: an app container with exit code %i restarts: %s', (restartPolicy, exitCode, again) => {
+  ])('with restartPolicy %s, an app container with exit code %i restarts: %s', (restartPolicy, exitCode, again) => {
     const spec = { restartPolicy, containers: [container('app'), container('web')] };
     const expected = again ? ['startContainer/app/1'] : [];
     expect(next(spec, exited('app', exitCode, 0), running('web'))).toEqual(expected);
@@ -23,7 +23,7 @@ describe('restart policy', () => {
     ['Always', true],
     ['OnFailure', true],
     ['Never', false],
-  ])('restartPolicy %s: a failed init container restarts: %s', (restartPolicy, again) => {
+  ])('with restartPolicy %s, a failed init container restarts: %s', (restartPolicy, again) => {
     const spec = { restartPolicy, initContainers: [container('init')] };
     expect(next(spec, exited('init', 1, 0))).toEqual(again ? ['startContainer/init/1'] : ['stopSandbox/s0']);
   });

@@ -45,14 +45,14 @@ describe('a running entry', () => {
   });
   it.each<[string, Partial<DeferContainer>, Given, Partial<Stop>, kill: number]>([
     [
-      'timeoutSeconds, counted from its turn',
+      'its timeoutSeconds, counted from its turn',
       { timeoutSeconds: 20 },
       { now: 20 },
       { entry: 'DeadlineExceeded', message: 'Container clean exceeded its timeoutSeconds' },
       22,
     ],
     [
-      'S for a PreExit entry',
+      'the end of the PreExit stage',
       {},
       { now: 25 },
       { entry: 'DeadlineExceeded', message: 'the PreExit stage had ended' },
@@ -64,7 +64,7 @@ describe('a running entry', () => {
     expect(asked(decision)).toContain(`stopContainer/clean-0/@${kill}`);
     expect(decision.journal?.stops['clean-0']).toMatchObject(stop);
   });
-  it('a running PostExit entry is stopped at D', () => {
+  it('a running PostExit entry is stopped at the deadline', () => {
     const turn = { entry: 'clean', since: at(1) };
     const given = { deleted: 30, ending: ending(30, 15, { turn }), runs: [exited('app', 0, 1), ...runs] };
     const decision = decided({ ...given, spec: { deferContainers: [postExit('clean')] }, now: 30 });
@@ -82,67 +82,92 @@ describe('an entry that ended', () => {
   const late = { entry: 'DeadlineExceeded', message: 'Container clean exceeded its timeoutSeconds' } as const;
   const killed = [exited('clean', 137, 9.5)];
   it.each<[string, Partial<DeferContainer>, Given, unknown[] | undefined]>([
-    ['exit code 0', {}, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
-    ['exit code 0, with OnFailure', OnFailure, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
-    ['exit code 0, with Always', { restartPolicy: 'Always' }, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
-    ['a nonzero exit code', {}, { runs: [exited('clean', 3, 9)] }, ['Error', 3]],
+    ['an entry with exit code 0 is Completed', {}, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
     [
-      'a nonzero exit code, with OnFailure: the entry is retried',
+      'an entry with exit code 0 and restartPolicy OnFailure is Completed',
+      OnFailure,
+      { runs: [exited('clean', 0, 9)] },
+      ['Completed', 0],
+    ],
+    [
+      'an entry with exit code 0 and restartPolicy Always is Completed',
+      { restartPolicy: 'Always' },
+      { runs: [exited('clean', 0, 9)] },
+      ['Completed', 0],
+    ],
+    [
+      'an entry with a nonzero exit code ends with the reason Error',
+      {},
+      { runs: [exited('clean', 3, 9)] },
+      ['Error', 3],
+    ],
+    [
+      'an entry with a nonzero exit code and restartPolicy OnFailure is retried',
       OnFailure,
       { runs: [exited('clean', 3, 9)] },
       undefined,
     ],
-    ['killed for its memory', {}, { runs: [exited('clean', 137, 9, { reason: 'OOMKilled' })] }, ['OOMKilled', 137]],
     [
-      'stopped at its timeoutSeconds',
+      'an entry killed for its memory ends with the reason OOMKilled',
+      {},
+      { runs: [exited('clean', 137, 9, { reason: 'OOMKilled' })] },
+      ['OOMKilled', 137],
+    ],
+    [
+      'an entry stopped at its timeoutSeconds ends with the reason DeadlineExceeded',
       {},
       { runs: killed, memory: { stops: stop(late) } },
       ['DeadlineExceeded', 137, late.message],
     ],
     [
-      'stopped at its timeoutSeconds, with OnFailure',
+      'an entry stopped at its timeoutSeconds is not retried, even with restartPolicy OnFailure',
       OnFailure,
       { runs: killed, memory: { stops: stop(late) } },
       ['DeadlineExceeded', 137, late.message],
     ],
     [
-      'given up while it ran',
+      'an entry given up while it ran ends with the reason GivenUp',
       OnFailure,
       { runs: killed, memory: { stops: stop({ entry: 'GivenUp', message: 'given up' }) }, skip: ['clean'] },
       ['GivenUp', 137, 'given up'],
     ],
     [
-      'given up between two attempts',
+      'an entry given up between two attempts ends with the reason GivenUp',
       OnFailure,
       { runs: [exited('clean', 3, 9)], skip: ['clean'] },
       ['GivenUp', 3, 'given up'],
     ],
     [
-      'exited before it was stopped',
+      'an entry that exited with 0 before its stop is Completed',
       {},
       { runs: [exited('clean', 0, 8)], memory: { stops: stop(late) } },
       ['Completed', 0],
     ],
     [
-      'its liveness probe failed',
+      'an entry whose liveness probe failed ends with the reason Error',
       {},
       { runs: killed, memory: { stops: stop({ message: 'Container clean failed liveness probe' }) } },
       ['Error', 137, 'Container clean failed liveness probe'],
     ],
     [
-      'its liveness probe failed, with OnFailure: the entry is retried',
+      'an entry with restartPolicy OnFailure whose liveness probe failed is retried',
       OnFailure,
       { runs: killed, memory: { stops: stop({ message: 'Container clean failed liveness probe', restart: true }) } },
       undefined,
     ],
     [
-      'its timeoutSeconds passed between two attempts',
+      'an entry whose timeoutSeconds passed between two attempts ends with the reason DeadlineExceeded',
       { ...OnFailure, timeoutSeconds: 10 },
       { runs: [exited('clean', 3, 9, { backoffSeconds: 10 })] },
       ['DeadlineExceeded', 3, 'Container clean exceeded its timeoutSeconds'],
     ],
-    ['S passed between two attempts', OnFailure, { runs: [exited('clean', 3, 9)], now: 25 }, ['Error', 3]],
-  ])('how an entry ends: %s', (_, more, given, expected) => {
+    [
+      'an entry whose stage ended between two attempts keeps the reason of its last attempt',
+      OnFailure,
+      { runs: [exited('clean', 3, 9)], now: 25 },
+      ['Error', 3],
+    ],
+  ])('%s', (_, more, given, expected) => {
     expect(endOf(inTurn(more, given))).toEqual(expected);
   });
   it('app containers stop only once the status has the end of a failed entry', () => {
@@ -160,35 +185,50 @@ describe('an entry that does not start', () => {
     images: { clean: { state: 'absent', attempt: 0, image: 'i' } },
   });
   it.each<[string, Partial<DeferContainer>, Given, unknown[] | undefined]>([
-    ['its image cannot be pulled', {}, { observed: failed(9) }, ['Error', 128, 'ErrImagePull: no']],
-    ['its image cannot be pulled, with OnFailure: the entry is retried', OnFailure, { observed: failed(9) }, undefined],
-    ['a pull that failed before its turn does not count', {}, { observed: failed(-1) }, undefined],
-    ['a pull whose outcome is unknown has not failed', {}, { observed: failed(9, { unknown: true }) }, undefined],
     [
-      'its image cannot be pulled until its timeoutSeconds pass',
+      'an entry whose image cannot be pulled ends with the reason Error',
+      {},
+      { observed: failed(9) },
+      ['Error', 128, 'ErrImagePull: no'],
+    ],
+    [
+      'an entry with restartPolicy OnFailure whose image cannot be pulled is retried',
+      OnFailure,
+      { observed: failed(9) },
+      undefined,
+    ],
+    ['a pull that failed before the turn of its entry does not end the entry', {}, { observed: failed(-1) }, undefined],
+    [
+      'a pull whose outcome is unknown does not end its entry',
+      {},
+      { observed: failed(9, { unknown: true }) },
+      undefined,
+    ],
+    [
+      'an entry whose image cannot be pulled within its timeoutSeconds ends with the reason DeadlineExceeded',
       { ...OnFailure, timeoutSeconds: 10 },
       { observed: failed(9) },
       ['DeadlineExceeded', 137, 'no'],
     ],
     [
-      'it did not start within its timeoutSeconds',
+      'an entry that does not start within its timeoutSeconds ends with the reason DeadlineExceeded',
       { timeoutSeconds: 10 },
       {},
       ['DeadlineExceeded', 137, 'Container clean did not start in its timeoutSeconds'],
     ],
     [
-      'its image cannot be pulled until S',
+      'an entry whose image cannot be pulled until the end of its stage ends with the reason Error',
       OnFailure,
       { observed: failed(9), now: 25 },
       ['Error', 128, 'ErrImagePull: no'],
     ],
     [
-      'given up while its image is pulled',
+      'an entry given up while its image is pulled is Skipped',
       OnFailure,
       { observed: failed(9), skip: ['clean'] },
       ['Skipped', 137, 'given up'],
     ],
-  ])('how an entry that does not start ends: %s', (_, more, given, expected) => {
+  ])('%s', (_, more, given, expected) => {
     expect(endOf(inTurn(more, given))).toEqual(expected);
   });
   it('a failed pull in the turn of its entry is retried after 1 s, doubling', () => {
@@ -243,7 +283,7 @@ describe('the next attempt', () => {
 
 describe('the start of an entry', () => {
   const observed = { underWay: [startOf('clean', 'defer')] };
-  it('the start of an entry is awaited until S, even past its timeoutSeconds, and then canceled', () => {
+  it('the start of an entry is awaited until the end of its stage, even past its timeoutSeconds, and then canceled', () => {
     expect(endOf(inTurn({ timeoutSeconds: 20 }, { observed, now: 24 }))).toBeUndefined();
     const late = inTurn({}, { observed, now: 25 });
     expect(endOf(late)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);

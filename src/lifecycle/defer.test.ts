@@ -75,46 +75,62 @@ describe('an entry is skipped', () => {
   const post = listed(postExit('clean'));
   it.each<[string, Given, string | undefined]>([
     [
-      'onReasons without the reason',
+      'an entry is skipped if its onReasons do not contain the reason',
       { spec: listed(entry('clean', { onReasons: ['Completed'] })), runs },
       'not due on Deleted',
     ],
-    ['onReasons with the reason', { spec: listed(entry('clean', { onReasons: ['Deleted'] })), runs }, undefined],
-    ['an empty onReasons', { spec: { deferContainers: [entry('clean', { onReasons: [] })] }, runs }, undefined],
-    ['it was given up before its turn', { spec, runs, skip: ['clean'] }, 'given up'],
-    ['another entry was given up', { spec, runs, skip: ['other'] }, undefined],
-    ['a PreExit entry at S', { spec, runs, now: 15 }, 'the PreExit stage had ended'],
-    ['a PreExit entry before S', { spec, runs, now: 14 }, undefined],
-    ['a PostExit entry at D', { spec: post, runs: over, now: 30, ...ended(30) }, 'the grace period had passed'],
-    ['a PostExit entry before D', { spec: post, runs: over, now: 29 }, undefined],
     [
-      'a PreExit entry if no app container had started',
+      'an entry is not skipped if its onReasons contain the reason',
+      { spec: listed(entry('clean', { onReasons: ['Deleted'] })), runs },
+      undefined,
+    ],
+    [
+      'an entry is not skipped if its onReasons are empty',
+      { spec: { deferContainers: [entry('clean', { onReasons: [] })] }, runs },
+      undefined,
+    ],
+    ['an entry is skipped if it was given up before its turn', { spec, runs, skip: ['clean'] }, 'given up'],
+    ['an entry is not skipped if another entry was given up', { spec, runs, skip: ['other'] }, undefined],
+    [
+      'a PreExit entry is skipped at the end of the PreExit stage',
+      { spec, runs, now: 15 },
+      'the PreExit stage had ended',
+    ],
+    ['a PreExit entry is not skipped before the end of the PreExit stage', { spec, runs, now: 14 }, undefined],
+    [
+      'a PostExit entry is skipped at the deadline',
+      { spec: post, runs: over, now: 30, ...ended(30) },
+      'the grace period had passed',
+    ],
+    ['a PostExit entry is not skipped before the deadline', { spec: post, runs: over, now: 29 }, undefined],
+    [
+      'a PreExit entry is skipped if no app container had started',
       { spec: { ...spec, initContainers: [container('init')] }, runs: [exited('init', 0, -1)] },
       'no app container had started',
     ],
     [
-      'a PostExit entry if no app container had started',
+      'a PostExit entry is not skipped if only an init container had started',
       { spec: { ...post, initContainers: [container('init')] }, runs: [exited('init', 0, -1)] },
       undefined,
     ],
-    ['no container had started', { spec: post }, 'no container of the Pod had started'],
+    ['a PostExit entry is skipped if no container had started', { spec: post }, 'no container of the Pod had started'],
     [
-      'a container that was created but never started',
+      'a PostExit entry is skipped if a container was created but never started',
       { spec: post, runs: [running('app', { state: 'created' })] },
       'no container of the Pod had started',
     ],
     [
-      'a PreExit entry after its sandbox was lost',
+      'a PreExit entry is skipped if the sandbox was lost',
       { spec, runs, observed: { sandboxes: [sandbox(0, { ready: false })] } },
       'the sandbox was lost, and the app containers with it',
     ],
     [
-      'a PostExit entry after the sandbox was lost',
+      'a PostExit entry is not skipped if the sandbox was lost',
       { spec: post, runs: over, observed: { sandboxes: [sandbox(1)] } },
       undefined,
     ],
     [
-      'a PreExit entry in a crash loop whose last run the runtime has lost',
+      'a PreExit entry is not skipped in a crash loop whose last run the runtime has lost',
       {
         spec,
         runs: [],
@@ -134,10 +150,22 @@ describe('an entry is skipped', () => {
       },
       undefined,
     ],
-    ['a grace period of 0', { spec, runs, deleted: 0 }, 'the Pod was deleted with a grace period of 0'],
-    ['the node has no time', { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 0 } } }, 'the node had no time'],
-    ['the node has some time', { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 5 } } }, undefined],
-  ])('whether an entry is skipped: %s', (_, given, expected) => {
+    [
+      'an entry is skipped if the Pod was deleted with a grace period of 0',
+      { spec, runs, deleted: 0 },
+      'the Pod was deleted with a grace period of 0',
+    ],
+    [
+      'an entry is skipped if the node has no time',
+      { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 0 } } },
+      'the node had no time',
+    ],
+    [
+      'an entry is not skipped if the node has some time',
+      { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 5 } } },
+      undefined,
+    ],
+  ])('%s', (_, given, expected) => {
     expect(skipOf({ ...deletedPod(), ...given })).toBe(expected);
   });
 
@@ -146,25 +174,25 @@ describe('an entry is skipped', () => {
   }
 
   it.each<[string, string, number[], string | undefined]>([
-    ['Always', 'after any end', [1], undefined],
-    ['Succeeded', 'all app containers exited with 0', [0, 0], undefined],
-    ['Succeeded', 'one app container failed', [0, 1], 'the app containers did not succeed'],
-    ['Failed', 'all app containers exited with 0', [0, 0], 'the app containers did not fail'],
-    ['Failed', 'one app container failed', [0, 143], undefined],
-  ])('when %s: %s', (when, _, codes, expected) => {
+    ['Always', 'is due after any end of the app containers', [1], undefined],
+    ['Succeeded', 'is due if all app containers exited with 0', [0, 0], undefined],
+    ['Succeeded', 'is skipped if one app container failed', [0, 1], 'the app containers did not succeed'],
+    ['Failed', 'is skipped if all app containers exited with 0', [0, 0], 'the app containers did not fail'],
+    ['Failed', 'is due if one app container failed', [0, 143], undefined],
+  ])('an entry with when %s %s', (when, _, codes, expected) => {
     const containers = codes.map((_code, i) => container(`app-${i}`));
     const ends = codes.map((code, i) => exited(`app-${i}`, code, -1));
     expect(skipOf({ ...deletedPod(), spec: { ...listed(postExit('clean', { when })), containers }, runs: ends })).toBe(
       expected,
     );
   });
-  it('when Failed: an app container that never ran counts as failed', () => {
+  it('for an entry with when Failed, an app container that never ran counts as failed', () => {
     const containers = [container('app'), container('web')];
     expect(
       skipOf({ ...deletedPod(), spec: { ...listed(postExit('clean', { when: 'Failed' })), containers }, runs: over }),
     ).toBe(undefined);
   });
-  it('when Failed with onReasons Completed: due only for failures of the app itself', () => {
+  it('an entry with when Failed and onReasons Completed is due only for failures of the app itself', () => {
     const failed = [exited('app', 143, -1)];
     const spec = listed(postExit('clean', { when: 'Failed', onReasons: ['Completed'] }));
     expect(skipOf({ ...deletedPod(), spec, runs: failed })).toBe('not due on Deleted');
@@ -178,7 +206,7 @@ describe('an entry is skipped', () => {
     const nodeEnd = { reason: 'NodeShutdown', message: 'down', at: at(2), graceSeconds: 20 } as const;
     expect(skipOf({ ...deletedPod('one'), spec, runs, status, input: { nodeEnd }, now: 3 })).toBe('not due on Deleted');
   });
-  it('when: sidecars do not count', () => {
+  it('sidecars do not count for the field when of an entry', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const spec = { ...listed(postExit('clean', { when: 'Failed' })), initContainers };
     expect(skipOf({ ...deletedPod(), spec, runs: [...over, exited('proxy', 1, -1)] })).toBe(
@@ -197,7 +225,7 @@ describe('an entry is skipped', () => {
     const two = listed(entry('one', { onReasons: ['Completed'] }), entry('two'));
     expect(decided({ ...deletedPod(), spec: two, runs }).memory.termination?.turn?.entry).toBe('two');
   });
-  it('an end that the status has stays, regardless of other observations', () => {
+  it('an end of an entry that the status has stays, regardless of other observations', () => {
     const status = { deferContainerStatuses: [endedEntry('clean')] };
     const decision = decided({ ...deletedPod(), spec, runs, status, skip: ['clean'], now: 20 });
     expect(entryState(decision, 'clean')?.terminated?.reason).toBe('Completed');
@@ -224,11 +252,11 @@ describe('a start in flight counts as started', () => {
     const decision = settled({ deleted: 30, spec, observed: { underWay } });
     expect([asked(decision), decision.memory.ended]).toEqual([[], {}]);
   });
-  it('PreExit entries run once the container runs', () => {
+  it('PreExit entries run once the container whose start was under way runs', () => {
     const spec = listed(entry('pre'));
     expect(asked(settled({ ...deletedPod(), spec, runs }))).toEqual(['startContainer/pre/0']);
   });
-  it('the start is awaited until S', () => {
+  it('the start of an app container is awaited until the end of the PreExit stage', () => {
     const spec = listed(entry('clean'), postExit('post'));
     const given: Given = { ...deletedPod(), spec, observed: { underWay: [appStart] } };
     expect(skipOf({ ...given, now: 14 })).toBeUndefined();
@@ -259,11 +287,11 @@ describe('a hard threshold in the middle of a list', () => {
     status: { deferContainerStatuses: [endedEntry('one')] },
     input: { nodeEnd: { ...NODE, graceSeconds: 0, at: at(5) } },
   };
-  it('every container is stopped, and killed after 2 s', () => {
+  it('at a hard eviction threshold, every container is stopped, and killed after 2 s', () => {
     expect(asked(decided(given))).toEqual(['stopContainer/two-0/@7', 'stopContainer/app-0/@7']);
     expect(secondsOf(decided(given).memory.termination?.deadline ?? 0)).toBe(5);
   });
-  it('sidecars and ephemeral containers are stopped as well', () => {
+  it('at a hard eviction threshold, sidecars and ephemeral containers are stopped as well', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const companions = { initContainers, ephemeralContainers: [container('debug')] };
     const all = [...runs, running('two'), running('proxy'), running('debug')];
@@ -271,7 +299,7 @@ describe('a hard threshold in the middle of a list', () => {
       ['app', 'debug', 'proxy', 'two'].map((name) => `stopContainer/${name}-0/@7`),
     );
   });
-  it('entries that have ended keep their result, and later ones are skipped', () => {
+  it('at a hard eviction threshold, entries that have ended keep their result, and later ones are skipped', () => {
     const decision = decided(given);
     expect(entryState(decision, 'one')?.terminated?.reason).toBe('Completed');
     expect(entryState(decision, 'three')?.terminated).toMatchObject({
@@ -279,7 +307,7 @@ describe('a hard threshold in the middle of a list', () => {
       message: 'the node had no time',
     });
   });
-  it('the running entry ends as Skipped too', () => {
+  it('at a hard eviction threshold, the running entry ends as Skipped too', () => {
     const killed = exited('two', 137, 7);
     const stops = decided(given).memory.stops;
     const decision = decided({ ...given, runs: [...runs, killed], now: 7, memory: { stops } });

@@ -78,7 +78,7 @@ const LIFE: [string, Given][] = [
   ],
 ];
 
-describe.each(LIFE)('one decision: %s', (_, given) => {
+describe.each(LIFE)('a decision for %s', (_, given) => {
   it('a decision requests no action twice', () => {
     const keys = decided(given).actions.map(actionKey);
     expect(keys).not.toEqual([]);

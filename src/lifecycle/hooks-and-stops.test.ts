@@ -28,7 +28,7 @@ describe('postStart', () => {
   it.each([
     ['OnFailure', true],
     ['Never', false],
-  ])('restartPolicy %s: after a failed postStart hook the container restarts: %s', (restartPolicy, restart) => {
+  ])('with restartPolicy %s, the container restarts after a failed postStart hook: %s', (restartPolicy, restart) => {
     const decision = decided({ spec: { ...STARTS, restartPolicy }, runs, observed: { hooks: failed } });
     expect(decision.journal?.stops['app-0']?.restart).toBe(restart);
   });

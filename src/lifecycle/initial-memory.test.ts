@@ -140,19 +140,25 @@ describe('a new agent for a terminating Pod', () => {
     expect(decision.status?.termination?.extendedSeconds).toBe(10);
   });
   it.each<[string, Given]>([
-    ['its run failed', { runs: [exited('app', 0, 1), exited('clean', 1, 2)] }],
-    ['its run was lost', { runs: [exited('app', 0, 1)] }],
-    ['its image could not be pulled', { runs: [exited('app', 0, 1)], observed: { images: {} } }],
-  ])('takes the end of an entry from the journal, which gave the turn to the next one: %s', (_, more) => {
-    const clean = entry('clean', { restartPolicy: 'OnFailure' });
-    const spec = { deferContainers: [clean, entry('after', { trigger: 'PostExit' })] };
-    const status = { deferContainerStatuses: [shown('clean')] };
-    const termination = ending(60, 60, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
-    const ended = { clean: { at: at(2), reason: 'Error', exitCode: 128, message: 'ErrImagePull: no such image' } };
-    const decision = inPod({ ...given, ...more, spec, status }, { stops: {}, termination, ended });
-    expect(decision.memory.termination?.turn?.entry).toBe('after');
-    expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', message: ended.clean.message });
-  });
+    ['run failed', { runs: [exited('app', 0, 1), exited('clean', 1, 2)] }],
+    ['run was lost', { runs: [exited('app', 0, 1)] }],
+    ['image could not be pulled', { runs: [exited('app', 0, 1)], observed: { images: {} } }],
+  ])(
+    'a new agent takes the end of an entry whose %s from the journal, which gave the turn to the next entry',
+    (_, more) => {
+      const clean = entry('clean', { restartPolicy: 'OnFailure' });
+      const spec = { deferContainers: [clean, entry('after', { trigger: 'PostExit' })] };
+      const status = { deferContainerStatuses: [shown('clean')] };
+      const termination = ending(60, 60, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
+      const ended = { clean: { at: at(2), reason: 'Error', exitCode: 128, message: 'ErrImagePull: no such image' } };
+      const decision = inPod({ ...given, ...more, spec, status }, { stops: {}, termination, ended });
+      expect(decision.memory.termination?.turn?.entry).toBe('after');
+      expect(entryState(decision, 'clean')?.terminated).toMatchObject({
+        reason: 'Error',
+        message: ended.clean.message,
+      });
+    },
+  );
   it('a new agent keeps the end of an entry in the journal until the status has it', () => {
     const termination = ending(60, 60, { turn: { entry: 'clean', since: at(1) }, deletionGracePeriodSeconds: 30 });
     const spec = { deferContainers: [entry('clean')] };
@@ -186,10 +192,10 @@ describe('a new agent and the attempts of an entry', () => {
   const announced = { deferContainerStatuses: [announcedEntry('clean')] };
   const endOf = (decision: Decision): string | undefined => entryState(decision, 'clean')?.terminated?.reason;
 
-  it('an announced attempt is started under the same number', () => {
+  it('a new agent starts an announced attempt under the same number', () => {
     expect(asked(inTurn({ status: announced }))).toEqual(['startContainer/clean/0']);
   });
-  it('a running entry continues', () => {
+  it('a running entry continues under a new agent', () => {
     expect(asked(inTurn({ status: announced, runs: [running('clean')] }))).toEqual([]);
   });
   it('an entry that succeeded while no agent ran does not run again', () => {

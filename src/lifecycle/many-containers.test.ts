@@ -34,7 +34,7 @@ const lives: [string, Given][] = [
   ],
 ];
 
-it.each(lives)('a Pod with many containers %s', (_, given) => {
+it.each(lives)('decide() takes linear time for a Pod with many containers %s', (_, given) => {
   const input = inputOf(given);
   const first = decide(input);
   const asked = first.actions.filter((action: Action) => action.kind !== 'cancel');

@@ -50,7 +50,7 @@ describe('Events and steps are reported once', () => {
         observed: { probes: { 'app-0/liveness': { serial: 1, result: 'Failure', message: 'no' } } },
       },
     ],
-  ])('%s', (_, given) => {
+  ])('the Events and steps of %s are reported once', (_, given) => {
     const input = inputOf(given);
     const first = decide(input);
     expect(first.events.length + first.transitions.length).toBeGreaterThan(0);
@@ -108,7 +108,7 @@ describe('Events', () => {
     ],
     ['a Pod that is deleted', { runs: [app], deleted: 30 }, ['Normal Killing: Stopping container app']],
     [
-      'a sandbox that cannot be made',
+      'a sandbox that cannot be created',
       { observed: { sandboxes: [], failures: [failed({ kind: 'createSandbox', attempt: 0 }, 0)] } },
       ['Warning FailedCreatePodSandBox: Failed to create pod sandbox: no'],
     ],
@@ -118,7 +118,7 @@ describe('Events', () => {
       ['Normal SandboxChanged: Pod sandbox changed, it will be killed and re-created.'],
     ],
     [
-      'volumes that cannot be mounted',
+      'a volume that cannot be mounted',
       { observed: { volumes: 'pending', failures: [failed({ kind: 'mountVolumes' }, 0, { reason: 'FailedMount' })] } },
       ['Warning FailedMount: no'],
     ],
@@ -155,7 +155,7 @@ describe('Events', () => {
       { spec: { activeDeadlineSeconds: 1 }, runs: [app] },
       ['Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline'],
     ],
-  ])('%s', (_, given, expected) => {
+  ])('%s is reported as an Event', (_, given, expected) => {
     expect(eventsOf(decided(given))).toEqual(expect.arrayContaining(expected));
   });
   it('a failure with an unknown outcome causes no Event, step or status', () => {
@@ -208,9 +208,13 @@ describe('Events of defer containers', () => {
     expect(about(decided(given({}, { runs: [run] }))).filter((line) => !line.includes('DeferContainer'))).toEqual([]);
   });
   it.each<[string, Given, string]>([
-    ['all succeeded', recorded('clean'), 'Normal DeferCompleted: All defer containers succeeded'],
-    ['one failed', recorded('clean', 'Error', 1), 'Warning DeferCompleted: defer containers that failed: [clean]'],
-  ])('DeferCompleted: %s', (_, extra, expected) => {
+    ['the success of all entries', recorded('clean'), 'Normal DeferCompleted: All defer containers succeeded'],
+    [
+      'the failure of an entry',
+      recorded('clean', 'Error', 1),
+      'Warning DeferCompleted: defer containers that failed: [clean]',
+    ],
+  ])('the Event DeferCompleted reports %s', (_, extra, expected) => {
     expect(about(decided(given({}, extra)))).toContain(expected);
   });
   it('DeferStarted and DeferCompleted are absent if no entry ran', () => {
@@ -228,14 +232,18 @@ describe('Events of defer containers', () => {
     'clean-0': { at: at(8), deadline: at(8), restart: false, message: 'Container clean failed liveness probe' },
   };
   it.each<[string, Given, string]>([
-    ['an exit code', { runs: [exited('clean', 3, 9)] }, 'Error: exit code 3'],
-    ['a message', { runs: [exited('clean', 0, 9)], memory: { stops } }, 'Error: Container clean failed liveness probe'],
+    ['its exit code', { runs: [exited('clean', 3, 9)] }, 'Error: exit code 3'],
     [
-      'a pull',
+      'the message of its stop',
+      { runs: [exited('clean', 0, 9)], memory: { stops } },
+      'Error: Container clean failed liveness probe',
+    ],
+    [
+      'the failed pull of its image',
       { observed: { failures: [failed({ ...pull, container: 'clean' }, 9, { reason: 'ErrImagePull' })], images: {} } },
       'Error: ErrImagePull: no',
     ],
-  ])('a failed entry is reported with its cause: %s', (_, extra, cause) => {
+  ])('a failed entry is reported with %s as the cause', (_, extra, cause) => {
     expect(about(decided(given({}, extra)))).toContain(
       `Warning DeferContainerFailed: Defer container clean failed: ${cause}`,
     );

@@ -12,18 +12,18 @@ function restart(given: Given): [startsAt: number, backoffSeconds: number | unde
 
 describe('the back-off of app containers', () => {
   it.each<[string, number, number, number, number]>([
-    ['the first restart is immediate', 60, 0, 0, 10],
-    ['the second waits 10 s', 60, 10, 10, 20],
-    ['the delay doubles', 60, 80, 80, 160],
-    ['the delay is at most 5 min', 60, 160, 160, 300],
-    ['the delay stays at 5 min', 60, 300, 300, 300],
-    ['a run of 10 min resets the delay', 600, 300, 0, 10],
-    ['a run of less than 10 min does not reset the delay', 599, 300, 300, 300],
+    ['the first restart of an app container is immediate', 60, 0, 0, 10],
+    ['the second restart of an app container waits 10 s', 60, 10, 10, 20],
+    ['the back-off of an app container doubles', 60, 80, 80, 160],
+    ['the back-off of an app container is at most 5 min', 60, 160, 160, 300],
+    ['the back-off of an app container stays at 5 min', 60, 300, 300, 300],
+    ['a run of 10 min resets the back-off', 600, 300, 0, 10],
+    ['a run of less than 10 min does not reset the back-off', 599, 300, 300, 300],
   ])('%s', (_, ranSeconds, backoffSeconds, startsAt, nextBackoff) => {
     const run = exited('app', 1, 0, { startedAt: at(-ranSeconds), backoffSeconds });
     expect(restart({ runs: [run] })).toEqual([startsAt, nextBackoff]);
   });
-  it('a run that never started counts as short', () => {
+  it('a run that never started counts as a short run for the back-off', () => {
     const { startedAt: _, ...run } = exited('app', 128, 0, { createdAt: at(-900), backoffSeconds: 20 });
     expect(restart({ runs: [run] })).toEqual([20, 40]);
   });
@@ -31,10 +31,10 @@ describe('the back-off of app containers', () => {
 
 describe('the back-off of defer containers', () => {
   it.each<[string, number, number, number]>([
-    ['the first restart waits 1 s', 1, 1, 2],
-    ['the delay doubles', 4, 4, 8],
-    ['the delay is at most 10 s', 8, 8, 10],
-    ['the delay stays at 10 s', 10, 10, 10],
+    ['the first restart of a defer container waits 1 s', 1, 1, 2],
+    ['the back-off of a defer container doubles', 4, 4, 8],
+    ['the back-off of a defer container is at most 10 s', 8, 8, 10],
+    ['the back-off of a defer container stays at 10 s', 10, 10, 10],
   ])('%s', (_, backoffSeconds, startsAt, nextBackoff) => {
     const deferContainers = [entry('clean', { restartPolicy: 'OnFailure' })];
     const run = exited('clean', 1, 0, { startedAt: at(-1), backoffSeconds });

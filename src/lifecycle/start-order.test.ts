@@ -23,7 +23,7 @@ const starts = (given: Given): string[] => asked(decided(given)).filter((line) =
 describe('init containers and apps', () => {
   it.each<[string, Given, string[]]>([
     ['the first init container starts first', { spec: TWO_INITS }, ['startContainer/first/0']],
-    ['the second waits while the first runs', { spec: TWO_INITS, runs: [running('first')] }, []],
+    ['the second init container waits while the first runs', { spec: TWO_INITS, runs: [running('first')] }, []],
     [
       'the second init container starts once the first has succeeded',
       { spec: TWO_INITS, runs: [exited('first', 0, -1)] },
@@ -149,12 +149,12 @@ describe('sandbox and volumes', () => {
   it.each([
     ['OnFailure', true],
     ['Never', false],
-  ])('restartPolicy %s: a container that ended with its lost sandbox restarts: %s', (restartPolicy, restart) => {
+  ])('with restartPolicy %s, a container that ended with its lost sandbox restarts: %s', (restartPolicy, restart) => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     const { journal } = decided({ observed, spec: { restartPolicy }, runs: [running('app')] });
     expect(journal?.stops['app-0']?.restart).toBe(restart);
   });
-  it('in a terminating Pod, an app container that still runs in a lost sandbox has until S', () => {
+  it('in a terminating Pod, an app container that still runs in a lost sandbox has time until the end of the PreExit stage', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     const spec = { deferContainers: [entry('pre'), postExit('post')] };
     const so = ending(30, 20, { turn: { entry: 'pre', since: at(0) } });
@@ -250,7 +250,7 @@ describe('a Pod that completes on its own', () => {
     ['OnFailure', [0, 0], 'Succeeded'],
     ['OnFailure', [0, 1], 'Running'],
     ['Always', [0, 0], 'Running'],
-  ])('restartPolicy %s with exit codes %j: the phase is %s', (policy, codes, phase) => {
+  ])('with restartPolicy %s and exit codes %j, the phase is %s', (policy, codes, phase) => {
     expect(over(policy, ...codes).status?.phase).toBe(phase);
   });
   it('a Pod has finished even if sidecars run, which are then stopped', () => {

@@ -32,35 +32,47 @@ describe('the phase', () => {
   const Never = { restartPolicy: 'Never' };
   const deletedNow: Given = { deleted: 30, ending: ending(30, 30, turn) };
   it.each<[string, Given, string]>([
-    ['no container has started', { status: { phase: 'Pending' } }, 'Pending'],
-    ['an init container runs', { spec: INIT, runs: [running('init')] }, 'Pending'],
-    ['one of two app containers has not started', { spec: TWO, runs: [app] }, 'Pending'],
-    ['every app container has started', { spec: TWO, runs: [app, running('web')] }, 'Running'],
-    ['an app container backs off', { runs: [exited('app', 1, 0, { backoffSeconds: 10 })] }, 'Running'],
-    ['all app containers succeeded', { spec: Never, runs: [exited('app', 0, 0)] }, 'Succeeded'],
+    ['the phase is Pending when no container has started', { status: { phase: 'Pending' } }, 'Pending'],
+    ['the phase is Pending when an init container runs', { spec: INIT, runs: [running('init')] }, 'Pending'],
+    ['the phase is Pending when one of two app containers has not started', { spec: TWO, runs: [app] }, 'Pending'],
     [
-      'one app container failed',
+      'the phase is Running when every app container has started',
+      { spec: TWO, runs: [app, running('web')] },
+      'Running',
+    ],
+    [
+      'the phase is Running when an app container backs off',
+      { runs: [exited('app', 1, 0, { backoffSeconds: 10 })] },
+      'Running',
+    ],
+    [
+      'the phase is Succeeded when all app containers succeeded',
+      { spec: Never, runs: [exited('app', 0, 0)] },
+      'Succeeded',
+    ],
+    [
+      'the phase is Failed when one app container failed',
       { spec: { ...Never, ...TWO }, runs: [exited('app', 0, 0), exited('web', 1, 0)] },
       'Failed',
     ],
-    ['the list is due', { ...deletedNow, spec: LIST, runs: [app] }, 'Terminating'],
+    ['the phase is Terminating when the list is due', { ...deletedNow, spec: LIST, runs: [app] }, 'Terminating'],
     [
-      'no entry of the list is due for the reason',
+      'the phase is Running when no entry of the list is due for the reason',
       { ...deletedNow, spec: { deferContainers: [postExit('clean', { onReasons: ['Completed'] })] }, runs: [app] },
       'Running',
     ],
     [
-      'the list is due after the exit work began',
+      'the phase is Terminating when the list is due after the exit work began',
       { spec: { ...LIST, ...Never }, runs: [exited('app', 0, 0)] },
       'Terminating',
     ],
     [
-      'the list is due, and the engine has --terminating-phase=false',
+      'the phase is Running when the list is due, and the engine has --terminating-phase=false',
       { ...deletedNow, spec: LIST, runs: [app], input: { node: { ...node, terminatingPhase: false } } },
       'Running',
     ],
     [
-      'the list of a Pod that initializes is due, and the engine has --terminating-phase=false',
+      'the phase is Pending when the list of a Pod that initializes is due, and the engine has --terminating-phase=false',
       {
         ...deletedNow,
         spec: { ...LIST, ...INIT },
@@ -71,7 +83,7 @@ describe('the phase', () => {
       'Pending',
     ],
     [
-      'the list has ended and app containers run',
+      'the phase is Running when the list has ended and app containers run',
       {
         ...deletedNow,
         spec: LIST,
@@ -80,28 +92,36 @@ describe('the phase', () => {
       },
       'Running',
     ],
-    ['a Pod without entries is deleted', { deleted: 30, runs: [app] }, 'Running'],
+    ['the phase is Running when a Pod without entries is deleted', { deleted: 30, runs: [app] }, 'Running'],
     [
-      'a deleted Pod has stopped, with exit code 0',
+      'the phase is Succeeded when a deleted Pod has stopped, with exit code 0',
       { deleted: 30, runs: [exited('app', 0, 0)], observed: STOPPED },
       'Succeeded',
     ],
     [
-      'a deleted Pod has stopped, with exit code 143',
+      'the phase is Failed when a deleted Pod has stopped, with exit code 143',
       { deleted: 30, runs: [exited('app', 143, 0)], observed: STOPPED },
       'Failed',
     ],
-    ['a final phase stays', { status: { phase: 'Succeeded' }, runs: [exited('app', 1, 0)] }, 'Succeeded'],
-    ['no final phase is set while something runs', { spec: { activeDeadlineSeconds: 1 }, runs: [app] }, 'Running'],
     [
-      'no final phase is set while a sidecar runs',
+      'the phase stays Succeeded once it is final',
+      { status: { phase: 'Succeeded' }, runs: [exited('app', 1, 0)] },
+      'Succeeded',
+    ],
+    [
+      'the phase is Running when a container of a failed Pod still runs',
+      { spec: { activeDeadlineSeconds: 1 }, runs: [app] },
+      'Running',
+    ],
+    [
+      'the phase is Running when a sidecar of a finished Pod still runs',
       {
         spec: { ...Never, initContainers: [container('proxy', { restartPolicy: 'Always' })] },
         runs: [exited('app', 0, 0), running('proxy')],
       },
       'Running',
     ],
-  ])('the phase where %s', (_, given, phase) => {
+  ])('%s', (_, given, phase) => {
     expect(phaseOf(given)).toBe(phase);
   });
   it('after a list that ended in a new sandbox the phase is the one from before the list', () => {

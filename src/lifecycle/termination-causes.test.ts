@@ -59,12 +59,12 @@ describe('the first cause', () => {
   it('no termination begins later than now, even if the clock was set back after the decision of the node', () => {
     expect(terminationOf({ input: nodeEnd(10, { at: at(60) }), now: 3 })?.startedAt).toBe(at(3));
   });
-  it('the first of several causes gives the reason', () => {
+  it('the first of several causes gives the reason of a termination', () => {
     expect(endsOf({ spec: deadline, deleted: 30 })?.[0]).toBe('DeadlineExceeded');
     expect(endsOf({ input: nodeEnd(10), deleted: 30 })?.[0]).toBe('NodeShutdown');
     expect(endsOf({ deleted: 30, ending: ending(30, 30, { reason: 'Evicted' }) })?.[0]).toBe('Evicted');
   });
-  it('the cause with the earliest end gives the end', () => {
+  it('the cause with the earliest end gives the end of a termination', () => {
     expect(endsOf({ spec: deadline, deleted: 5 })).toEqual(['DeadlineExceeded', 5, 5]);
     expect(endsOf({ input: nodeEnd(10), deleted: 5 })).toEqual(['NodeShutdown', 5, 5]);
   });
@@ -73,7 +73,7 @@ describe('the first cause', () => {
 describe('a second termination by the node', () => {
   const first: NodeEnd = { reason: 'NodeShutdown', message: 'down', at: at(0), graceSeconds: 20 };
   const pressed = { reason: 'NodePressure', message: 'low', graceSeconds: 5 } as const;
-  it('the first reason and message stay, with the shorter grace period from now on', () => {
+  it('a second termination by the node keeps the first reason and message, with the shorter grace period from now on', () => {
     expect(nodeEndAfter(first, pressed, at(3))).toEqual({ ...first, at: at(3), graceSeconds: 5, evicted: true });
     const shutDown = { reason: 'NodeShutdown', message: 'down', graceSeconds: 5 } as const;
     expect(nodeEndAfter({ ...first, reason: 'Preempted' }, shutDown, at(3))).toEqual({
@@ -83,18 +83,18 @@ describe('a second termination by the node', () => {
       graceSeconds: 5,
     });
   });
-  it('a grace period that is not shorter changes nothing', () => {
+  it('a second termination by the node with a grace period that is not shorter changes nothing', () => {
     expect(nodeEndAfter(first, { ...pressed, graceSeconds: 20 }, at(3))).toBe(first);
   });
 });
 
 describe('a Pod that completed on its own', () => {
   const over = { restartPolicy: 'OnFailure', deferContainers: CLEAN };
-  it('the grace period counts from the last exit', () => {
+  it('the grace period of a completed Pod counts from the last exit', () => {
     const spec = { ...over, containers: [container('app'), container('web')] };
     expect(endsOf({ spec, runs: [exited('app', 0, -9), exited('web', 0, -0.5)] })).toEqual(['Completed', 29.5, 29.5]);
   });
-  it('the grace period counts from now if no agent saw the last exit', () => {
+  it('the grace period of a completed Pod counts from now if no agent saw the last exit', () => {
     expect(endsOf({ spec: over, runs: [exited('app', 0, -9)] })).toEqual(['Completed', 30, 30]);
   });
   it('a Pod whose init container failed for good has completed', () => {
@@ -120,33 +120,75 @@ describe('a Pod that completed on its own', () => {
 describe('the reserve of the PostExit stage', () => {
   type Row = [string, Partial<DeferContainer>[], Partial<PodSpec>, grace: number, reserve: number];
   it.each<Row>([
-    ['no PostExit entry: none', [], {}, 30, 0],
-    ['an entry without a timeout: half of the grace period', [{}], {}, 30, 15],
-    ['postExitGracePeriodSeconds', [{}], { postExitGracePeriodSeconds: 20 }, 30, 20],
-    ['postExitGracePeriodSeconds 0: none', [{}], { postExitGracePeriodSeconds: 0 }, 30, 0],
+    ['there is no reserve without PostExit entries', [], {}, 30, 0],
+    ['the reserve for an entry without timeoutSeconds is half of the grace period', [{}], {}, 30, 15],
+    ['the reserve is postExitGracePeriodSeconds if that is set', [{}], { postExitGracePeriodSeconds: 20 }, 30, 20],
+    ['there is no reserve if postExitGracePeriodSeconds is 0', [{}], { postExitGracePeriodSeconds: 0 }, 30, 0],
     [
-      'entries with timeouts: at most timeoutSeconds + 2 each',
+      'the reserve for entries with timeoutSeconds is at most timeoutSeconds + 2 s for each',
       [{ timeoutSeconds: 5 }, { timeoutSeconds: 3 }],
       {},
       30,
       12,
     ],
-    ['entries with long timeouts: half of the grace period', [{ timeoutSeconds: 50 }], {}, 30, 15],
-    ['one of several without a timeout: half', [{ timeoutSeconds: 5 }, {}], {}, 30, 15],
-    ['an entry that is not due does not count', [{ timeoutSeconds: 5 }, { onReasons: ['Completed'] }], {}, 30, 7],
-    ['no entry that is due: none', [{ onReasons: ['Completed'] }], { postExitGracePeriodSeconds: 20 }, 30, 0],
-    ['a shorter grace period has its share', [{}], { postExitGracePeriodSeconds: 15 }, 10, 5],
-    ['a longer grace period has no larger reserve', [{}], { postExitGracePeriodSeconds: 15 }, 60, 15],
-    ['the share is at least 2 s', [{}], { postExitGracePeriodSeconds: 15 }, 3, 2],
-    ['a reserve below 2 s stays whole', [{}], { postExitGracePeriodSeconds: 1 }, 3, 1],
-    ['life a: grace 30 s, an entry of 5 s and one without a timeout', [{ timeoutSeconds: 5 }, {}], {}, 30, 15],
-    ['life g: a grace period of 1 s', [{}], {}, 1, 2],
+    [
+      'the reserve for entries with long timeoutSeconds is half of the grace period',
+      [{ timeoutSeconds: 50 }],
+      {},
+      30,
+      15,
+    ],
+    [
+      'the reserve is half of the grace period if one of several entries has no timeoutSeconds',
+      [{ timeoutSeconds: 5 }, {}],
+      {},
+      30,
+      15,
+    ],
+    [
+      'an entry that is not due adds nothing to the reserve',
+      [{ timeoutSeconds: 5 }, { onReasons: ['Completed'] }],
+      {},
+      30,
+      7,
+    ],
+    [
+      'there is no reserve if no PostExit entry is due',
+      [{ onReasons: ['Completed'] }],
+      { postExitGracePeriodSeconds: 20 },
+      30,
+      0,
+    ],
+    [
+      'the reserve shrinks in proportion to a grace period that is shorter than in the spec',
+      [{}],
+      { postExitGracePeriodSeconds: 15 },
+      10,
+      5,
+    ],
+    [
+      'the reserve does not grow with a grace period that is longer than in the spec',
+      [{}],
+      { postExitGracePeriodSeconds: 15 },
+      60,
+      15,
+    ],
+    ['the reserve of a shorter grace period is at least 2 s', [{}], { postExitGracePeriodSeconds: 15 }, 3, 2],
+    ['a reserve below 2 s does not shrink with a shorter grace period', [{}], { postExitGracePeriodSeconds: 1 }, 3, 1],
+    [
+      'life a: the reserve is 15 s for a grace period of 30 s, an entry of 5 s and one without timeoutSeconds',
+      [{ timeoutSeconds: 5 }, {}],
+      {},
+      30,
+      15,
+    ],
+    ['life g: the reserve is 2 s for a grace period of 1 s', [{}], {}, 1, 2],
   ])('%s', (_, entries, spec, grace, reserve) => {
     const deferContainers = [entry('pre'), ...entries.map((each, i) => postExit(`post-${i}`, each))];
     const [, S = 0, D = 0] = endsOf({ spec: { ...spec, deferContainers }, deleted: grace }) ?? [];
     expect([D, D - S]).toEqual([grace, reserve]);
   });
-  it('life f: a node shutdown leaves 10 s to a Pod with grace 60 s and reserve 30 s', () => {
+  it('life f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s', () => {
     const deferContainers = [entry('pre'), postExit('post')];
     const spec = { terminationGracePeriodSeconds: 60, postExitGracePeriodSeconds: 30, deferContainers };
     expect(endsOf({ spec, input: nodeEnd(10) })).toEqual(['NodeShutdown', 5, 10]);
@@ -161,21 +203,33 @@ describe('a later cause', () => {
     return endsOf({ spec: { deferContainers }, ending: first, metadata, now })?.slice(1);
   };
   it.each<[string, [number, number], number, number, [S: number, D: number]]>([
-    ['life d: a second delete at 10 with 1 s', [30, 15], 10, 1, [9, 11]],
-    ['the reserve shrinks with the time that is left', [30, 15], 10, 10, [12.5, 20]],
-    ['a reserve below 2 s stays whole', [30, 29], 10, 4, [13, 14]],
-    ['a later end moves nothing', [30, 15], 10, 20, [15, 30]],
-    ['after S, while the app containers stop, the reserve shrinks too', [30, 15], 20, 4, [18, 24]],
-    ['the reserve keeps 2 s however little is left', [30, 15], 15, 0.5, [13.5, 15.5]],
+    [
+      'life d: a second delete at 10 s with 1 s moves the end of the PreExit stage to 9 s and the deadline to 11 s',
+      [30, 15],
+      10,
+      1,
+      [9, 11],
+    ],
+    ['the reserve shrinks with the time that a second delete leaves', [30, 15], 10, 10, [12.5, 20]],
+    ['a reserve below 2 s does not shrink with a second delete', [30, 29], 10, 4, [13, 14]],
+    ['a second delete with a later end moves nothing', [30, 15], 10, 20, [15, 30]],
+    [
+      'the reserve also shrinks after the end of the PreExit stage, while the app containers stop',
+      [30, 15],
+      20,
+      4,
+      [18, 24],
+    ],
+    ['the reserve keeps 2 s however little time a second delete leaves', [30, 15], 15, 0.5, [13.5, 15.5]],
   ])('%s', (_, so, now, grace, expected) => {
     expect(again(so, now, grace)).toEqual(expected);
   });
-  it('once the PostExit stage has begun only D moves', () => {
+  it('once the PostExit stage has begun, a second delete moves only the deadline', () => {
     const turn = { entry: 'post', since: at(18) };
     const so = ending(30, 15, { deletionGracePeriodSeconds: 30, turn });
     expect(endsOf({ spec: { deferContainers }, ending: so, deleted: 4, now: 20 })).toEqual(['Deleted', 15, 24]);
   });
-  it('each cause counts once', () => {
+  it('each cause of a termination counts once', () => {
     const so = ending(30, 15, { deletionGracePeriodSeconds: 4 });
     const given: Given = { spec: { deferContainers }, deleted: 4, now: 20 };
     expect(endsOf({ ...given, ending: so })).toEqual(['Deleted', 15, 30]);
@@ -189,7 +243,7 @@ describe('a later cause', () => {
       15,
     ]);
   });
-  it('a removed object leaves 2 s', () => {
+  it('the removal of its object leaves a Pod 2 s', () => {
     expect(endsOf({ deleted: 30, ending: ending(30), input: { removed: true }, now: 10 })).toEqual(['Deleted', 12, 12]);
   });
   it('activeDeadlineSeconds no longer counts once a termination has begun', () => {
@@ -210,18 +264,30 @@ describe('the reason of a deletion', () => {
   const target = (reason: string, seconds = -10, status?: string) =>
     condition('DisruptionTarget', reason, seconds, status);
   it.each<[string, PodCondition[], string]>([
-    ['no condition', [], 'Deleted'],
-    ['DeletionReason', [own('ScaledDown')], 'ScaledDown'],
-    ['a DeletionReason that is False', [own('ScaledDown', -10, 'False')], 'Deleted'],
-    ['an unknown DeletionReason', [own('Bored')], 'Deleted'],
-    ['an eviction through the API', [target('EvictionByEvictionAPI')], 'Evicted'],
-    ['an eviction for a taint', [target('DeletionByTaintManager')], 'Evicted'],
-    ['a preemption', [target('PreemptionByScheduler')], 'Preempted'],
-    ['a later DeletionReason', [own('Replaced', -5), target('EvictionByEvictionAPI')], 'Replaced'],
-    ['a later DisruptionTarget', [own('Replaced'), target('EvictionByEvictionAPI', -5)], 'Evicted'],
-    ['both at the same time', [own('Replaced'), target('EvictionByEvictionAPI')], 'Evicted'],
+    ['a deletion without conditions has the reason Deleted', [], 'Deleted'],
+    ['the condition DeletionReason gives the reason of a deletion', [own('ScaledDown')], 'ScaledDown'],
+    ['a condition DeletionReason that is False does not count', [own('ScaledDown', -10, 'False')], 'Deleted'],
+    ['an unknown reason in the condition DeletionReason does not count', [own('Bored')], 'Deleted'],
+    ['an eviction through the API has the reason Evicted', [target('EvictionByEvictionAPI')], 'Evicted'],
+    ['an eviction for a taint has the reason Evicted', [target('DeletionByTaintManager')], 'Evicted'],
+    ['a preemption has the reason Preempted', [target('PreemptionByScheduler')], 'Preempted'],
     [
-      'a later DisruptionTarget that is False',
+      'a condition DeletionReason that is later than DisruptionTarget gives the reason of a deletion',
+      [own('Replaced', -5), target('EvictionByEvictionAPI')],
+      'Replaced',
+    ],
+    [
+      'a condition DisruptionTarget that is later than DeletionReason gives the reason of a deletion',
+      [own('Replaced'), target('EvictionByEvictionAPI', -5)],
+      'Evicted',
+    ],
+    [
+      'DisruptionTarget gives the reason of a deletion if DeletionReason was set at the same time',
+      [own('Replaced'), target('EvictionByEvictionAPI')],
+      'Evicted',
+    ],
+    [
+      'a later condition DisruptionTarget that is False does not count',
       [own('Replaced'), target('EvictionByEvictionAPI', -5, 'False')],
       'Replaced',
     ],
@@ -244,7 +310,7 @@ describe('an outage', () => {
     });
   const moves = (so: ReturnType<typeof resumed>) => [secondsOf(so?.preExitDeadline ?? 0), secondsOf(so?.deadline ?? 0)];
 
-  it('an outage moves S and D by its length, and is recorded', () => {
+  it('an outage moves the end of the PreExit stage and the deadline by its length, and is recorded', () => {
     const so = resumed(3, 50);
     expect(moves(so)).toEqual([62, 77]);
     expect(so).toMatchObject({ outageSeconds: 47, outagesCountedUntil: at(50) });
@@ -273,7 +339,7 @@ describe('an outage', () => {
     const so = ending(130, 130, { turn, outageSeconds: 100, outagesCountedUntil: at(100) });
     expect(moves(resumed(105, 110, { input: { node }, ending: so }))).toEqual([130, 130]);
   });
-  it('an outage does not move S once a PostExit entry has its turn', () => {
+  it('an outage does not move the end of the PreExit stage once a PostExit entry has its turn', () => {
     const ended = { exitCode: 0, reason: 'Completed' };
     const pre = { name: 'pre', image: 'i', imageID: '', ready: false, restartCount: 0, state: { terminated: ended } };
     const status = { deferContainerStatuses: [pre] };

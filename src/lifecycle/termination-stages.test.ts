@@ -91,7 +91,7 @@ describe('the status has the termination before anything begins', () => {
     const decision = decided(inPreExit({}, { observed: { outages: [{ from: at(5), to: at(15) }] } }));
     expect([asked(decision), endsOf(decision)]).toEqual([[], [25, 40]]);
   });
-  it('a status that cannot be written delays nothing after D', () => {
+  it('a status that cannot be written delays nothing after the deadline', () => {
     const input = inputOf(given);
     const late = { ...input, memory: decide(input).memory };
     expect(asked(decide({ ...late, now: at(29) }))).toEqual([]);
@@ -103,7 +103,7 @@ describe('the status has the termination before anything begins', () => {
   });
 });
 
-it('decide() wakes when timeoutSeconds of the entry have passed, at S, and at D', () => {
+it('decide() wakes when timeoutSeconds of the entry have passed, at the end of the PreExit stage, and at the deadline', () => {
   const wakeAt = (given: Given): number => secondsOf(decided(given).wakeAt ?? 0);
   const timed = { deferContainers: [entry('pre', { timeoutSeconds: 9 }), postExit('post')] };
   expect(wakeAt(inPreExit(timed, { now: 8 }))).toBe(9);
@@ -115,14 +115,34 @@ describe('the extension by count', () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
   const by = (extendedSeconds: number) => ({ so: { extendedSeconds } });
   it.each<[string, Given, number[], number | undefined]>([
-    ['at S a running entry moves S and D', inPreExit(spec), [25, 40], 10],
-    ['at S an entry that is yet to run moves S and D', inPreExit(spec, { runs: [app] }), [25, 40], 10],
-    ['before S nothing moves', inPreExit(spec, { now: 14.9 }), [15, 30], undefined],
-    ['the last interval', inPreExit(spec, by(10)), [25, 40], 20],
-    ['no more extensions than count', inPreExit(spec, by(20)), [15, 30], 20],
-    ['at D a running entry moves only D', inPostExit(spec), [15, 40], 10],
-    ['at D an entry that is yet to run moves only D', inPostExit(spec, { runs: [gone] }), [15, 40], 10],
-    ['the count applies to both stages together', inPostExit(spec, by(20)), [15, 30], 20],
+    [
+      'an entry that runs at the end of the PreExit stage moves this end and the deadline',
+      inPreExit(spec),
+      [25, 40],
+      10,
+    ],
+    [
+      'an entry that is yet to run at the end of the PreExit stage moves this end and the deadline',
+      inPreExit(spec, { runs: [app] }),
+      [25, 40],
+      10,
+    ],
+    [
+      'an extension by count moves nothing before the end of the PreExit stage',
+      inPreExit(spec, { now: 14.9 }),
+      [15, 30],
+      undefined,
+    ],
+    ['the last interval of the count is granted as well', inPreExit(spec, by(10)), [25, 40], 20],
+    ['a stage is not extended more often than the count', inPreExit(spec, by(20)), [15, 30], 20],
+    ['a PostExit entry that runs at the deadline moves only the deadline', inPostExit(spec), [15, 40], 10],
+    [
+      'a PostExit entry that is yet to run at the deadline moves only the deadline',
+      inPostExit(spec, { runs: [gone] }),
+      [15, 40],
+      10,
+    ],
+    ['the count of extensions applies to both stages together', inPostExit(spec, by(20)), [15, 30], 20],
     [
       'a PreExit stage that is over is not extended',
       inPreExit(spec, { runs: [app], status: { deferContainerStatuses: [endedEntry('pre')] } }),
@@ -200,26 +220,30 @@ describe('the extension by liveness', () => {
   it.each<[string, Given, number[]]>([
     ['the stage ends at the last success + periodSeconds + timeoutSeconds', probed({ succeededAt: at(14) }), [17, 32]],
     ['a success that is too old extends nothing', probed({ succeededAt: at(12) }), [15, 30]],
-    ['no success extends nothing', probed({}), [15, 30]],
+    ['a probe without a success extends nothing', probed({}), [15, 30]],
     ['a probe that failed extends nothing', probed({ succeededAt: at(14), passing: false }), [15, 30]],
-    ['before S nothing moves', { ...probed({ succeededAt: at(14) }), now: 14.5 }, [15, 30]],
+    [
+      'an extension by liveness moves nothing before the end of the PreExit stage',
+      { ...probed({ succeededAt: at(14) }), now: 14.5 },
+      [15, 30],
+    ],
   ])('%s', (_, more, ends) => {
     expect(endsOf(decided(inPreExit(spec, more)))).toEqual(ends);
   });
   it('failures below failureThreshold do not shorten an extension', () => {
     expect(endsOf(decided(inPreExit(spec, probed({ succeededAt: at(14), failures: 2 }))))).toEqual([17, 32]);
   });
-  it('at D a success of the probe of a PostExit entry moves only D', () => {
+  it('at the deadline, a success of the probe of a PostExit entry moves only the deadline', () => {
     const deferContainers = [entry('pre'), postExit('post', { livenessProbe })];
     const probe: ProbeMemory = { serial: 5, dueAt: at(31), successes: 1, failures: 0, passing: true };
     const memory = { probes: { 'post-0/liveness': { ...probe, succeededAt: at(29) } } };
     expect(endsOf(decided(inPostExit({ ...spec, deferContainers }, { memory })))).toEqual([15, 32]);
   });
-  it('a probe that is due at S is awaited', () => {
+  it('a probe that is due at the end of the PreExit stage is awaited', () => {
     const decision = decided(inPreExit(spec, probed({ dueAt: at(15) })));
     expect([asked(decision), endsOf(decision)]).toEqual([['runProbe/pre-0/liveness'], [15, 30]]);
   });
-  it('a probe that is under way at S is awaited', () => {
+  it('a probe that is under way at the end of the PreExit stage is awaited', () => {
     const underWay = [{ kind: 'runProbe', container: 'pre', id: 'pre-0', probe: 'liveness' }] as const;
     const given = inPreExit(spec, { ...probed({}), observed: { underWay } });
     expect(asked(decided(given))).toEqual([]);
@@ -252,7 +276,7 @@ describe('the extension by liveness', () => {
   });
 });
 
-it('at S both kinds of extension keep the whole reserve R, even if the node allows less', () => {
+it('at the end of the PreExit stage, both kinds of extension keep the whole reserve, even if the node allows less', () => {
   const count = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
   const liveness = {
     deferContainerGracePeriodExtension: true,
@@ -277,7 +301,7 @@ it('the next entry of an extended PostExit stage has time for its first probe to
   expect(endsOf(decision)).toEqual([15, 33]);
 });
 
-it('once D has passed, the next entry of an extended PostExit stage is Skipped', () => {
+it('once the deadline has passed, the next entry of an extended PostExit stage is Skipped', () => {
   const deferContainers = [postExit('post', { livenessProbe }), postExit('last', { livenessProbe })];
   const spec = { deferContainerGracePeriodExtension: true, deferContainers };
   const so = { deadline: at(31), extendedSeconds: 1, extendedStage: 'PostExit' } as const;
@@ -324,12 +348,12 @@ describe('no extension', () => {
 
 describe('no extension according to the specification', () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
-  it('a Pod that completed on its own with a grace period of 1 s', () => {
+  it('there is no extension for a Pod that completed on its own with a grace period of 1 s', () => {
     const so = { reason: 'Completed', deadline: at(1), preExitDeadline: at(1) } as const;
     const { deleted: _, ...given } = inPreExit({ ...spec, terminationGracePeriodSeconds: 1 }, { so, now: 1 });
     expect(endsOf(decided(given))).toEqual([1, 1]);
   });
-  it('a new agent after the node had shortened a deletion', () => {
+  it('there is no extension by a new agent after the node had shortened a deletion', () => {
     expect(endsOf(decided(inPreExit(spec, { so: { nodeGracePeriodSeconds: 20 } })))).toEqual([15, 30]);
   });
   it('the first PostExit entry after an extended PreExit stage has its reserve, but no minimum', () => {
@@ -356,7 +380,7 @@ describe('the reserve when the PostExit stage begins', () => {
     [15, 30],
     [19, 34],
     [40, 55],
-  ])('a last exit at %i s makes D %i s', (lastExit, D) => {
+  ])('with a last exit at %i s, the PostExit stage begins with the deadline at %i s', (lastExit, D) => {
     const decision = begins(lastExit);
     expect(endsOf(decision)).toEqual([15, D]);
     expect(decision.memory.termination?.turn).toEqual({ entry: 'post', since: at(lastExit + 0.5) });
@@ -399,7 +423,7 @@ describe('the reserve when the PostExit stage begins', () => {
   it('the moved deadline is written before the entry starts', () => {
     expect(asked(begins(19))).toEqual([]);
   });
-  it('the reserve counts once: the next PostExit entry has the same D', () => {
+  it('the reserve counts once: the next PostExit entry has the same deadline', () => {
     const deferContainers = [entry('pre'), postExit('post'), postExit('last')];
     const status = { deferContainerStatuses: [endedEntry('pre'), endedEntry('post')] };
     const given = inPostExit({ deferContainers }, { status, runs: [exited('app', 137, 25)], now: 29 });

@@ -165,7 +165,7 @@ describe('preStop hooks with defer containers', () => {
     spec: { initContainers, containers, deferContainers, ...more },
   });
   const ended = { status: { deferContainerStatuses: [endedEntry('pre')] }, runs: [running('proxy'), running('app')] };
-  it('Concurrent: every hook starts at T0', () => {
+  it('Concurrent: every hook starts at the start of the termination', () => {
     expect(asked(decided(given({})))).toEqual(['runHook/app-0/preStop', 'runHook/proxy-0/preStop']);
   });
   it('AfterPreExit: no hook starts before the PreExit entries have ended', () => {
@@ -175,7 +175,7 @@ describe('preStop hooks with defer containers', () => {
     const after = { ...given({ preStopPolicy: 'AfterPreExit' }), ...ended };
     expect(asked(decided(after))).toEqual(['runHook/app-0/preStop']);
   });
-  it('AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due', () => {
+  it('AfterPreExit: hooks of app containers start at the start of the termination if no PreExit entry is due', () => {
     const spec = { preStopPolicy: 'AfterPreExit', deferContainers: [entry('pre', { onReasons: ['Completed'] })] };
     const { ending: _, ...first } = given(spec);
     expect(asked(settled({ ...first, runs: ended.runs }))).toEqual(['runHook/app-0/preStop']);
@@ -200,7 +200,7 @@ describe('preStop hooks with defer containers', () => {
     expect(asked(decided({ ...given({}), observed: { hooks } }))).toEqual([]);
     expect(asked(decided({ ...given({}), ...ended, observed: { hooks } }))).toEqual(['stopContainer/app-0/@15']);
   });
-  it('hooks of app containers are canceled at S', () => {
+  it('hooks of app containers are canceled at the end of the PreExit stage', () => {
     const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
     const hooks = { 'proxy-0/preStop': {} };
     expect(asked(decided({ ...given({}), observed: { underWay, hooks }, now: 15 }))).toEqual([
@@ -210,14 +210,14 @@ describe('preStop hooks with defer containers', () => {
   });
 });
 
-describe('at D', () => {
+describe('at the deadline', () => {
   const spec = {
     initContainers: SIDECARS,
     deferContainers: [postExit('post')],
     ephemeralContainers: [container('debug')],
   };
   const so = ending(30, 15, { turn: { entry: 'post', since: at(1) } });
-  it('everything that still runs gets its stop signal at D, and is killed 2 s later', () => {
+  it('everything that still runs gets its stop signal at the deadline, and is killed 2 s later', () => {
     const runs = [...without('app'), exited('app', 0, 1), running('post')];
     const stopped = asked(decided({ spec, runs, deleted: 30, ending: so, now: 30 }));
     expect(stopped.sort()).toEqual(['debug', 'first', 'post', 'second'].map((name) => `stopContainer/${name}-0/@32`));
@@ -379,7 +379,7 @@ describe('the files of the downward API', () => {
     const failures = [{ action, at: at(-0.5), count: 1, reason: 'Failed', message: 'no' }];
     expect(asked(decided({ ...given, observed: { failures } }))).toEqual(BEGIN);
   });
-  it('downward API files delay nothing from S on', () => {
+  it('downward API files delay nothing from the end of the PreExit stage on', () => {
     const so = ending(30, 10, { turn: { entry: 'pre', since: at(0) } });
     const late = { ...given, ending: so, spec: { ...given.spec, containers: [container('app')] }, now: 10 };
     expect(asked(decided({ ...late, now: 9 }))).toEqual([write]);

@@ -41,13 +41,16 @@ describe('the order of a termination', () => {
       'NodeShutdown',
       { nodeEnd: { at: 10_000, by: { reason: 'NodeShutdown', message: '', graceSeconds: 20 } }, deletions: [] },
     ],
-  ])('without a deletionTimestamp the Pod is not Ready from T0 on: %s', async (_why, life) => {
-    const result = await lifeOf([{}], { ...life, limitMillis: 60_000 });
-    const ready = result.statuses.flatMap(({ status: { termination, conditions } }) =>
-      termination === undefined ? [] : [conditions?.find(({ type }) => type === 'Ready')?.status],
-    );
-    expect(new Set(ready)).toEqual(new Set(['False']));
-  });
+  ])(
+    'without a deletionTimestamp the Pod is not Ready from the start of the termination on: %s',
+    async (_why, life) => {
+      const result = await lifeOf([{}], { ...life, limitMillis: 60_000 });
+      const ready = result.statuses.flatMap(({ status: { termination, conditions } }) =>
+        termination === undefined ? [] : [conditions?.find(({ type }) => type === 'Ready')?.status],
+      );
+      expect(new Set(ready)).toEqual(new Set(['False']));
+    },
+  );
 
   it('AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
@@ -65,7 +68,7 @@ describe('the order of a termination', () => {
     expect(hooks).toEqual(['app 12', 'side 15']);
   });
 
-  it('AfterPreExit: hooks start at T0 if no PreExit entry is due', async () => {
+  it('AfterPreExit: hooks start at the start of the termination if no PreExit entry is due', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{ onReasons: ['Evicted'] }, post], {
       pods: { each: { lifecycle }, spec: { preStopPolicy: 'AfterPreExit' } },

@@ -111,7 +111,7 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
-  it('S and D move by the length of the outage since the last sign of life, before anything else happens', async () => {
+  it('the end of the PreExit stage and the deadline move by the outage since the last sign of life, before anything else happens', async () => {
     const result = await lifeOf([{}], { scripts: { 'defer-1': [{}] }, absences: [{ at: 14_000, millis: 20_000 }] });
     const [first = 0, last = 0] = [deadlines(result)[0], deadlines(result).at(-1)];
     expect(last - first).toBeGreaterThanOrEqual(20_000);
@@ -225,7 +225,7 @@ describe('an outage of the runtime does not count', () => {
 });
 
 describe('losses that the agent did not cause', () => {
-  it('a removal without effect is retried with back-off, and the Pod is removed once it has one', async () => {
+  it('a removal without effect is retried with back-off, and the Pod is removed once a removal takes effect', async () => {
     const result = await lifeOf([post], {
       pods: { init: ['init'] },
       scripts: { init: once(100) },

@@ -41,7 +41,7 @@ const a: { defers: Partial<DeferContainer>[]; life: Given } = {
 };
 
 describe('the lives of the specification', () => {
-  it('a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries', async () => {
+  it('life a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries', async () => {
     const result = await lifeOf(a.defers, a.life);
     expect(shown(result, 'preExitDeadline')).toEqual([15]);
     expect(shown(result, 'deadline')).toEqual([30, 34]);
@@ -59,7 +59,7 @@ describe('the lives of the specification', () => {
     ]);
   });
 
-  it('a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds', async () => {
+  it('life a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds', async () => {
     const result = await lifeOf(a.defers, { ...a.life, scripts: { ...a.life.scripts, 'defer-2': hangs } });
     expect(stepsOf(result).slice(5)).toEqual([
       'defer-2 starts 19',
@@ -71,7 +71,7 @@ describe('the lives of the specification', () => {
     ]);
   });
 
-  it('b: as a, with an extension by count, 2 times 10 s', async () => {
+  it('life b: the same as life a, with an extension by count, 2 times 10 s', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
     const result = await lifeOf(a.defers, { ...a.life, pods: { spec } });
     expect(shown(result, 'preExitDeadline')).toContain(25);
@@ -90,7 +90,7 @@ describe('the lives of the specification', () => {
     ]);
   });
 
-  it('c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, R is unchanged', async () => {
+  it('life c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, the reserve is unchanged', async () => {
     const result = await lifeOf([{ livenessProbe: { ...check, periodSeconds: 2 } }, {}, { trigger: 'PostExit' }], {
       pods: { spec: { deferContainerGracePeriodExtension: true } },
       scripts: { 'defer-1': ends(40), 'defer-2': hangs, 'defer-3': hangs },
@@ -112,7 +112,7 @@ describe('the lives of the specification', () => {
     expect(D - S).toBeGreaterThanOrEqual(15);
   });
 
-  it('d: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s', async () => {
+  it('life d: a second delete with a grace period of 5 s at 10 s, of which the API leaves 1 s', async () => {
     const result = await lifeOf(a.defers, {
       ...a.life,
       scripts: { ...a.life.scripts, 'defer-2': hangs },
@@ -134,7 +134,7 @@ describe('the lives of the specification', () => {
     ]);
   });
 
-  it('e: no agent runs from 3 to 50, with a sidecar and hooks after the PreExit entries', async () => {
+  it('life e: no agent runs from 3 s to 50 s, with a sidecar and hooks after the PreExit entries', async () => {
     const lifecycle = { preStop: check };
     const result = await lifeOf([{}, { trigger: 'PostExit' }], {
       pods: {
@@ -163,7 +163,7 @@ describe('the lives of the specification', () => {
     );
   });
 
-  it('f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s', async () => {
+  it('life f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s', async () => {
     const spec = {
       postExitGracePeriodSeconds: 30,
       deferContainerGracePeriodExtensionInterval: 10,
@@ -191,7 +191,7 @@ describe('the lives of the specification', () => {
     ]);
   });
 
-  it('g: kubectl delete --now leaves 2 s between each signal and its kill', async () => {
+  it('life g: kubectl delete --now leaves 2 s between each signal and its kill', async () => {
     const result = await lifeOf([{}, { trigger: 'PostExit' }], {
       scripts: { app: hangs, 'defer-1': hangs, 'defer-2': hangs },
       deletions: [{ at: DELETED_AT, graceSeconds: 1 }],

@@ -195,15 +195,18 @@ describe('the life of a Pod in virtual time', () => {
     ['OnFailure', 0, 'Succeeded', 1],
     ['OnFailure', 1, 'Running', 4],
     ['Always', 0, 'Running', 4],
-  ])('restartPolicy %s, exit code %i: %s after %i runs', async (restartPolicy, exitCode, phase, runs) => {
-    const result = await live({
-      pod: simulatedPod({ apps: ['app'], restartPolicy }),
-      scripts: { app: once(1000, exitCode) },
-      limitMillis: 45_000,
-    });
-    expect(endOf(result)?.phase).toBe(phase);
-    expect(starts(result)).toHaveLength(runs);
-  });
+  ])(
+    'with restartPolicy %s and exit code %i, the phase of the Pod is %s after %i runs',
+    async (restartPolicy, exitCode, phase, runs) => {
+      const result = await live({
+        pod: simulatedPod({ apps: ['app'], restartPolicy }),
+        scripts: { app: once(1000, exitCode) },
+        limitMillis: 45_000,
+      });
+      expect(endOf(result)?.phase).toBe(phase);
+      expect(starts(result)).toHaveLength(runs);
+    },
+  );
 
   it('a Pod fails at activeDeadlineSeconds, which include its initialization', async () => {
     const result = await live({

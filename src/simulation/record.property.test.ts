@@ -86,8 +86,8 @@ describe('the record of every life', () => {
       for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
     }));
 
-  it.each(Object.entries({ lives, deferLives }))(
-    'the record is complete even if its writes take time: %s',
+  it.each(Object.entries({ 'lives without defer containers': lives, 'lives with defer containers': deferLives }))(
+    'the record is complete even if its writes take time, for %s',
     (_, arbitrary) =>
       holds(({ result, record, life }) => {
         const recorded = stepsOfRecord(record);
@@ -120,7 +120,7 @@ describe('the record of every life', () => {
       expect([...recorded].sort()).toEqual([...order].sort());
     }));
 
-  it('one agent reports no step twice', () =>
+  it('one agent reports no step of the record twice', () =>
     holds(
       ({ result }) => {
         const keys = result.transitions.map(({ key }) => key);

@@ -58,7 +58,7 @@ async function started(scripts: Record<string, RunScript>) {
 }
 
 it.each([true, false])(
-  'a call under way when the runtime goes away has an unknown outcome: effect %s',
+  'a call under way when the runtime goes away has an unknown outcome, whether or not it takes effect: %s',
   async (takesEffect) => {
     const { runtime, settled, pass, create, states } = await started({});
     const id = await create('app');

@@ -1,4 +1,4 @@
-/** The HTTP client over real TLS with client certificates, against a server whose responses each test sets. */
+/** Tests the HTTP client over real TLS with client certificates, against a server whose responses each test sets. */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** One suite for the client, in process and over HTTPS, with the real registry; also runs scheduler and controllers over both. */
+/** Tests the client in process and over HTTPS, with the real registry. Both clients also run the scheduler and the controllers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const RECORD_LIMITS = { ageMillis: 3_600_000, bytes: 2 ** 20 };
 let closers: AsyncDisposableStack;
 let directory: string;
 let signal: AbortSignal;
-/** Creates the system's objects in the registry. */
+/** Creates the namespaces and other objects of the system in the registry. */
 let restored: () => Promise<void>;
 const timers = systemTimers();
 const log = silentLog;
@@ -68,7 +68,7 @@ async function overHttps(): Promise<Client> {
   return clientFromKubeconfig(path);
 }
 
-/** Follows a resource with an informer; `until` resolves with the current objects once they satisfy the predicate. */
+/** Follows a resource with an informer. `until` resolves with the current objects when `satisfies` returns true for them. */
 function follow<T extends KubeObject>(client: ResourceClient<T>, namespace?: string) {
   let changed = Promise.withResolvers<void>();
   const notify = (): void => {
@@ -297,7 +297,7 @@ describe.each([
       took.push(performance.now() - start);
     }
     const median = took.sort((a, b) => a - b)[10] as number;
-    // Two durable writes and their watch events take a tenth of this on a slow machine.
+    // On a slow machine, two durable writes and their watch events take about 10 ms.
     expect(median).toBeLessThan(100);
   });
 });

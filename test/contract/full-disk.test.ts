@@ -1,4 +1,4 @@
-/** The LMDB store on full disks: tmpfs, and ext4, which allocates blocks for a file only when it writes the data back. */
+/** Tests the LMDB store on full disks: tmpfs, and ext4, which allocates the blocks of a file only when it writes the data back. */
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -23,8 +23,9 @@ const remove = (key: string): Txn => ({ compare: [], deletes: [key] });
 
 let scratch: string;
 let disk: string;
-/** The folder of the store; `filler` is another file on its disk. */
+/** The folder of the store. */
 let folder: string;
+/** A file on the same disk, which a test enlarges to fill the disk. */
 let filler: string;
 let opened: Store[];
 beforeEach(() => {
@@ -59,8 +60,8 @@ function onExt4(mebibytes: number): void {
 }
 
 /**
- * Writes values of each length until the store refuses them, which fills the space that the data file has beyond its reserve.
- * Returns the number of values.
+ * Writes values of each length until the store refuses them because the data file has no space left beyond its reserve. Resolves with the
+ * number of values.
  */
 async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   let count = 0;
@@ -73,7 +74,7 @@ async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   return count;
 }
 
-/** Appends to the filler file; returns false once the disk is full. */
+/** Appends `bytes` bytes to the filler file. Returns false if the disk is full. */
 function fillMore(bytes: number): boolean {
   try {
     appendFileSync(filler, Buffer.alloc(bytes, 1));
@@ -86,7 +87,7 @@ function fillMore(bytes: number): boolean {
 
 type Outcome = { key: string; revision: number } | { refused: string };
 
-/** Collects the outcomes of the writer's writes and fills the disk meanwhile, until the store has refused `refusals` writes. */
+/** Fills the disk while the writer writes. Calls `onWritten` for each accepted write, and resolves after `refusals` refused writes. */
 async function untilRefused(
   writer: ChildProcess,
   refusals: number,
@@ -118,7 +119,7 @@ describe.each([
       const writer = fork(new URL('./store-writer.ts', import.meta.url), [folder, `/${round}/`, '900000'], {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
-      // LMDB would print to stderr that a commit failed.
+      // LMDB prints failed commits to stderr, and no commit may fail.
       let printed = '';
       writer.stderr?.on('data', (text: Buffer) => (printed += text));
       await untilRefused(writer, 20 + 37 * round, (key, revision) => written.set(key, revision));
@@ -139,7 +140,7 @@ describe.each([
     }
   });
 
-  test('when a store alone fills the disk, deletions make room for other writes', async () => {
+  test('when only the store fills the disk, deletions make room for other writes', async () => {
     mount(32);
     const store = await open();
     for (let time = 0; time < 3; time++) {
@@ -206,7 +207,7 @@ test('concurrent writes on a full disk are accepted or refused one by one', asyn
   expect(store.revision()).toBe(count + 3);
 });
 
-test('opening a new store on a full disk fails with a message that says so', async () => {
+test('opening a new store on a full disk fails with a message about the full disk', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
   await expect(openLmdbStore({ directory: folder })).rejects.toThrow(
     `cannot write to the store in ${folder}: the disk is full; free some space and try again`,

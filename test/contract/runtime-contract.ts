@@ -1,6 +1,6 @@
 /**
- * The behavior that every ContainerRuntime must have, as one suite. The container's name selects a program: a real runtime
- * runs its command, a simulated one its script.
+ * A suite of tests that every ContainerRuntime must pass. The name of a container selects one of PROGRAMS: a real runtime runs the command
+ * of the program, a simulated runtime its script.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type {
@@ -20,9 +20,9 @@ interface Program {
 const forever = 'while :; do sleep 3600 & wait $!; done';
 
 export const PROGRAMS = {
-  /** Exits at the stop signal. */
+  /** Exits with code 143 when it receives SIGTERM. */
   obedient: { command: ['sh', '-c', `trap "exit 143" TERM; ${forever}`], script: { stopMillis: 5 } },
-  /** Exits only when it is killed. */
+  /** Ignores SIGTERM, and exits only when it is killed. */
   stubborn: { command: ['sh', '-c', `trap "" TERM; ${forever}`], script: {} },
   succeeds: { command: ['true'], script: { runMillis: 20, exitCode: 0 } },
   fails: { command: ['sh', '-c', 'exit 3'], script: { runMillis: 20, exitCode: 3 } },
@@ -35,7 +35,7 @@ export interface RuntimeUnderTest {
   /** The name of an image that is present and can run the programs. */
   image: string;
   logDirectory: string;
-  /** Whether events() begins with a resync, after which no event is missed; otherwise no event is missed from the call on. */
+  /** Whether events() begins with a resync, before which events may be missed. If false, no event after the call is missed. */
   beginsWithResync: boolean;
   close(): Promise<void>;
 }
@@ -99,7 +99,7 @@ class TestPod {
   }
 }
 
-/** Listens to events; resolves, once no event can be missed, with a function that stops listening. */
+/** Listens to events. Resolves when no further event can be missed, with a function that stops listening. */
 async function listen(under: RuntimeUnderTest, listener: (event: RuntimeEvent) => void): Promise<() => Promise<void>> {
   const end = new AbortController();
   const { promise: begun, resolve } = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ async function listen(under: RuntimeUnderTest, listener: (event: RuntimeEvent) =
   };
 }
 
-/** Observes the container now and after each event of its Pod; resolves with the first observation that satisfies `fits`. */
+/** Observes the container now and after each event of its Pod, and resolves with the first observation for which `fits` returns true. */
 async function seen(
   pod: TestPod,
   id: string,
@@ -139,7 +139,7 @@ async function seen(
 
 const isExited = (container: ContainerObservation): boolean => container.state === 'exited';
 
-/** The runtime of a suite; `under` is set before the first test. */
+/** The runtime that the suite tests. `under` is set before the first test. */
 class Suite {
   under!: RuntimeUnderTest;
   get runtime(): ContainerRuntime {
@@ -230,7 +230,7 @@ function sandboxTests(suite: Suite): void {
     expect(await pod.container(id)).toMatchObject({ state: 'exited', exitCode: 137 });
   });
 
-  test('a stopped sandbox refuses containers', async () => {
+  test('no container can be started in a stopped sandbox', async () => {
     const pod = await suite.newPod();
     await suite.runtime.stopSandbox(pod.sandboxId, never);
     await expect(pod.start('succeeds')).rejects.toThrow();
@@ -392,7 +392,7 @@ function eventTests(suite: Suite): void {
       const id = await pod.create('succeeds', attempt);
       const looks: Promise<ContainerObservation | undefined>[] = [];
       const { promise: found, resolve } = Promise.withResolvers<ContainerObservation>();
-      // A start may be an event too. Only observations after an event count, so a lost event makes the test hang.
+      // A start may be an event too. The test only observes after an event, so it fails by timeout if the event of the exit is lost.
       const stop = await listen(suite.under, (event) => {
         if (event.type !== 'changed' || event.podUid !== pod.uid) return;
         const look = pod.container(id);

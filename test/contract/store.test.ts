@@ -1,4 +1,4 @@
-/** One suite for every implementation of the Store, and tests of LMDB's files. */
+/** Tests both implementations of the Store, in memory and with LMDB, with one suite, and the files of the LMDB store. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -286,7 +286,7 @@ const txnArbitrary = fc.record({
   }),
 });
 type Drawn = typeof txnArbitrary extends fc.Arbitrary<infer T> ? T : never;
-/** The transactions of one step are sent concurrently. */
+/** A step is either up to four transactions, which are sent concurrently, or a compaction to `compactBack` revisions before the latest. */
 const step = fc.oneof(
   { weight: 9, arbitrary: fc.record({ txns: fc.array(txnArbitrary, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ compactBack: fc.nat(5) }) },
@@ -294,13 +294,16 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 interface Model {
-  /** states[r] is the state at revision r. */
+  /** states[r] is the state at revision r, by key. */
   states: Map<string, StoredValue>[];
   events: StoreEvent[];
   compacted: number;
 }
 
-/** Applies the transaction to the model and returns its expected result. Comparisons that must hold use the model's revisions. */
+/**
+ * Applies a transaction to the model, and returns the transaction for the store and whether it must succeed. A comparison that is to hold
+ * contains the revision of the model, any other comparison contains a higher one.
+ */
 function applyToModel(model: Model, drawn: Drawn): { txn: Txn; succeeded: boolean } {
   const state = model.states.at(-1) as Map<string, StoredValue>;
   const compare = drawn.compares.map((wanted) => {
@@ -354,7 +357,7 @@ async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
   expect(live.map(plainEvent)).toEqual(model.events.filter((event) => keyOf(event).startsWith('/a')).map(plainEvent));
 }
 
-/** Every retained revision reads as in the model, and a watch from it delivers the rest of the history. */
+/** Checks that reads at each retained revision return the state of the model, and that a watch from it delivers all later events. */
 async function checkHistory(store: Store, model: Model): Promise<void> {
   expect(store.revision()).toBe(model.states.length - 1);
   for (let revision = model.compacted; revision < model.states.length; revision++) {
@@ -376,7 +379,7 @@ async function checkHistory(store: Store, model: Model): Promise<void> {
 }
 
 describe('LMDB files', () => {
-  test('property: a reopened LMDB store has everything that was acknowledged, including its history', async () => {
+  test('property: a reopened LMDB store contains every acknowledged write, including its history', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(txnArbitrary, { minLength: 1, maxLength: 20 }), async (drawn) => {
         const folder = `again${folders++}`;
@@ -418,7 +421,7 @@ describe('LMDB files', () => {
     expect([mode('modes'), mode('modes/data.mdb'), mode('modes/lock.mdb')]).toEqual([0o700, 0o600, 0o600]);
   });
 
-  test('an LMDB store has every acknowledged write after its writer was killed', async () => {
+  test('an LMDB store contains every acknowledged write after its writer was killed', async () => {
     for (let round = 0; round < 3; round++) {
       const folder = join(directory, `killed${round}`);
       const child = fork(new URL('./store-writer.ts', import.meta.url), [folder], {

@@ -1,4 +1,4 @@
-/** Creates, limits and removes real control groups with the processes in them; on a hybrid machine, groups of both versions. */
+/** Tests the creation, limits and removal of real control groups with processes in them, on a hybrid machine for both versions. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ const group = `/lifepod-test-${process.pid}`;
 let cgroups: Cgroups;
 afterEach(() => cgroups.remove(group));
 
-/** The folder that holds the processes of the group. */
+/** Returns the folder of the group that lists its processes. */
 const folder = (root: string): string => join(root, root === CGROUP_ROOT && cgroups.version === 1 ? 'pids' : '', group);
 
-test.each(roots)('removing the group in %s kills the processes below it', async (root) => {
+test.each(roots)('removing the control group in %s kills the processes in its child groups', async (root) => {
   cgroups = await openCgroups(root);
   await cgroups.set(`${group}/a/b`, { pids: 10, hugepageBytes: { '2MB': 2 ** 21 } });
   expect(await cgroups.children(group)).toEqual(['a']);
@@ -46,11 +46,14 @@ test.runIf(roots.length === 2)('the kernel accepts a limit of huge pages for a g
   expect(readFileSync(join(unified, group, 'hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
 });
 
-test.runIf(roots.length === 2)('a group is created although a controller was disabled above it meanwhile', async () => {
-  cgroups = await openCgroups(unified);
-  const hugepageBytes = { '2MB': 2 ** 22 };
-  await cgroups.set(`${group}/a`, { hugepageBytes });
-  writeFileSync(join(unified, group, 'cgroup.subtree_control'), '-hugetlb');
-  await cgroups.set(`${group}/a/b`, { hugepageBytes });
-  expect(readFileSync(join(unified, group, 'a/b/hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
-});
+test.runIf(roots.length === 2)(
+  'a group is created although another process has disabled its controller in the parent group',
+  async () => {
+    cgroups = await openCgroups(unified);
+    const hugepageBytes = { '2MB': 2 ** 22 };
+    await cgroups.set(`${group}/a`, { hugepageBytes });
+    writeFileSync(join(unified, group, 'cgroup.subtree_control'), '-hugetlb');
+    await cgroups.set(`${group}/a/b`, { hugepageBytes });
+    expect(readFileSync(join(unified, group, 'a/b/hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
+  },
+);

@@ -1,4 +1,4 @@
-/** Behavior that only a real container shows: logs, failures to start, memory, DNS, security, and images of archives and registries. */
+/** Tests behavior that only real containers show: logs, failed starts, memory, DNS, security, and images from archives and registries. */
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -73,7 +73,7 @@ async function prepare(
   return { sandbox, sandboxId, id: await real.runtime.createContainer(sandboxId, sandbox, config, never) };
 }
 
-/** Starts the container and waits for its end. */
+/** Starts the container, and resolves with its observation when it has exited. */
 async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<ContainerObservation>();
@@ -105,7 +105,7 @@ const marked = (command: string[]): string[] => [
   ...command,
 ];
 
-/** Runs a marked() command and returns its whole log. */
+/** Runs a container with a marked() command, and resolves with its whole log. */
 async function wholeLog(prepared: Prepared): Promise<string> {
   const path = logFile(prepared);
   const read = (): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
@@ -126,7 +126,7 @@ async function wholeLog(prepared: Prepared): Promise<string> {
   }
 }
 
-/** Runs a marked() command and returns what it wrote, without times and streams. */
+/** Runs a container with a marked() command, and resolves with its output, without times and names of streams. */
 async function output(prepared: Prepared): Promise<string> {
   const log = await wholeLog(prepared);
   return log
@@ -154,7 +154,7 @@ describe('a container', () => {
     await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow();
   });
 
-  test('a container and its sandbox can be stopped at the moment the container exits', async () => {
+  test('an exited container and its sandbox can be stopped at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       const prepared = await prepare(['true']);
       await finish(prepared);
@@ -166,7 +166,7 @@ describe('a container', () => {
   });
 
   test('a container that exceeds its memory limit is OOMKilled', async () => {
-    // Less memory would not be enough for runc itself.
+    // A lower limit would not be enough for runc itself.
     const prepared = await prepare(['sh', '-c', 'exec tail /dev/zero'], { resources: { memoryLimitBytes: 64 << 20 } });
     let ended = await finish(prepared);
     // The kernel may report the OOM kill after the exit, as an event of its own.
@@ -356,7 +356,7 @@ describe('images', () => {
     ['zeros', () => Buffer.alloc(10240), /is not an archive of images/],
     ['cut off', () => readFileSync(path('plain.tar')).subarray(0, 1_000_000), /is not an archive of images/],
     ['a broken compression', () => Buffer.from([0x1f, 0x8b, 1, 2, 3]), /is not an archive of images/],
-  ])('loading an archive (%s) fails with a clear sentence', async (name, content, message) => {
+  ])('loading an invalid archive fails with a clear sentence: %s', async (name, content, message) => {
     writeFileSync(path(name), content());
     await expect(load(path(name))).rejects.toThrow(message);
   });

@@ -1,4 +1,4 @@
-/** A real, private containerd in a scratch folder, with a bridge network of its own and a busybox image. */
+/** Starts a real, private containerd in a scratch folder, with a bridge network of its own and a busybox image. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemTimers } from '../../src/platform/node-js.ts';
@@ -13,7 +13,7 @@ import { scratchFolder } from '../support/lifepod.ts';
 export const BUSYBOX = 'docker.io/library/busybox:1.28';
 const PAUSE = 'localhost/lifepod/pause:test';
 
-/** A log that drops everything. Failures show in rejections; tests that check the log pass their own. */
+/** A log that discards all messages. A test that checks messages passes a log of its own. */
 export const quiet: Log = {
   debug: () => undefined,
   info: () => undefined,
@@ -28,14 +28,17 @@ export interface Scratch {
   dataDir: string;
   logDirectory: string;
   bridge: string;
-  /** The bridge's own address, reachable from containers. */
+  /** The bridge's IP address, which containers can reach. */
   gateway: string;
   options: ContainerdOptions;
-  /** Removes folder and bridge; containerd must have been shut down. */
+  /** Removes the folder and the bridge. containerd must have been shut down before. */
   remove(): Promise<void>;
 }
 
-/** Makes a folder, a bridge network that no other process of this machine uses, and options for a containerd that uses both. */
+/**
+ * Creates a folder with the configuration of a bridge network that no other process of this machine uses, and returns options for a
+ * containerd that uses both. `nested` is the path of the data folder within the folder.
+ */
 export function scratch(nested = ''): Scratch {
   const number = process.pid * 4 + serial++;
   const bridge = `lpt${number.toString(36)}`;
@@ -77,7 +80,7 @@ export function scratch(nested = ''): Scratch {
   };
 }
 
-/** Builds the images and loads them. */
+/** Builds the images busybox and pause, and loads them into the containerd at `endpoint`. */
 export async function loadImages(where: Scratch, endpoint: string): Promise<void> {
   const [busybox, pause] = [join(where.dataDir, 'busybox.tar'), join(where.dataDir, 'pause.tar')];
   await makeBusyboxArchive(busybox, { reference: BUSYBOX });

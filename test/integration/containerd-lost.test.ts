@@ -1,4 +1,4 @@
-/** Containers and sandboxes that were removed from containerd behind the back of its CRI plugin, which still lists them. */
+/** Tests the removal of containers and sandboxes whose records containerd has lost, while its CRI plugin still lists them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import type { ContainerConfig, SandboxConfig } from '../../src/runtime/runtime.ts';
@@ -15,7 +15,7 @@ afterAll(() => real?.close());
 const ctr = (...words: string[]) =>
   runCommandOk('ctr', ['--address', real.containerd.endpoint.slice('unix://'.length), '-n', 'k8s.io', ...words]);
 
-/** Runs a sandbox with one init container that has exited. */
+/** Runs a sandbox with one init container, and resolves when the container has exited. */
 async function initialized(): Promise<{ uid: string; sandbox: string; container: string }> {
   const { runtime } = real;
   const uid = `lost-${++serial}`;
@@ -60,7 +60,7 @@ async function initialized(): Promise<{ uid: string; sandbox: string; container:
   return { uid, sandbox, container };
 }
 
-/** Deletes containerd's record of the container. ctr fails while the CRI plugin is removing the container's task. */
+/** Deletes containerd's record of the container. Waits for the removal of the container's task by the CRI plugin, or ctr would fail. */
 async function loseRecord(container: string): Promise<void> {
   while ((await ctr('tasks', 'ls', '-q')).includes(container));
   await ctr('containers', 'rm', container);
@@ -78,7 +78,7 @@ test('a sandbox is removed although the record of an exited container in it is l
   await real.runtime.stopSandbox(sandbox, never);
   await real.runtime.removeSandbox(sandbox, never);
   expect(await left(uid)).toEqual({ sandboxes: 0, containers: 0 });
-  // containerd's next start finds no record to complain about.
+  // The record of the container is deleted as well, so the next start of containerd reports no error about it.
   expect(await ctr('containers', 'ls', '-q')).not.toContain(container);
 });
 
@@ -101,7 +101,7 @@ test('a sandbox whose own record is lost is removed', async () => {
   expect(await left(uid)).toEqual({ sandboxes: 0, containers: 0 });
 });
 
-test('stop and remove treat containers and sandboxes that do not exist as success', async () => {
+test('stop and remove succeed for containers and sandboxes that do not exist', async () => {
   const { sandbox, container } = await initialized();
   for (let round = 0; round < 2; round++) {
     await real.runtime.stopContainer(container, 0, never);

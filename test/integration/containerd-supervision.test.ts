@@ -1,4 +1,4 @@
-/** The private containerd: restarts after it was killed, adoption by a new engine, and cleanup. */
+/** Tests the private containerd: its restart after a kill, its replacement by a new engine, and the cleanup. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
@@ -81,7 +81,7 @@ async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ 
   return { sandbox, container };
 }
 
-/** Counts resyncs from now on; next() resolves at the next one that was not yet awaited. */
+/** Counts the resyncs of the runtime from now on. Each call of next() consumes one resync, and waits for one if none is left. */
 function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   const end = new AbortController();
   let seen = 0;
@@ -108,7 +108,7 @@ function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   };
 }
 
-/** Whether the process runs. A zombie, which only waits for its parent, has no command line. */
+/** Returns whether the process runs. A zombie, which its parent has not reaped yet, has no command line. */
 const lives = (pid: number): boolean => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
@@ -145,7 +145,7 @@ const processesNaming = (text: string): string[] =>
     })
     .filter((line) => line.includes(text));
 
-test('aborting a start of containerd ends it, even if containerd hangs', async () => {
+test('aborting a start of containerd ends containerd, even if it hangs', async () => {
   const where = newScratch();
   const programs = join(where.dataDir, 'programs');
   mkdirSync(programs);
@@ -198,10 +198,10 @@ describe('a private containerd', () => {
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
   });
 
-  test('a containerd that cannot start gives an error with the reason', async () => {
+  test('the start of a containerd that cannot run fails with an error that names its log', async () => {
     const where = newScratch();
     const paths = containerdPaths(where.dataDir);
-    // A file at the path of a folder that containerd needs.
+    // containerd cannot create its root folder, because a file has this path.
     mkdirSync(paths.home, { recursive: true });
     writeFileSync(paths.root, '');
     await expect(startContainerd(where.options)).rejects.toThrow(
@@ -303,7 +303,7 @@ describe('a private containerd', () => {
     expect(await runCommandOk('ip', ['-o', 'link', 'show', 'master', where.bridge])).toBe('');
   });
 
-  test('clearRunState clears everything without a running containerd', async () => {
+  test('clearRunState removes processes, mounts, groups and sockets without a running containerd', async () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
@@ -317,7 +317,7 @@ describe('a private containerd', () => {
     expect(processesNaming(where.dataDir)).toEqual([]);
     expect(shims.map((socket) => existsSync(socket))).toEqual([false]);
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
-    // The container's record exists at the next start, so the Pod can be ended as after a crash.
+    // At its next start, containerd still has the record of the container, so the Pod can be ended as after a crash.
     const next = await start(where);
     const runtime = await runtimeOf(where, next);
     const { sandboxes, containers } = await runtime.observe('uid-1', never);

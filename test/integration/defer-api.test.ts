@@ -1,5 +1,5 @@
 /**
- * Defer containers with the real kubectl, without containers: a registry on a memory store, and Pods that no agent runs.
+ * Tests the API of defer containers with the real kubectl, without containers: a registry with a memory store, and Pods that no agent runs.
  * Tests that need a node are in test/e2e.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -81,7 +81,7 @@ describe('kubectl explain', () => {
     expect(await explained('image')).toContain('Exactly one of image and imageFrom must be set.');
     expect(await explained('terminationMessagePolicy')).toContain('FallbackToLogsOnError (default)');
     expect((await fixture.ok('explain', 'pod.spec.postExitGracePeriodSeconds')).replace(/\s+/g, ' ')).toContain(
-      'A single PostExit entry without timeoutSeconds thus halves the time that app containers have to stop.',
+      'Therefore, a single PostExit entry without timeoutSeconds halves the time that app containers have to stop.',
     );
     expect((await fixture.ok('explain', 'pod.status.phase')).replace(/\s+/g, ' ')).toContain(
       'Terminating: its defer containers are due or running',
@@ -145,7 +145,7 @@ describe('kubectl apply, client-side', () => {
   test.each<[string, Entry[]]>([
     ['added', [...entries, { name: 'third', image: 'busybox:1.28', trigger: 'PostExit' }]],
     ['removed', entries.slice(0, 1)],
-  ])('client-side apply is refused where an entry was %s', async (_, list) => {
+  ])('client-side apply is refused if an entry was %s', async (_, list) => {
     const text = await fixture.refused(['apply', '-f', '-'], JSON.stringify(pod('applied', list)));
     expect(text).toContain('spec.deferContainers: Forbidden: pod updates may not add or remove containers');
   });
@@ -365,7 +365,7 @@ describe('the annotation for typed clients', () => {
     expect(await fixture.ok('annotate', 'pod', 'annotated', 'note=x')).toBe('pod/annotated annotated\n');
   });
 
-  test('the annotation with settings gives the other fields, and cannot be changed', async () => {
+  test('the annotation with settings sets the other fields, and cannot be changed', async () => {
     const settings = 'pod.alpha.kubernetes.io/defer-settings';
     const given = annotated('settings', JSON.stringify(entries));
     const text = '{"preStopPolicy": "AfterPreExit", "postExitGracePeriodSeconds": 20}';
@@ -381,7 +381,7 @@ describe('the annotation for typed clients', () => {
     );
   });
 
-  test('a template with the annotation stores only it; a PUT that drops the field gives a warning', async () => {
+  test('a PodTemplate with the annotation does not get the field; a PUT that drops the field gives a warning', async () => {
     const { metadata, spec } = annotated('tpl', JSON.stringify(entries));
     const template = { metadata: { annotations: metadata.annotations }, spec };
     const kind = { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'tpl' } };

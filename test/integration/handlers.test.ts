@@ -1,4 +1,4 @@
-/** Probes and hooks against real containers, and the commands that they run in them. */
+/** Tests probes and hooks with real containers, and commands in real containers. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Probe } from '../../src/api/generated/types.ts';
 import { runHook } from '../../src/node/handlers/hook.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
     containerId,
     podIp: sandboxes[0]?.ips[0] ?? '',
   };
-  // httpd listens some time after its start: probe again after each result until it does.
+  // httpd does not listen immediately after its start, so the probe is repeated until it succeeds.
   while ((await probe({ tcpSocket: { port: 'http' } })).result !== 'Success');
 });
 afterAll(async () => {
@@ -77,7 +77,7 @@ const execProbe = (...command: string[]): Promise<ProbeOutcome> => probe({ exec:
 
 const processes = async (): Promise<string> => (await exec('ps')).stdout;
 
-/** Resolves once no process of the container has the words in its command line: a killed process disappears a moment later. */
+/** Resolves when no process in the container has the words in its command line. A killed process remains listed for a short time. */
 async function gone(words: string): Promise<void> {
   while ((await processes()).includes(words));
 }

@@ -1,4 +1,4 @@
-/** Copies of the Secrets that defer containers refer to, in a real tmpfs. */
+/** Tests that copies of the Secrets that defer containers refer to are kept in a real tmpfs. */
 import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

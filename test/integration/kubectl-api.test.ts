@@ -1,5 +1,5 @@
 /**
- * The API server with the real kubectl, without containers: a registry on a memory store, and Pods that no scheduler binds.
+ * Tests the API server with the real kubectl, without containers: a registry with a memory store, and Pods that no scheduler binds.
  * Tests that need a node are in test/e2e.
  */
 import { once } from 'node:events';
@@ -271,7 +271,7 @@ describe('Pods', () => {
     expect(await ok('delete', 'pod', 'logged', '--force', '--grace-period=0')).toContain('force deleted');
   });
 
-  test('kubectl run, events and delete work', async () => {
+  test('kubectl run creates a Pod, kubectl events shows its Event, and kubectl delete deletes it', async () => {
     expect(await ok('run', 'single', '--image=busybox:1.28', '--restart=Never')).toBe('pod/single created\n');
     await apply({
       apiVersion: 'v1',

@@ -1,4 +1,4 @@
-/** An API server on a memory store, without a node, and the real kubectl as its client. */
+/** Starts an API server with a memory store and without a node, and runs the real kubectl as its client. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,21 +30,21 @@ export interface RunOptions {
 }
 
 export interface KubectlFixture {
-  /** For files of the test; removed by close(). */
+  /** A folder for files of the test. close() removes it. */
   folder: string;
   registry: Registry;
   server: ApiServer;
   kubectl(args: string[], options?: RunOptions): Promise<Result>;
-  /** Returns kubectl's output; rejects if kubectl fails. */
+  /** Resolves with kubectl's output. Rejects if kubectl fails. */
   ok(...args: string[]): Promise<string>;
-  /** Expects kubectl to fail, and returns its error output. */
+  /** Expects kubectl to fail, and resolves with its error output. */
   refused(args: string[], input?: string): Promise<string>;
-  // biome-ignore lint/suspicious/noExplicitAny: the object is of whatever kind was asked for
+  // biome-ignore lint/suspicious/noExplicitAny: the kind of the object depends on the arguments
   get(...args: string[]): Promise<any>;
   apply(manifest: object, ...args: string[]): Promise<string>;
-  /** Starts a kubectl that keeps running; close() ends it. */
+  /** Starts a kubectl that keeps running until close() ends it. */
   start(...args: string[]): ChildProcess;
-  /** Starts a kubectl that keeps running, and returns the lines of its output. */
+  /** Starts a kubectl like start(), and returns the lines of its output. */
   follow(...args: string[]): AsyncIterator<string>;
   close(): Promise<void>;
 }

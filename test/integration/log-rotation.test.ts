@@ -1,4 +1,4 @@
-/** Logs of a real container are rotated while it writes, and following a log returns every line. */
+/** Tests that the log of a real container is rotated while the container writes, and that following the log returns every line. */
 import { readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -16,7 +16,7 @@ import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd
 const LINES = 20_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_FILES = 4;
-/** Writes for about four seconds, every hundredth line to standard error; afterwards a line for each SIGUSR1. */
+/** A script that writes lines for about 4 s, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
 const SCRIPT = `
 trap 'exit 0' TERM
 trap 'echo a line later' USR1
@@ -99,7 +99,7 @@ test('following a log continues across rotations and loses no line', async () =>
   await rotatedToTheEnd();
 });
 
-/** Resolves once the current file is smaller than the limit, so that no rotation follows, and the older files are compressed. */
+/** Resolves when the current file is smaller than the limit, so that no rotation follows, and the older files are compressed. */
 const rotatedToTheEnd = (): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -113,13 +113,13 @@ const rotatedToTheEnd = (): Promise<void> =>
     look();
   });
 
-test('rotation keeps the newest files and compresses all but the last one set aside', async () => {
+test('rotation keeps the newest files and compresses all but the newest rotated file', async () => {
   const files = await rotatedFiles(join(folder(), '0.log'));
   const name = /0\.log\.\d{8}-\d{6}(-\d{3})?(\.gz)?$/;
   expect(files.map((file) => name.exec(file)?.[2])).toEqual(['.gz', '.gz', undefined]);
   expect(readdirSync(folder())).toHaveLength(MAX_FILES);
   const sizes = files.map((file) => statSync(file).size);
-  // The last file set aside is uncompressed and exceeds the limit; a compressed file is smaller, but not its content.
+  // Each file was rotated when it had reached the limit. The newest rotated file is not compressed.
   expect(sizes[2]).toBeGreaterThanOrEqual(MAX_BYTES);
   const oldest = gunzipSync(readFileSync(files[0] ?? '')).toString();
   expect(oldest.length).toBeGreaterThanOrEqual(MAX_BYTES);

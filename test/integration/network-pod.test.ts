@@ -1,6 +1,4 @@
-/**
- * A real container on the real network: the node's configuration, files, volumes, DNS and logs as the container sees them.
- */
+/** Tests the configuration, files, volumes, DNS and logs that the node gives to a real container on the real network. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

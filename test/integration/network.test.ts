@@ -1,4 +1,4 @@
-/** The Pods' network with the real bridge, CNI plugins, nftables and busybox's resolver. */
+/** Tests the network of Pods with the real bridge, CNI plugins, nftables and busybox's resolver. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -44,7 +44,10 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Calls each plugin of the list with the result of the one before, as libcni does. */
+/**
+ * Calls each CNI plugin of the configuration with the result of the previous one, as libcni does. Resolves with the IP address that the
+ * plugins have assigned.
+ */
 async function callPlugins(command: 'ADD' | 'DEL', namespace: string): Promise<string | undefined> {
   const file = join(networkNames(options).cniConfigDirectory, '10-lifepod.conflist');
   const list = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -100,7 +103,7 @@ describe('the network of Pods', () => {
   });
 
   it('setting up the network again keeps the connections of sandboxes', async () => {
-    // The state after a crash between two steps.
+    // This is the state after a crash between two steps of the setup.
     const { table } = networkNames(options);
     await runCommandOk('nft', ['delete', 'table', 'ip', table]);
     await setUpNetwork(options);
@@ -112,7 +115,7 @@ describe('the network of Pods', () => {
   });
 
   it("traffic that leaves the range of Pods is masqueraded as the node's", async () => {
-    // The "world" is a namespace beyond the node without a route to the Pods.
+    // The namespace `world` represents a machine outside the node, which has no route to the Pods.
     const world = `lpw-${unique}`;
     await runCommandOk('ip', ['netns', 'add', world]);
     try {
@@ -131,9 +134,9 @@ describe('the network of Pods', () => {
 
   it("Pods cannot reach the node's loopback addresses, even after a host port was used", async () => {
     const { gateway, bridge } = await setUpNetwork(options);
-    // The portmap plugin sets this for a host port and does not reset it.
+    // The portmap plugin enables this option for a host port, and never disables it.
     await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/route_localnet`, '1');
-    // A separate namespace: the tests after this one need loopback in theirs.
+    // This namespace is separate, because later tests need the loopback interface of the other namespaces.
     const hostile = `cni-${unique}-c`;
     namespaces.push(hostile);
     await runCommandOk('ip', ['netns', 'add', hostile]);

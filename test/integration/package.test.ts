@@ -1,4 +1,4 @@
-/** The npm package: JavaScript in dist/ in place of the sources, with the files that it reads. */
+/** Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** The PersistentVolume controller with the real registry and real folders: races, and a crash at each of its writes. */
+/** Tests the PersistentVolume controller with the real registry and real folders: races, and a crash at each of its writes. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ function start(backend: ResourceBackend = registry, localFolders = folders()): A
   return stop;
 }
 
-/** Resolves once `done` is true for all volumes and claims. */
+/** Resolves when `done` returns true for the existing volumes and claims. */
 async function until(done: (volumes: PersistentVolume[], claims: PersistentVolumeClaim[]) => boolean): Promise<void> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -103,7 +103,10 @@ const hostVolume = (name: string): PersistentVolume => ({
 });
 const isBound = ({ status }: PersistentVolume | PersistentVolumeClaim): boolean => status?.phase === 'Bound';
 
-/** A backend on which the controller dies at its write number `count`: before the write, or after it but before its result arrives. */
+/**
+ * Returns a backend that calls `die` at write number `count` of the controller, and never responds to that write. The write is executed
+ * only if `when` is after. Writes of Events and StorageClasses do not count.
+ */
 function dyingAt(count: number, when: 'before' | 'after', die: () => void): ResourceBackend {
   let left = count;
   const writing =
@@ -150,7 +153,7 @@ test.each(crashes)('a claim gets one folder although the controller dies $when i
 });
 
 test.each(crashes)(
-  'the folder is deleted with the claim although the controller dies $when its write $count',
+  'the folder of a claim is deleted with the claim although the controller dies $when its write $count',
   async (crash) => {
     const stop = start();
     await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
@@ -174,9 +177,9 @@ test.each(crashes)(
 );
 
 test.each([
-  ['Delete', false],
-  ['Retain', true],
-])('when a volume with policy %s is deleted before its claim, the folder is kept: %s', async (policy, stays) => {
+  ['Delete', 'removed'],
+  ['Retain', 'kept'],
+])('when a volume with policy %s is deleted before its claim, its folder is %s', async (policy, outcome) => {
   start();
   await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
   await until((pvs, pvcs) => pvs.length === 1 && [...pvs, ...pvcs].every(isBound));
@@ -187,7 +190,7 @@ test.each([
   await volumes().delete(name);
   await claims().delete('c', 'default');
   await until((pvs, pvcs) => pvs.length + pvcs.length === 0);
-  expect(existsSync(folders().path(name))).toBe(stays);
+  expect(existsSync(folders().path(name))).toBe(outcome === 'kept');
 });
 
 test('the folder of a deleted claim is removed once it is no longer mounted', async () => {
@@ -220,7 +223,7 @@ test('a folder whose volume was never created is removed with its claim, unless 
   });
   await until(() => true);
   for (const name of ['empty', 'used']) {
-    // The claim waits for its first consumer, but an engine that died had already made the folder.
+    // The claim waits for its first consumer. Its folder exists already, as after a crash before the creation of the volume.
     const made = await claims().create(claim(name, { storageClassName: 'local-path' }));
     const volumeName = `pvc-${made.metadata.uid}`;
     await local.create(volumeName);

@@ -1,4 +1,4 @@
-/** Exit codes of containers that end while containerd does not run, read from their real shims. */
+/** Tests that the exit codes of containers that end while containerd is not running are read from their real shims. */
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ import { BUSYBOX, type RealRuntime, startRealRuntime } from './containerd-fixtur
 const never = new AbortController().signal;
 let real: RealRuntime;
 let ids: string[];
-/** The exit code that each container ends with on SIGTERM. */
+/** The exit codes with which the containers end on SIGTERM. */
 const CODES = [0, 7, 42];
 
 beforeAll(async () => {
@@ -78,7 +78,7 @@ test('exit codes are read both for exits before watch() and for exits after it',
   await containerd.stop();
   terminate(before);
   let ended: ReturnType<typeof exits.exitOf>;
-  // Nothing reports when the shim has noticed the exit of its process, so ask until it has.
+  // No event reports that the shim has noticed the exit of its process, so the test asks the shim repeatedly.
   while (ended === undefined) {
     exits.unwatch();
     expect(await exits.watch()).toBe(1 + CODES.length);
@@ -102,11 +102,11 @@ test('the connection to a shim that does not know the container is closed', asyn
   const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
   const shim = readFileSync(join(bundles, ids[2] ?? '', 'address'), 'utf8').slice('unix://'.length);
   const path = join(where.dataDir, 'shim-proxy.sock');
-  // A proxy between the two shows the end of the connection.
+  // A proxy in front of the shim shows when the connection is closed.
   const proxy = createServer((client) => pipeline(client, connect(shim), client, () => undefined));
   proxy.listen(path);
   await once(proxy, 'listening');
-  // containerd leaves such a bundle when it is killed while it removes the container.
+  // containerd leaves a bundle like this one behind if it is killed while it removes a container.
   mkdirSync(join(bundles, 'removed'));
   writeFileSync(join(bundles, 'removed', 'address'), `unix://${path}`);
   const exits = createShimExits({ ...where.options, state });

@@ -1,4 +1,4 @@
-/** A static Pod runs on a real containerd while the API does not respond. */
+/** Tests that a static Pod runs on a real containerd while the API does not respond. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
   );
 
   let changed = Promise.withResolvers<void>();
-  /** The runtime sends no events for starts and removals, so these calls report them. */
+  /** The runtime sends no events for starts and removals, so this wrapper notifies the test of them. */
   const watched: typeof runtime = {
     ...runtime,
     async startContainer(...call) {
@@ -48,7 +48,7 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
     },
   };
   const events = runtime.events(() => changed.resolve(), signal);
-  /** Resolves with the observation once it satisfies `met`. */
+  /** Resolves with the observations of all Pods when `met` returns true for them. */
   const until = async (met: (seen: PodObservation[]) => boolean): Promise<PodObservation[]> => {
     for (;;) {
       changed = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Volumes with real mounts, owners and links; the objects come from a registry with a store in memory. */
+/** Tests volumes with real mounts, owners and links. The API objects are in a registry with a store in memory. */
 import {
   chmod,
   lstat,
@@ -174,7 +174,7 @@ describe('emptyDir', () => {
 });
 
 describe('emptyDir in special memory', () => {
-  /** Returns type and options of the mount at the path. */
+  /** Resolves with the type and the options of the mount at the path. */
   const mounted = async (path: string): Promise<string> => {
     const line = (await readFile('/proc/self/mountinfo', 'utf8'))
       .split('\n')
@@ -218,7 +218,7 @@ describe('emptyDir in special memory', () => {
 });
 
 describe('a claim', () => {
-  /** Sets the host name of the node. */
+  /** Sets the label of the node that contains its host name. */
   const labelNode = async (hostname: string): Promise<void> => {
     const metadata = { name: 'n1', labels: { 'kubernetes.io/hostname': hostname } };
     await backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata });
@@ -420,7 +420,7 @@ describe('an image', () => {
     ];
     const mounting = manager.mount(podOf({ volumes }), signal);
     await asked.promise;
-    // The registry responds in the same turn of the event loop, so the ConfigMap has been looked up after it.
+    // The registry responds in the same turn of the event loop, so the lookup of the ConfigMap has failed after this turn.
     await new Promise(setImmediate);
     timers.advance(1000);
     expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
@@ -462,7 +462,7 @@ describe('projected', () => {
     timers.advance(749_000);
     expect(tokens).toHaveLength(1);
     timers.advance(2000);
-    await manager.mount(podOf({ volumes: [] }), signal); // Runs after the renewal: operations of a Pod are serial.
+    await manager.mount(podOf({ volumes: [] }), signal); // Operations of a Pod are serial, so this one ends after the renewal.
     expect(await readFile(join(path, 'token'), 'utf8')).toBe('token-2');
     const old = await reader.readFile('utf8').finally(() => reader.close());
     expect(old).toBe('token-1');
@@ -476,13 +476,13 @@ describe('projected', () => {
     await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
     await manager.mount(pod, signal);
-    // Mounted again, as by an agent that restarts while defer containers run.
+    // Mounts the volumes again, as an agent does that restarts while defer containers run.
     const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:01Z', deletionGracePeriodSeconds: 3600 };
     await manager.mount({ ...pod, metadata }, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
     for (const expected of ['token-2', 'token-3']) {
       timers.advance(751_000);
-      await manager.mount(podOf({ volumes: [] }), signal); // Runs after the renewal: operations of a Pod are serial.
+      await manager.mount(podOf({ volumes: [] }), signal); // Operations of a Pod are serial, so this one ends after the renewal.
       await manager.mount({ ...pod, metadata }, signal);
       expect(await readFile(join(path, 'token'), 'utf8')).toBe(expected);
     }
@@ -505,7 +505,7 @@ describe('projected', () => {
 });
 
 describe('configMap, secret and downwardAPI', () => {
-  it('a ConfigMap volume has the chosen keys with their modes, and changes at once', async () => {
+  it('a ConfigMap volume has the chosen keys with their modes, and is updated when it is mounted again', async () => {
     await backend.set(ref('configmaps'), configMap({ a: '1', b: '2' }));
     const items = [
       { key: 'a', path: 'x/y', mode: 0o400 },
@@ -632,7 +632,7 @@ describe('changes of mounted objects', () => {
     manager.close();
     manager = managerOf({ onFailure: () => failed.resolve() });
     await manager.mount(pod, signal);
-    // A folder in place of the link that is renamed.
+    // The write fails, because this folder has the name of the link that would be renamed.
     await mkdir(join(path, '..data_tmp'));
     await backend.set(ref('configmaps'), configMap({ a: 'new' }));
     await failed.promise;
@@ -656,7 +656,7 @@ describe('changes of mounted objects', () => {
   });
 });
 
-/** Resolves when the content of the volume has been swapped. */
+/** Resolves when the volume in the folder `path` has new content: its link ..data has been replaced. */
 const watched = async (path: string): Promise<void> => {
   for await (const { filename } of watch(path, { signal: AbortSignal.timeout(10_000) }))
     if (filename === '..data') return;

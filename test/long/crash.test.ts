@@ -1,4 +1,4 @@
-/** The engine and its containerd are killed at various moments, and started again. */
+/** Tests that Pods survive when the engine or its containerd is killed at various times and started again. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { watch, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ const identity = (statuses: ContainerStatus[] = []): string[] =>
 const containerds = () =>
   processesNaming(lifepod.dataDir).filter(({ commandLine }) => /\/?containerd$/.test(commandLine[0] ?? ''));
 
-/** Runs `up` in a session of its own, like a terminal's: interrupt() signals all processes that Ctrl+C in a terminal would. */
+/** Runs `lifepod up` in its own session, as in a terminal. interrupt() sends SIGINT to all processes to which Ctrl+C would send it. */
 function upInForeground() {
   const args = ['up', '--data-dir', lifepod.dataDir, ...lifepod.options, '--log-level', 'error'];
   const child = spawn(LAUNCHER, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -48,7 +48,7 @@ function upInForeground() {
   };
 }
 
-test('kill -9 of the engine: a running init container is adopted and continues, and none runs twice', async () => {
+test('after kill -9 of the engine, a running init container is adopted and continues, and no init container runs twice', async () => {
   const proceed = 'until [ -e /work/proceed ]; do usleep 50000; done';
   await lifepod.apply(
     pod('during-init', {
@@ -78,7 +78,7 @@ test('kill -9 of the engine: a running init container is adopted and continues, 
 });
 
 test.each([1, 2, 3])(
-  'kill -9 of the engine between init containers, after %i of 4: each completes once',
+  'after kill -9 of the engine when %i of 4 init containers have completed, each completes once',
   async (completed) => {
     const name = `between-${completed}`;
     const step = (index: number): { name: string; script: string } => ({
@@ -101,7 +101,7 @@ test.each([1, 2, 3])(
     await lifepod.up();
     await waitFor(name, 'condition=Ready');
     expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('1\n2\n3\n4\n');
-    // The engine's death cancels a start in progress, and containerd kills what it had started: that container starts again.
+    // When the engine dies during a start, containerd cancels the start and kills the container, which the next engine starts again.
     for (const [index, status] of ((await statusOf(name)).initContainerStatuses ?? []).entries()) {
       expect(status.restartCount).toBeLessThanOrEqual(index < completed ? 0 : 1);
       if (status.restartCount > 0) expect(status.lastState?.terminated?.reason).toBe('StartError');
@@ -109,7 +109,7 @@ test.each([1, 2, 3])(
   },
 );
 
-test('kill -9 of the engine: a running app is adopted without a restart, keeps its address, and its log is still readable', async () => {
+test('after kill -9 of the engine, a running app is adopted without a restart, keeps its address, and its log is readable', async () => {
   await lifepod.apply(pod('during-app', { app: [{ name: 'app', script: `echo begun; ${WAIT}` }] }));
   await waitFor('during-app', 'condition=Ready');
   await lifepod.kubectlOk('create', 'configmap', 'acknowledged', '--from-literal=kept=yes');

@@ -1,4 +1,4 @@
-/** What the fields of defer containers do on real containers: image, reasons, outcomes, failures, and what an entry can know. */
+/** Tests the fields of defer containers with real containers: images, reasons, outcomes, failures, and the information for an entry. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';

@@ -1,6 +1,6 @@
 /**
- * The engine is killed at each step of a Pod's list of defer containers and started again. At every step, each entry succeeds
- * exactly once, in order, and the deadline moves only by the outages. LIFEPOD_KILLS=50 adds 50 kills at random times.
+ * Tests that each defer container succeeds exactly once and in order although the engine is killed at each step of the list and started
+ * again, and that only the outages move the deadline. LIFEPOD_KILLS=50 adds 50 kills at random times.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,8 +37,9 @@ const GATES = ['hook', 'one', 'fail', 'two', 'app', 'three', 'four'] as const;
 type Gate = (typeof GATES)[number];
 
 interface Step {
-  /** The step at which to kill: a line of the log or a state of the Pod. `open` are the gates to open before. */
+  /** When to kill the engine: a line of the log, or a state of the Pod. */
   at: string | ((pod: Pod) => boolean);
+  /** The gates to open so that the Pod reaches this step. */
   open?: Gate[];
 }
 
@@ -47,12 +48,12 @@ const announced =
   (pod: Pod): boolean =>
     waitsFor(container, 'ContainerCreating')(pod) && statusOf(pod, container).lastState?.terminated?.exitCode === after;
 
-/** The gates that must be open before each entry, in order. */
+/** The gates to open for each step of at(). The steps are entry one, entry two, the retry of entry two, entry three and entry four. */
 const OPENED: Gate[][] = [[], ['hook', 'one'], ['fail'], ['two', 'app'], ['three'], ['four']];
 const at = (...steps: Step['at'][]): Step[] => steps.map((step, index) => ({ at: step, open: OPENED[index] ?? [] }));
 
 const steps: Record<string, Step[]> = {
-  'announced, before it starts': at(
+  'announced but not started': at(
     announced('one'),
     announced('two'),
     announced('two', 1),
@@ -67,7 +68,7 @@ const steps: Record<string, Step[]> = {
     runs('three'),
     runs('four'),
   ),
-  'at its end': [
+  ending: [
     { at: 'end one', open: ['hook', 'one'] },
     { at: 'fail two', open: ['fail'] },
     { at: 'end two', open: ['two'] },
@@ -83,15 +84,15 @@ async function startPods(pods: string[], work?: (step: string) => string): Promi
   await Promise.all(pods.map((name) => engine.record().until(name, isReady)));
 }
 
-/** Requests the deletion of the Pods; may be called until the engine has accepted it. */
+/** Requests the deletion of the Pods. May be called repeatedly, because the engine may be killed before it has accepted the request. */
 const deletePods = (pods: string[]) => lifepod.kubectl('delete', 'pod', ...pods, '--wait=false', '--ignore-not-found');
 
 const reached = (name: string, step: Step['at'], count: number): Promise<unknown> =>
   typeof step === 'string' ? engine.untilLogged(name, step, count) : engine.record().until(name, step);
 
 /**
- * Opens all gates but the last, and waits until the entry behind the last one runs. containerd cancels a start whose caller
- * dies, and the entry is to be killed before its end, not while it starts.
+ * Opens all gates but the last, and waits until the entry behind the last gate runs. The test opens the last gate just before the kill, so
+ * that the engine dies at the end of the entry and not during its start, which containerd would cancel.
  */
 async function letOn(name: string, gates: Gate[]): Promise<void> {
   for (const [index, gate] of gates.entries()) {
@@ -102,7 +103,7 @@ async function letOn(name: string, gates: Gate[]): Promise<void> {
 }
 
 async function killAtEach(pods: string[], batch: Step[]): Promise<void> {
-  /** What each Pod had logged when the engine last died: the next Pod may continue before it is this Pod's turn. */
+  /** The log of each Pod when the engine last died. Each step waits for a line of its Pod that is not in this log yet. */
   let before = new Map<string, string[]>();
   for (const [index, step] of batch.entries()) {
     const name = pods[index % pods.length] ?? '';
@@ -127,7 +128,10 @@ const gone = async (name: string): Promise<void> => {
   if ((await lifepod.kubectl('get', 'pod', name)).code === 0) await engine.record().gone(name);
 };
 
-/** Expects that each entry has succeeded once, in order, and within the grace period, to which outages do not count. */
+/**
+ * Expects that each entry has succeeded, in order, and within the grace period, in which outages do not count. If `isGated` is true, each
+ * entry must have run to its end once.
+ */
 function expectOutcome(name: string, isGated: boolean): void {
   const versions = engine.seen(name);
   const last = versions.at(-1) as Pod;
@@ -144,14 +148,14 @@ function expectOutcome(name: string, isGated: boolean): void {
   expect(parseTime(terminations.at(-1)?.deadline)).toBeGreaterThan(Date.now());
   const log = logged(lifepod, name);
   const ends = log.filter((line) => line.startsWith('end '));
-  // An ungated entry is so short that it may end during a start that containerd then counts as failed, so it may run again.
+  // Without gates, an entry may end before its start has returned. If the engine dies then, the start counts as failed and is repeated.
   expect(isGated ? ends : [...new Set(ends)]).toEqual(ENTRIES.map((entry) => `end ${entry}`));
-  // An entry that runs again, because the engine died while it started, still runs in its turn.
+  // An entry whose start the death of the engine canceled runs again, but still in its turn.
   const order = log.filter((line) => line !== 'hook').map((line) => line.replace(/^(begin|fail|end) /, ''));
   expect(order.filter((step, index) => step !== order[index - 1])).toEqual(['one', 'two', 'stop', 'three', 'four']);
 }
 
-/** Expects that no file, mount or process of a Pod is left. A shim ends a moment after its sandbox. */
+/** Expects that no file, mount or process of a Pod is left. Shims get up to 10 s, because a shim ends after its sandbox. */
 async function expectNothingLeft(): Promise<void> {
   const shims = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
     /containerd-shim/.test(commandLine[0] ?? ''),
@@ -163,7 +167,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 test.each(Object.entries(steps))(
-  'each entry succeeds once although the engine is killed with it %s',
+  'each entry succeeds once although the engine is killed when the entry is %s',
   async (what, batch) => {
     const pods = names(what.replaceAll(/[^a-z]+/g, '-'), 2);
     await startPods(pods);
@@ -222,7 +226,7 @@ test.runIf(KILLS > 0)(
   KILLS * 10_000,
 );
 
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
+/** Returns a generator of random numbers in [0, 1) (mulberry32). The same seed produces the same numbers. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-/** Cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts does not cover, on real containers: many Pods on one engine. */
+/** Tests cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts lacks, with real containers: many Pods on one engine. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -69,7 +69,7 @@ const FOREVER = 'sleep 3600 & wait $!';
 const WORK = TELLING['volumeMounts'];
 const init = (name: string, script: string, more: object = {}): object =>
   container({ name, script, volumeMounts: WORK, ...more });
-/** A script that logs when it begins and when it gets SIGTERM, and exits with 3 on SIGUSR1. */
+/** Returns a script that logs its start and SIGTERM, and exits with code 3 on SIGUSR1. */
 const reporting = (name: string): string =>
   `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
 
@@ -116,7 +116,7 @@ describe.concurrent('defer containers', () => {
     await deletion('named');
   });
 
-  test('deleted while initializing: PreExit entries are skipped, PostExit entries run', async () => {
+  test('a Pod deleted while it initializes skips PreExit entries and runs PostExit entries', async () => {
     await applied('unmade', [entry('one'), entry('two', ':', POST)], {
       spec: { initContainers: [init('init', `trap "exit 1" TERM; echo begin init >>/work/log; ${FOREVER}`)] },
     });
@@ -128,7 +128,7 @@ describe.concurrent('defer containers', () => {
     expect(end('unmade', 'two')?.reason).toBe('Completed');
   });
 
-  test('failed while initializing: PreExit entries are skipped, PostExit entries run, then the phase is Failed', async () => {
+  test('a Pod that fails while it initializes skips PreExit entries, runs PostExit entries, and then has the phase Failed', async () => {
     await applied('misbegun', [entry('one'), entry('two', ':', POST)], {
       spec: { restartPolicy: 'Never', initContainers: [init('init', 'echo begin init >>/work/log; exit 4')] },
     });
@@ -153,7 +153,7 @@ describe.concurrent('defer containers', () => {
     for (const name of ['one', 'two']) expect(end('unborn', name)?.reason).toBe('Skipped');
   });
 
-  test('an app that crashes and restarts: the entries stay PodRunning', async () => {
+  test('entries stay PodRunning when an app crashes and restarts', async () => {
     const crashing = `[ -e /work/crashed ] || { touch /work/crashed; exit 3; }; ${TELLING.script}`;
     await applied('crashing', [entry('one')], { app: [{ ...TELLING, script: crashing }] });
     await record.until('crashing', (pod) => restarted('app', 1)(pod) && isReady(pod));
@@ -264,7 +264,7 @@ describe.concurrent('defer containers', () => {
     await record.until('reached', runs('one'));
     const config = new KubeConfig();
     config.loadFromFile(lifepod.kubeconfig);
-    // kubectl attach refuses names that are not containers of its own Pod type.
+    // kubectl attach refuses names of containers that its own Pod type does not know.
     const [input, output] = [new PassThrough(), new PassThrough()];
     await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
     input.write('hello\n');
@@ -279,7 +279,7 @@ describe.concurrent('defer containers', () => {
     await record.gone('reached');
   });
 
-  test('the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it', async () => {
+  test('entries of the annotation run, their statuses are mirrored, and an update by a client without the field keeps them', async () => {
     const [containers, statuses] = ['containers', 'container-statuses'].map(
       (word) => `pod.alpha.kubernetes.io/defer-${word}`,
     ) as [string, string];

@@ -1,4 +1,4 @@
-/** Defer containers of a machine that fails: all containers are lost with containerd, and the engine continues the list. */
+/** Tests that the engine continues the lists of defer containers after a failure of the machine, which ends all containers. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseTime } from '../../src/machinery/time.ts';
 import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';
@@ -18,7 +18,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-test('after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed', async () => {
+test('after a failure of the machine, PostExit entries run in a new sandbox, even if the deadline has passed', async () => {
   const entries = [entry('one', 'sleep 3600 & wait $!'), entry('two', ':', POST)];
   await lifepod.apply(deferPod(lifepod, 'in-time', entries, { spec: { terminationGracePeriodSeconds: 600 } }));
   await lifepod.apply(deferPod(lifepod, 'too-late', entries, { spec: { terminationGracePeriodSeconds: 4 } }));

@@ -1,6 +1,6 @@
 /**
- * The engine, or the engine and its containerd, are down for a part of the end of Pods. The outage does not count as time of the
- * Pods, so that every container gets its stop signal and every entry its turn.
+ * Tests Pods whose termination is interrupted by an outage of the engine, or of the engine and its containerd. The outage does not count
+ * against the grace period, so every container gets its stop signal, and every entry its turn.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -28,10 +28,10 @@ const podsOf = async ({ namespace }: Fleet): Promise<Pod[]> =>
   (await lifepod.get<{ items: Pod[] }>('pods', '-n', namespace)).items;
 const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
 
-test('the engine is down past the deadline: apps get their stop signal, extensions are granted, PostExit entries run', async () => {
+test('after an outage of the engine past the deadline, apps get their stop signal, extensions are granted, PostExit entries run', async () => {
   const GRACE_SECONDS = 20;
   const pods = await fleet(lifepod, 'late', 32);
-  // The slow Pods have extensions; the plain ones have a hook and no entries.
+  // The PreExit entry of early Pods ends during the outage. Slow Pods have extensions. Plain Pods have a hook and no entries.
   const [early, slow, plain] = [pods.names.slice(0, 4), pods.names.slice(4, 24), pods.names.slice(24)];
   const extension = { deferContainerGracePeriodExtensionInterval: 3, deferContainerGracePeriodExtensionCount: 2 };
   const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 8 })];
@@ -46,7 +46,7 @@ test('the engine is down past the deadline: apps get their stop signal, extensio
   const deletedAt = timers.now();
   await Promise.all([pods.untilLogged('begin pre', [...early, ...slow]), pods.untilLogged('hook', plain)]);
   await lifepod.kill('SIGKILL');
-  // Containers that end now are found at the next start; the others then have the rest of their time.
+  // The next engine finds the containers that end now as exited. The others get the rest of their time after its start.
   open(early, 'pre');
   await until(deletedAt + (GRACE_SECONDS + 3) * 1000);
   open(plain, 'hook');
@@ -55,7 +55,7 @@ test('the engine is down past the deadline: apps get their stop signal, extensio
   await pods.gone();
   const problems = await pods.problems((log, { pre, post }) => {
     const isPlain = log.includes('hook');
-    // An entry whose gate stays closed ignores its stop signal, and is killed.
+    // An app gets one stop signal. A PreExit entry whose gate stays closed ignores its stop signal, and is killed.
     const isStopped = count(log, 'app stops') === 1;
     if (isPlain) return isStopped;
     const ran = count(log, 'begin pre') === 1 && count(log, 'begin post') === 1 && count(log, 'end post') === 1;
@@ -76,7 +76,7 @@ test('the engine is down past the deadline: apps get their stop signal, extensio
   }
 });
 
-test('the engine and containerd are killed repeatedly: each entry runs once, and deadlines move by the outages', async () => {
+test('although the engine and containerd are killed repeatedly, each entry runs once, and deadlines move by the outages', async () => {
   const pods = await fleet(lifepod, 'both', 20);
   const app = {
     ...TELLING,

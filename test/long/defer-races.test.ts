@@ -1,6 +1,6 @@
 /**
- * Races of a deletion with the start of a container, and with the death of containerd: whichever comes first, each entry whose
- * turn has come runs once. Each race runs with many Pods at the same time.
+ * Tests races between a deletion and the start of a container, and between a deletion and the death of containerd. Whichever comes first,
+ * each entry that is due runs once. Each race runs with many Pods.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -28,7 +28,7 @@ describe('a Pod is deleted while its init container starts', () => {
   const REPETITIONS = 30;
   const SIDE_BY_SIDE = 3;
   const LONGEST_DELAY_MILLIS = 250;
-  /** Scripts of the init container: one exits at once, the other on SIGTERM. */
+  /** Scripts of the init container: one exits immediately, the other on SIGTERM. */
   const INITS = [
     'echo begin init >>/work/log',
     'trap "exit 1" TERM; echo begin init >>/work/log; sleep 3600 & wait $!',
@@ -41,7 +41,7 @@ describe('a Pod is deleted while its init container starts', () => {
       },
     });
 
-  /** Deletes each Pod soon after it got an address: it then has a sandbox, and its init container is about to start. */
+  /** Creates Pods, and deletes each 0 to 250 ms after it got an address: its sandbox runs, and its init container is about to start. */
   async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
     const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>({
       group: '',
@@ -64,12 +64,12 @@ describe('a Pod is deleted while its init container starts', () => {
     record.end();
   }
 
-  test('a PostExit entry runs whenever the init container ran, even if the Pod is deleted while that starts', async () => {
+  test('a PostExit entry runs whenever the init container ran, even if the Pod is deleted while the init container starts', async () => {
     const pods = await fleet(lifepod, 'starting', REPETITIONS);
     await deleteSoonAfterItsAddress(pods);
     const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
     const ran = pods.names.filter((name) => pods.log(name).includes('begin init'));
-    // With fewer, the deletions came too soon to be a race.
+    // If fewer init containers ran, the deletions came too early for a race.
     expect(ran.length).toBeGreaterThanOrEqual(20);
     const skipped = await pods.problems(
       (log, { post }) => !log.includes('begin init') || (count(log, 'end post') === 1 && post?.exitCode === 0),
@@ -80,7 +80,7 @@ describe('a Pod is deleted while its init container starts', () => {
 
 describe('containerd is killed, and Pods are deleted immediately', () => {
   const DELETED_AFTER_EACH = 8;
-  /** A Pod has no race if containerd is back before the Pod needs it; this many kills give enough races. */
+  /** The maximum number of kills. It suffices for RACES races, although containerd is often back before a Pod needs it. */
   const MOST_KILLS = 6;
   const RACES = 20;
   const hook = { exec: { command: ['sh', '-c', 'echo hook >>/work/log'] } };

@@ -1,4 +1,4 @@
-/** The time of defer containers on real containers: how the grace period is divided. src/simulation tests it in virtual time. */
+/** Tests how the grace period is divided between defer and app containers, with real containers. src/simulation uses virtual time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
@@ -34,21 +34,21 @@ const deletion = (name: string, ...options: string[]): Promise<string> =>
   lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
 const log = (name: string): string[] => logOf(lifepod, name);
 const end = (name: string, of: string) => statusOf(record.now(name), of).state?.terminated;
-/** The time in milliseconds from the start of the termination. */
+/** Returns the time in milliseconds from the start of the termination to the deadline. */
 const timeOf = ({ status }: Pod, field: 'deadline' | 'preExitDeadline'): number =>
   (parseTime(status?.termination?.[field]) ?? Number.NaN) - (parseTime(status?.termination?.startedAt) ?? Number.NaN);
 const terminating = ({ status }: Pod): boolean => status?.termination !== undefined;
 const grace = (terminationGracePeriodSeconds: number, more: object = {}) => ({
   spec: { terminationGracePeriodSeconds, ...more },
 });
-/** A script that logs its stop signal and exits. */
+/** Returns a script that logs SIGTERM and exits. */
 const heeds = (name: string): string => `trap "echo ${name} stops >>/work/log; exit 0" TERM; sleep 3600 & wait $!`;
-/** A script that logs its stop signal and continues. */
+/** Returns a script that logs SIGTERM and continues. */
 const ignores = (name: string): string => `trap "echo ${name} stops >>/work/log" TERM; while :; do sleep 1; done`;
 const DEAF_APP = { ...TELLING, script: 'exec sleep 3600' };
 
 describe.concurrent('the time of defer containers', () => {
-  test('timeoutSeconds counts from the turn: an entry that fails until its timeout leaves the next entry its own time', async () => {
+  test('timeoutSeconds counts from the turn of an entry: an entry that fails until its timeout leaves the next entry its own time', async () => {
     const failing = { restartPolicy: 'OnFailure', timeoutSeconds: 14 };
     await started('in-turn', [
       entry('notify', 'exit 1', failing),
@@ -92,7 +92,7 @@ describe.concurrent('the time of defer containers', () => {
     expect(log('timed')).toEqual(['app stops', 'begin one', 'end one', 'begin two', 'end two']);
   });
 
-  test('postExitGracePeriodSeconds is the reserve: the PreExit stage ends before it, and then apps stop', async () => {
+  test('with postExitGracePeriodSeconds, the PreExit stage ends before the reserve begins, and then apps stop', async () => {
     const entries = [entry('one', heeds('one')), entry('two'), entry('three', ':', POST)];
     await started('reserved', entries, grace(20, { postExitGracePeriodSeconds: 14 }));
     await deletion('reserved');
@@ -170,7 +170,7 @@ describe.concurrent('the time of defer containers', () => {
   });
 });
 
-// Not concurrent with others: its containers have little time to start.
+// This test does not run concurrently with others, because its containers have little time to start.
 test('kubectl delete --now: each container gets its stop signal 2 s before the kill, and PostExit entries run', async () => {
   const app = { ...TELLING, script: ignores('app') };
   const entries = [entry('one', ignores('one')), entry('two', ignores('two'), POST)];
@@ -178,9 +178,9 @@ test('kubectl delete --now: each container gets its stop signal 2 s before the k
   await deletion('at-once', '--now');
   await record.until('at-once', terminating);
   const began = Date.now();
-  // About 9 s by the specification; the rest allows for a slow machine.
+  // The specification results in about 9 s. The rest allows for a slow machine.
   expect((await record.gone('at-once')) - began).toBeLessThan(13_000);
-  // The first entry may or may not have had time to start.
+  // The log lines of the first entry are ignored, because the entry may not have had time to start.
   const steps = log('at-once').filter((line) => !line.includes('one'));
   expect(steps).toEqual(['app stops', 'begin two', 'two stops']);
   for (const of of ['one', 'two', 'app']) expect(end('at-once', of)?.exitCode).toBe(137);

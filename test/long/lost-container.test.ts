@@ -1,6 +1,6 @@
 /**
- * A container is removed behind the engine's back. containerd then refuses to remove its sandbox until containerd restarts. The
- * engine must not retry without pause, and must report why the Pod remains.
+ * Tests a Pod one of whose containers was removed from containerd by another program. containerd refuses to remove the sandbox of the Pod
+ * until it is restarted. The engine must retry with back-off, and must report why the Pod still exists.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { container } from '../support/manifests.ts';
 import { isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
 
-/** Ten times the attempts that a back-off of 1, 2, 4 … s makes in the minute that the test may take. */
+/** Ten times the number of attempts that a back-off of 1, 2, 4, … s allows in one minute, the time limit of the test. */
 const MOST_CALLS = 60;
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** Counts the failed removals in containerd's log. */
+/** Returns the number of failed removals of the sandbox, according to containerd's log. */
 const failedRemovals = (sandbox: string): number =>
   readFileSync(containerdPaths(lifepod.dataDir).log, 'utf8')
     .split('\n')
@@ -49,7 +49,7 @@ test('a Pod that lost a container ends in order; removal of its sandbox backs of
     expect(logOf(lifepod, 'robbed')).toEqual(['init', 'begin one', 'end one', 'app stops', 'begin two', 'end two']);
     expect(failedRemovals(sandbox)).toBeLessThanOrEqual(MOST_CALLS);
   } finally {
-    // A new containerd does not know the lost container.
+    // A new containerd does not know the lost container, and therefore removes the sandbox.
     killContainerd(lifepod);
   }
   await record.gone('robbed');

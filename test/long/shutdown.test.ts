@@ -1,4 +1,4 @@
-/** `lifepod shutdown-node`, which a machine calls when it shuts down: Pods end in the order of their priority. */
+/** Tests `lifepod shutdown-node`, which a machine runs when it shuts down: Pods end in the order of their priority. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -83,7 +83,7 @@ it('shutdown-node ends Pods by priority within their periods and refuses others;
   expect(pods.now('completed').status?.phase).toBe('Succeeded');
   expect(pods.now('with-list').status?.termination?.reason).toBe('NodeShutdown');
   expect(statusOf(pods.now('with-list'), 'last').state?.terminated?.reason).toBe('Completed');
-  // The deaf Pod is killed after the 8 s of its group, and critical Pods get their stop signal only then.
+  // The Pod `deaf` is killed after the 8 s of its priority group, and only then do critical Pods get their stop signal.
   expect(statusOf(pods.now('deaf'), 'app').state?.terminated?.exitCode).toBe(137);
   expect(endedAt('critical') - endedAt('common')).toBeGreaterThanOrEqual(4_000);
   expect(statusOf(pods.now('critical'), 'app').state?.terminated?.exitCode).toBe(0);
@@ -93,7 +93,7 @@ it('shutdown-node ends Pods by priority within their periods and refuses others;
   await pods.until('afterwards', isReady);
 });
 
-it('shutdown-node restarts an engine that is killed meanwhile, and ends the other Pods by priority ranges', async () => {
+it('shutdown-node restarts an engine that is killed during the shutdown, and ends the other Pods by priority ranges', async () => {
   pods.end();
   await lifepod.kill('SIGTERM');
   lifepod.options.push('--shutdown-grace-period-by-pod-priority', '2000000000=9,0=5');
@@ -119,7 +119,7 @@ it('shutdown-node restarts an engine that is killed meanwhile, and ends the othe
   );
   expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
 
-  // The engine that shutdown-node started used any free port; the data folder remembers the port of the Pods' engine.
+  // The engine that shutdown-node started used a free port. The port of the engine before is stored in the data folder.
   lifepod.options.splice(lifepod.options.indexOf('--port'), 2);
   await lifepod.up();
   expect(await lifepod.kubectlOk(...server)).toBe(before);

@@ -33,8 +33,8 @@ packages=(
   openssh-server iproute2 nftables iptables procps kmod ca-certificates
   containerd runc containernetworking-plugins busybox-static catatonit kubernetes-client
 )
-# A mirror may serve a snapshot whose package lists have expired.
-# The initramfs only has the modules of the disk, because an emulated processor unpacks it at each boot.
+# Expired package lists are accepted, because a mirror may serve an old snapshot.
+# The initramfs contains only the kernel modules for the disk, because unpacking it on an emulated processor is slow.
 mmdebstrap --quiet --mode=root --variant=apt --format=directory \
   --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Check-Date "false"' \
@@ -49,7 +49,7 @@ mmdebstrap --quiet --mode=root --variant=apt --format=directory \
   exit 1
 }
 
-# A client with the key is root. The guest's network only allows ssh from the host's loopback.
+# ssh logs in as root with this key. The virtual machine's network only allows ssh from the host's loopback.
 ssh-keygen -q -t ed25519 -N '' -C lifepod-machine -f "$folder/key" <<<y >/dev/null
 install -D -m 600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 printf 'UseDNS no\nMaxSessions 100\n' >"$root/etc/ssh/sshd_config.d/lifepod-machine.conf"
@@ -69,7 +69,7 @@ StandardOutput=file:/dev/ttyS0
 WantedBy=multi-user.target
 UNIT
 chroot "$root" systemctl --quiet enable systemd-networkd machine-ready
-# Tests start containerd themselves. The timers and disk checks only cost time.
+# Tests start containerd themselves. The timers and disk checks are masked, because they only cost time.
 chroot "$root" systemctl --quiet disable containerd
 chroot "$root" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
   e2scrub_reap.service fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service

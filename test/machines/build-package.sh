@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes FOLDER/package.tar: the npm package as installed by `npm install`, and the images that tests load (FOLDER/images).
+# Writes FOLDER/package.tar, which contains the npm package as `npm install` installs it, and the images in FOLDER/images.
 # usage: build-package.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,4 @@
-/** kill -9 of the engine and of containerd while Pods run; systemd restarts them. */
+/** Tests that Pods survive a SIGKILL of the engine or of containerd, which systemd restarts. */
 import { expect, test } from 'vitest';
 import { pod } from '../support/manifests.ts';
 import type { Machine } from './machine.ts';
@@ -36,7 +36,7 @@ export function crashTests(machine: () => Machine): void {
     const init = [{ name: 'init', script, ...traced.mount }];
     const trigger = `touch ${traceOf(name)}.go
       timeout 60 grep -qm 1 ran < <(exec tail -F ${traceOf(name)} 2>/dev/null)
-      if systemctl is-active --quiet containerd; then echo 'containerd is back too early'; exit 1; fi`;
+      if systemctl is-active --quiet containerd; then echo 'systemd restarted containerd too early'; exit 1; fi`;
     await machine().ok(`${apply(pod(name, { init, spec: { volumes: traced.volumes } }))}
       started='{.status.initContainerStatuses[0].state.running.startedAt}'
       kubectl wait --for=jsonpath="$started" pod/${name} --timeout=240s >/dev/null

@@ -1,4 +1,4 @@
-/** How Pods end by a delete, by a reboot with the README's units and by `down`, and that nothing is left of them. */
+/** Tests the end of Pods by a delete, by a reboot with the README's systemd units, and by `lifepod down`, which leaves nothing behind. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod } from '../support/manifests.ts';

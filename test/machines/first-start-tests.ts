@@ -1,24 +1,24 @@
-/** The first start on a machine's containerd: errors name what is missing, and following the README makes it work. */
+/** Tests the first start with a machine's containerd: errors name missing parts, and after the steps of the README lifepod starts. */
 import { expect, test } from 'vitest';
 import type { Machine } from './machine.ts';
 import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration, systemdUnits } from './readme.ts';
 import { ENDPOINT, PIDS_LIMIT, untilUnitReady } from './scripts.ts';
 
-/** Ending Pods takes more than 30 s on an emulated processor. */
+/** Options of `lifepod up`. The shutdown grace period is 300 s, because Pods take more than 30 s to end on an emulated processor. */
 const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} ${PIDS_LIMIT} --shutdown-grace-period 300s \
   --eviction-hard 'memory.available<600Mi' --eviction-pressure-transition-period 0s`;
 const IMPORT_SANDBOX_IMAGE = (name: string): string =>
   `ctr -n k8s.io images import /opt/lifepod/images/pause.tar >/dev/null && ctr -n k8s.io images tag localhost/pause:1 ${name} >/dev/null`;
 
 export function firstStartTests(machine: () => Machine): void {
-  test("with Debian's default configuration lifepod up names what is missing, and gives up after 60 s", async () => {
+  test("with Debian's default configuration of containerd, lifepod up names the missing CNI configuration and fails after 60 s", async () => {
     const { code, stderr } = await machine().run(`systemctl start containerd && lifepod up --detach ${OPTIONS}`);
     expect(stderr).toMatch(/^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /m);
     expect(stderr).toMatch(/^lifepod: the node is not ready after 60 s: .*; write a CNI configuration /m);
     expect(code).toBe(1);
   });
 
-  test("with Docker's default configuration lifepod up says what to change", async () => {
+  test("with Docker's default configuration of containerd, lifepod up says which setting to change", async () => {
     await machine().ok(`
       cp /etc/containerd/config.toml /root/debian.toml
       echo 'disabled_plugins = ["cri"]' >/etc/containerd/config.toml
@@ -30,7 +30,7 @@ export function firstStartTests(machine: () => Machine): void {
     expect(code).toBe(1);
   });
 
-  test('without a sandbox image lifepod up names the image; once it is imported the node is Ready', async () => {
+  test('without a sandbox image, lifepod up names the image, and the node becomes Ready when the image has been imported', async () => {
     await machine().ok(`${cniConfiguration()}\n${containerdConfiguration()}\nsystemctl restart containerd`);
     const output = await machine().run(`
       rm -f /tmp/up; mkfifo /tmp/up

@@ -1,7 +1,7 @@
 /**
- * The tests of each machine, in the order of a user's first days: containerd as its package configures it, the README's sections
- * applied, Pods, crashes, a reboot, the end; then the other cgroup driver and the private containerd. Each test continues where
- * the previous one ended.
+ * The tests of each machine, in the order in which users take these steps: containerd as its package configures it, the README's sections
+ * applied, Pods, crashes, a reboot, and `lifepod down`; then the other cgroup driver and the private containerd. Each test continues in
+ * the state that the previous one left.
  */
 import { afterAll, beforeAll } from 'vitest';
 import { crashTests } from './crash-tests.ts';

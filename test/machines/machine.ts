@@ -1,6 +1,6 @@
 /**
  * A virtual machine with systemd, cgroup v2 and containerd, under qemu. Its processor is emulated, so that it runs wherever qemu
- * can be installed. Its disk is discarded when it stops. Its network only allows ssh from the host's loopback.
+ * can be installed. Changes to its disk are discarded when it stops. Its network only allows ssh from the host's loopback.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,25 +13,28 @@ import { inject } from 'vitest';
 import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { freePort } from '../support/registry.ts';
 
-/** 1.7: from Debian 13; 2: the newest version that Debian has. */
+/** Version 1.7 is from Debian 13, version 2 from Debian's unstable release. */
 export type ContainerdVersion = '1.7' | '2';
 
 export interface Machine {
-  /** Runs a bash script as root. Rejects after `seconds`, 300 by default. */
+  /** Runs a bash script as root, and resolves with its result. Rejects after `seconds`, 300 by default. */
   run(script: string, seconds?: number): Promise<CommandResult>;
-  /** Like run(), but rejects if the script fails; resolves with its standard output. */
+  /** Like run(), but rejects if a command of the script fails, and resolves with standard output. */
   ok(script: string, seconds?: number): Promise<string>;
-  /** Runs `systemctl reboot`; resolves when the machine is up again. */
+  /** Runs `systemctl reboot`, and resolves when the machine accepts commands again. */
   reboot(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const BUILD = join(import.meta.dirname, 'build-machine.sh');
 const BOOT_MILLIS = 300_000;
-/** The exit code of ssh when its connection ends before the command. */
+/** The exit code of ssh if the connection ends before the command does. */
 const SSH_FAILED = 255;
 
-/** Builds the image unless it is in the user's cache, and removes images of older scripts; resolves with its folder. */
+/**
+ * Resolves with the folder of the machine's image. If the user's cache does not contain the image, builds it and removes the image that
+ * an older version of the script built.
+ */
 async function machineImage(version: ContainerdVersion): Promise<string> {
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'lifepod/machines');
   const digest = createHash('sha256').update(readFileSync(BUILD)).digest('hex').slice(0, 8);
@@ -54,7 +57,7 @@ async function machineImage(version: ContainerdVersion): Promise<string> {
   return folder;
 }
 
-/** Boots a machine with the package in /opt/lifepod/package, its commands on the PATH, and images in /opt/lifepod/images. */
+/** Boots a machine that has the package in /opt/lifepod/package, lifepod on the PATH, and images in /opt/lifepod/images. */
 export async function startMachine(version: ContainerdVersion): Promise<Machine> {
   const image = await machineImage(version);
   const port = await freePort();
@@ -82,7 +85,7 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
     if (result.code === SSH_FAILED) throw new Error(`the connection to the machine is lost; ${console.tail()}`);
     return result;
   };
-  /** Opens one connection for all commands, because a new one takes seconds. Its process runs in the background. */
+  /** Opens one ssh connection for all commands, because opening one takes seconds. Its process runs in the background. */
   const connect = async (): Promise<void> => {
     const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
     if (code !== 0) throw new Error(`ssh does not reach the virtual machine: exit code ${code}`);
@@ -125,7 +128,7 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
 
 const option = (text: string): string[] => ['-o', text];
 
-/** Without cx16 disabled guests sometimes crash under this emulation; la57 and pku cost time. */
+/** cx16 is disabled because guests sometimes crash with it under this emulation, la57 and pku because they cost time. */
 const qemuOptions = (image: string, port: number): string[] => [
   '-accel',
   'tcg,thread=multi',
@@ -158,7 +161,10 @@ const qemuOptions = (image: string, port: number): string[] => [
   'virtio-net-pci,netdev=net',
 ];
 
-/** Follows the machine's console; the machine writes the line machine-ready to it when ssh listens. */
+/**
+ * Reads the machine's console, to which the machine writes the line machine-ready when ssh listens. ready() resolves at the next such
+ * line. tail() returns the last lines.
+ */
 function followConsole(qemu: ChildProcess): { ready(): Promise<void>; tail(): string } {
   const lines: string[] = [];
   let waiting: { resolve(): void; reject(error: Error): void } | undefined;

@@ -1,4 +1,4 @@
-/** Pods on a machine with cgroup v2 and systemd: ends, limits in the kernel's files, probes, out of memory, eviction. */
+/** Tests Pods on a machine with cgroup v2 and systemd: their ends, resource limits, probes, OOM kills and evictions. */
 import { expect, test } from 'vitest';
 import { containerWeights } from '../support/control-groups.ts';
 import { pod } from '../support/manifests.ts';
@@ -11,17 +11,17 @@ const ENDED = 8;
 export const names = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
-/** Sets $group to the folder of the Pod's control group. */
+/** Returns a script that sets $group to the folder of the Pod's control group. */
 const findGroup = (name: string): string => `
   uid=$(kubectl get pod ${name} -o jsonpath='{.metadata.uid}')
   group=$(find /sys/fs/cgroup -type d -path '*lifepod*' \\( -name "*pod$uid" -o -name "*pod\${uid//-/_}.slice" \\))`;
 
-/** Prints the limit files of the Pod's control group, one line each. */
+/** Returns a script that prints the limits of the Pod's control group in the order of LIFE_LIMITS, one per line. */
 const printLimits = (name: string): string => `${findGroup(name)}
   cd "$group"; for file in ${Object.keys(LIFE_LIMITS).join(' ')}; do cat $file; done`;
 
 export function podTests(machine: () => Machine): void {
-  test('the ends of all Pods are reported', async () => {
+  test(`the ends of ${ENDED} Pods that exit immediately are all reported`, async () => {
     const pods = names('short', ENDED).map((name) =>
       pod(name, { labels: { set: 'short' }, app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }),
     );
@@ -65,7 +65,7 @@ export function limitTest(machine: () => Machine, name: string): void {
     await machine().ok(`${apply(wholeLife(name))}\n${untilReady(name)}`, 400);
     const limits = async () => (await machine().ok(printLimits(name))).trim().split('\n');
     expect(await limits()).toEqual(Object.values(LIFE_LIMITS));
-    // After a reload systemd writes the properties of its units to the files again.
+    // After a reload, systemd writes the properties of its units to the files of the control groups again.
     await machine().ok('systemctl daemon-reload');
     expect(await limits()).toEqual(Object.values(LIFE_LIMITS));
     const ofContainers = `${findGroup(name)}\nfor each in "$group"/*/; do cat "$each/memory.max" "$each/cpu.weight"; done`;
@@ -77,7 +77,7 @@ export function limitTest(machine: () => Machine, name: string): void {
   });
 }
 
-/** Tests containers that use up their memory as soon as they start. */
+/** Defines a test of `count` containers that use up their memory as soon as they start. */
 export function outOfMemoryTest(machine: () => Machine, count: number): void {
   test(`${count} containers that use up their memory at the same time end as OOMKilled`, async () => {
     const greedy = names('greedy', count).map((name) =>

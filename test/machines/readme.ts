@@ -1,11 +1,11 @@
-/** The files that the README's sections on machines tell a user to write, taken from its text. */
+/** Scripts that write the files that the README instructs users to create. The contents of the files are read from the README. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY } from '../support/lifepod.ts';
 
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 
-/** The code blocks of a section, each with its language. */
+/** Returns the code blocks of a section of the README, each with its language. */
 function blocksOf(section: string): { language: string; text: string }[] {
   const [, text] = README.split(`\n## ${section}\n`);
   if (text === undefined) throw new Error(`README has no section "${section}"`);
@@ -13,10 +13,10 @@ function blocksOf(section: string): { language: string; text: string }[] {
   return [...own.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = '', code = '']) => ({ language, text: code }));
 }
 
-/** Returns a script that writes the file; its folder must exist. */
+/** Returns a script that writes `text` to the file `path`, whose folder must exist. */
 const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
 
-/** Returns a script that writes each file of the section's blocks; a file begins with its path as a comment. */
+/** Returns a script that writes the files in the section's blocks of the language. A file begins with a comment that is its path. */
 function filesOf(section: string, language: string): string {
   const files = blocksOf(section)
     .filter((block) => block.language === language)

@@ -1,29 +1,32 @@
-/** Scripts for the shell of a virtual machine: they wait for events, and print what a test compares. */
+/** Scripts for the shell of a virtual machine, which wait for events and print values for tests, and the Pod that the tests run. */
 import { cpuWeight } from '../../src/platform/cgroups.ts';
 import { pod } from '../support/manifests.ts';
 
 export const ENDPOINT = 'unix:///run/containerd/containerd.sock';
 
-/** The limit of processes per Pod. */
+/** The option of `lifepod up` that limits the number of processes per Pod. */
 export const PIDS_LIMIT = '--pod-pids-limit 400';
 
-/** The folder of the machine that containers write their lines to. */
+/** The folder on the machine that contains the trace file of each Pod. */
 const TRACE = '/var/tmp/trace';
 
 const FORGIVING = { timeoutSeconds: 60, periodSeconds: 1, failureThreshold: 3 };
 
-/** Parts for the spec of a Pod and for a container of it, which mount a folder of the machine at /trace. */
+/** The fields of a Pod's spec (`volumes`) and of its containers (`mount`) that mount the folder of the trace files at /trace. */
 export const traced = {
   volumes: [{ name: 'trace', hostPath: { path: TRACE, type: 'DirectoryOrCreate' } }],
   mount: { volumeMounts: [{ name: 'trace', mountPath: '/trace' }] },
 };
 
-/** The file of the machine to which containers of the Pod `name` append. */
+/** Returns the path on the machine of the trace file, to which the containers of the Pod `name` append lines. */
 export const traceOf = (name: string): string => `${TRACE}/${name}`;
 
 const append = (name: string, line: string): string => `echo ${line} >>/trace/${name}`;
 
-/** The contents of the limit files of such a Pod's control group; the PreExit entry runs at the same time as the app. */
+/**
+ * The limits of the control group of a Pod of wholeLife(), by the kernel's file. They are the sum for two containers, because the PreExit
+ * entry runs at the same time as the app container.
+ */
 export const LIFE_LIMITS = {
   'memory.max': String(2 * 64 * 2 ** 20),
   'cpu.max': '40000 100000',
@@ -31,7 +34,10 @@ export const LIFE_LIMITS = {
   'pids.max': '400',
 };
 
-/** A Pod with a whole life: each container writes a line to the trace, the app another one when it receives SIGTERM. */
+/**
+ * Returns a Pod with an init container, an app container and two defer containers. Each writes a line to the trace file, and the app
+ * container writes another one when it receives SIGTERM.
+ */
 export function wholeLife(name: string): object {
   const resources = { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } };
   const own = (container: string, script: string) => ({ name: container, script, resources, ...traced.mount });
@@ -62,17 +68,17 @@ export const apply = (...items: object[]): string =>
 export const untilReady = (name: string): string =>
   `kubectl wait --for=condition=Ready pod/${name} --timeout=240s >/dev/null`;
 
-/** Prints a field of each container status in `list`; `field` is a JSON path of kubectl below the status. */
+/** Returns a script that prints a field of each container status in `list`. `field` is a JSONPath relative to the container status. */
 export const printStatus = (name: string, list: string, field: string): string =>
   `kubectl get pod ${name} -o jsonpath='{.status.${list}[*]${field}}'; echo`;
 
-/** Runs the commands; ends once the journal of the unit says that the engine is ready. */
+/** Returns a script that runs the commands, and then waits until the journal of the unit lifepod says that the engine is ready. */
 export const untilUnitReady = (commands: string): string => `
   since=$(date +%s)
   ${commands}
   timeout 240 grep -qm 1 'is ready after' < <(exec journalctl -f -u lifepod -o cat --since "@$since" 2>/dev/null)`;
 
-/** Prints whatever is left of lifepod and its Pods on the machine; prints nothing if nothing is. */
+/** A script that prints everything that lifepod and its Pods have left on the machine. It prints nothing if they have left nothing. */
 export const PRINT_LEFTOVERS = `
   pgrep -af 'containerd-shim|lifepod/src|lifepod/dist|catatonit' || true
   find /sys/fs/cgroup -type d -name '*lifepod[-_]*' -o -type d -name 'kubepods*' | grep -v 'lifepod.*\\.service$' || true

@@ -1,4 +1,4 @@
-/** Builds the package and the images once for all test files, on a disk from which each virtual machine reads them. */
+/** Builds the package and the images once for all test files, as an archive that each virtual machine reads as its second disk. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

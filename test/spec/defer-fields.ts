@@ -24,7 +24,7 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'A Pod without `deferContainers` behaves exactly as upstream.',
     tests: [
-      ['src/simulation/lives/lives.test.ts', 'lives written out'],
+      ['src/simulation/lives/lives.test.ts', 'the recorded lives in the file of the group'],
       ['src/lifecycle/termination-waves.test.ts', 'a Pod without defer containers'],
       [fields, 'a Pod without defer containers gets none of their fields'],
     ],
@@ -57,7 +57,7 @@ export const fieldSentences: readonly Sentence[] = [
     says: 'onReasons: [ScaledDown] # optional; absent: every reason',
     tests: [
       [fields, 'an empty onReasons is removed'],
-      [defer, 'onReasons without the reason'],
+      [defer, 'an entry is skipped if its onReasons do not contain the reason'],
     ],
   },
   {
@@ -105,8 +105,8 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: 'phase: Terminating # only while defer containers are due or running',
     tests: [
-      [status, 'the list is due'],
-      [status, 'no entry of the list is due for the reason'],
+      [status, 'the phase is Terminating when the list is due'],
+      [status, 'the phase is Running when no entry of the list is due for the reason'],
     ],
   },
   {
@@ -152,7 +152,7 @@ export const fieldSentences: readonly Sentence[] = [
   {
     says: '`Always` is treated as `OnFailure`: exit code 0 ends an entry.',
     tests: [
-      [entryEnds, 'exit code 0, with Always'],
+      [entryEnds, 'an entry with exit code 0 and restartPolicy Always is Completed'],
       [failures, 'with %s a failed entry is retried after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
     ],
   },
@@ -164,14 +164,14 @@ export const fieldSentences: readonly Sentence[] = [
       [settings, 'settings and entries can both be given in annotations'],
       [templates, 'both forms of defer containers are validated when a PodTemplate is created'],
       [kubectl, 'is read on create, and cannot be changed'],
-      [kubectl, 'the annotation with settings gives the other fields, and cannot be changed'],
+      [kubectl, 'the annotation with settings sets the other fields, and cannot be changed'],
     ],
   },
   {
     says: '`pod.alpha.kubernetes.io/defer-container-statuses` mirrors the status.',
     tests: [
       [older, 'statuses of defer containers are mirrored into an annotation'],
-      [matrix, 'the annotation: its entries run, their statuses are mirrored'],
+      [matrix, 'entries of the annotation run, their statuses are mirrored'],
     ],
   },
   {
@@ -218,8 +218,11 @@ export const fieldSentences: readonly Sentence[] = [
       ],
       [templates, 'an update that drops the field and keeps the annotation returns no warning'],
       [stored, 'a PUT without the fields of defer containers removes them from a PodTemplate, with a warning'],
-      [kubectl, 'a template with the annotation stores only it; a PUT that drops the field gives a warning'],
-      [matrix, 'the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it'],
+      [kubectl, 'a PodTemplate with the annotation does not get the field; a PUT that drops the field gives a warning'],
+      [
+        matrix,
+        'entries of the annotation run, their statuses are mirrored, and an update by a client without the field keeps them',
+      ],
     ],
   },
 ];

@@ -37,7 +37,7 @@ export const survival: readonly Sentence[] = [
   {
     says: 'After a restart of the agent, at any point, the list goes on where it was: a running entry is re-adopted, a finished one is not run again.',
     tests: [
-      [memory, 'a running entry continues'],
+      [memory, 'a running entry continues under a new agent'],
       [memory, 'an entry that succeeded while no agent ran does not run again'],
       [recovery, 'a new agent adopts the running entry'],
       [recovery, 'a new agent does not run an entry again that has ended, even if only the runtime shows its end'],
@@ -52,8 +52,8 @@ export const survival: readonly Sentence[] = [
       ],
       [inLives, 'a crash at any action does not change how the list ends: a start that is under way %s'],
       [properties, 'a crash of the agent does not change how the list ends'],
-      [kill, 'each entry succeeds once although the engine is killed with it'],
-      [onOutages, 'the engine and containerd are killed repeatedly: each entry runs once'],
+      [kill, 'each entry succeeds once although the engine is killed when the entry is'],
+      [onOutages, 'although the engine and containerd are killed repeatedly, each entry runs once'],
     ],
   },
   {
@@ -61,7 +61,7 @@ export const survival: readonly Sentence[] = [
     tests: [
       [contract, 'CreateContainer creates one container per name and attempt'],
       [contract, 'StartContainer does not start a running container again'],
-      [memory, 'an announced attempt is started under the same number'],
+      [memory, 'a new agent starts an announced attempt under the same number'],
       [memory, 'a failed attempt that was only announced is retried once'],
       [memory, 'a failed attempt that the status showed as running is not retried'],
       [
@@ -96,7 +96,7 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0, exit work included.',
-    tests: [[order, 'without a deletionTimestamp the Pod is not Ready from T0 on']],
+    tests: [[order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on']],
     awaits: ['src/api/policy/v1'],
   },
 ];
@@ -105,47 +105,53 @@ export const lives: readonly Sentence[] = [
   {
     says: 'a: grace 30, app ignores SIGTERM, PreExit e1 hangs (timeout 20), PostExit p1 (timeout 5), p2 (no timeout) | S = 15; e1 TERM 15, KILL 17; app TERM 17, KILL 19; D = 34; p1 from 19 to 24 (if it hangs: KILL 26); p2 until TERM 34, KILL 36',
     tests: [
-      [played, 'a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
-      [played, 'a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds'],
-      [causes, 'life a: grace 30 s, an entry of 5 s and one without a timeout'],
+      [played, 'life a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
+      [played, 'life a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds'],
+      [
+        causes,
+        'life a: the reserve is 15 s for a grace period of 30 s, an entry of 5 s and one without timeoutSeconds',
+      ],
     ],
   },
   {
     says: 'b: as a, with extension by count 2 x 10 | S moves to 25, D to 40; e1 TERM 20, KILL 22; app TERM 22, KILL 25; at 40 p2 still runs: D moves to 50; p2 TERM 50, KILL 52',
-    tests: [[played, 'b: as a, with an extension by count, 2 times 10 s']],
+    tests: [[played, 'life b: the same as life a, with an extension by count, 2 times 10 s']],
   },
   {
     says: 'c: extension by liveness, e1 probed every 2 s, runs 40 s | e1 ends by itself at 40 in its extended stage; the next entry has its minimum; R is untouched',
     tests: [
       [
         played,
-        'c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, R is unchanged',
+        'life c: an extension by liveness: an entry that runs 40 s ends on its own, the next has its minimum, the reserve is unchanged',
       ],
     ],
   },
   {
     says: "d: as a, second delete with grace 5 at 10 while e1 runs (the API leaves 1 s) | D' = 11, R' = 2, S' = 9: e1 TERM 10, KILL 12; app TERM 12, KILL 14; p1 TERM 16, KILL 18",
     tests: [
-      [played, 'd: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s'],
-      [causes, 'life d: a second delete at 10 with 1 s'],
+      [played, 'life d: a second delete with a grace period of 5 s at 10 s, of which the API leaves 1 s'],
+      [
+        causes,
+        'life d: a second delete at 10 s with 1 s moves the end of the PreExit stage to 9 s and the deadline to 11 s',
+      ],
     ],
   },
   {
     says: 'e: sidecar, AfterPreExit, agent dead from 3 to 50 | S and D move by 47 to 57; e1 finishes; hooks run; PostExit keeps R; the sidecar stays until the list has ended',
-    tests: [[played, 'e: no agent runs from 3 to 50, with a sidecar and hooks after the PreExit entries']],
+    tests: [[played, 'life e: no agent runs from 3 s to 50 s, with a sidecar and hooks after the PreExit entries']],
   },
   {
     says: 'f: node shutdown leaves 10 s to a Pod with grace 60 and reserve 30 | R = 5, S = 5, D = 10; no extension',
     tests: [
-      [played, 'f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s'],
-      [causes, 'life f: a node shutdown leaves 10 s to a Pod with grace 60 s and reserve 30 s'],
+      [played, 'life f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s'],
+      [causes, 'life f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s'],
     ],
   },
   {
     says: 'g: `kubectl delete --now` | G = 1: R = 1 (min(R0, 2 s) where R0 allows), stop signals with 2 s each; over within about 9 s',
     tests: [
-      [played, 'g: kubectl delete --now leaves 2 s between each signal and its kill'],
-      [causes, 'life g: a grace period of 1 s'],
+      [played, 'life g: kubectl delete --now leaves 2 s between each signal and its kill'],
+      [causes, 'life g: the reserve is 2 s for a grace period of 1 s'],
       [onTime, 'kubectl delete --now: each container gets its stop signal 2 s before the kill'],
     ],
   },
@@ -168,7 +174,10 @@ export const changes: readonly Sentence[] = [
       [times, 'only PostExit entries use the reserve'],
       [times, 'every container has 2 s between its stop signal and its kill'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
-      [stages, 'at S both kinds of extension keep the whole reserve R, even if the node allows less'],
+      [
+        stages,
+        'at the end of the PreExit stage, both kinds of extension keep the whole reserve, even if the node allows less',
+      ],
       [
         outages,
         'timeoutSeconds count from the decided end of the previous entry, so a slow entry takes no time from the next one',

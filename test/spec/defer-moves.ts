@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": what moves a deadline later, and entries that fail or are given up. */
+/** The specification of defer containers, "Time": extensions and outages that move a deadline, and entries that fail or are given up. */
 import type { Sentence } from './sentence.ts';
 
 const control = 'src/api/core/v1/pod/defer-control.test.ts';
@@ -30,7 +30,7 @@ const extensions: readonly Sentence[] = [
       [stages, 'a success that is too old extends nothing'],
       [stages, 'a probe that failed extends nothing'],
       [stages, 'failures below failureThreshold do not shorten an extension'],
-      [stages, 'at D a success of the probe of a PostExit entry moves only D'],
+      [stages, 'at the deadline, a success of the probe of a PostExit entry moves only the deadline'],
       [
         failures,
         'an extension by liveness moves a stage to the last success + periodSeconds + timeoutSeconds when it ends, until the entry ends',
@@ -43,8 +43,8 @@ const extensions: readonly Sentence[] = [
   {
     says: 'A probe that is due or under way is awaited first.',
     tests: [
-      [stages, 'a probe that is due at S is awaited'],
-      [stages, 'a probe that is under way at S is awaited'],
+      [stages, 'a probe that is due at the end of the PreExit stage is awaited'],
+      [stages, 'a probe that is under way at the end of the PreExit stage is awaited'],
     ],
   },
   {
@@ -54,7 +54,7 @@ const extensions: readonly Sentence[] = [
       [stages, 'initialDelaySeconds of the next entry count toward its minimum'],
       [stages, 'the next entry of an extended stage without a probe has 10 s'],
       [stages, 'the next entry of an extended PostExit stage has time for its first probe too'],
-      [stages, 'once D has passed, the next entry of an extended PostExit stage is Skipped'],
+      [stages, 'once the deadline has passed, the next entry of an extended PostExit stage is Skipped'],
       [stages, 'the next entry of a stage that was not extended has no minimum'],
       [stages, 'the first PostExit entry after an extended PreExit stage has its reserve, but no minimum'],
       [played, 'c: an extension by liveness'],
@@ -63,23 +63,23 @@ const extensions: readonly Sentence[] = [
   {
     says: '**Extension by count** (solution 2). When S (or D) comes while an entry *of that stage* is running or still to run, S and D (or D) move by the interval; the count holds over both stages together.',
     tests: [
-      [stages, 'at S a running entry moves S and D'],
-      [stages, 'at S an entry that is yet to run moves S and D'],
-      [stages, 'at D a running entry moves only D'],
-      [stages, 'at D an entry that is yet to run moves only D'],
-      [stages, 'the count applies to both stages together'],
+      [stages, 'an entry that runs at the end of the PreExit stage moves this end and the deadline'],
+      [stages, 'an entry that is yet to run at the end of the PreExit stage moves this end and the deadline'],
+      [stages, 'a PostExit entry that runs at the deadline moves only the deadline'],
+      [stages, 'a PostExit entry that is yet to run at the deadline moves only the deadline'],
+      [stages, 'the count of extensions applies to both stages together'],
       [stages, 'a PreExit stage that is over is not extended'],
       [stages, 'an entry that was stopped before extends nothing'],
       [failures, 'an extension by count moves the deadline when it passes while entries are due'],
       [failures, 'an extension by count requires a due entry of the stage, even if an app stops slowly'],
-      [played, 'b: as a, with an extension by count, 2 times 10 s'],
+      [played, 'life b: the same as life a, with an extension by count, 2 times 10 s'],
       [e2e, 'a grace period extension by count moves the deadline of defer containers, but not deletionTimestamp'],
     ],
   },
   {
     says: "Both keep R whole, are bounded by the node's `maxGracePeriodExtensionSeconds` (default 3600) for one termination, are written to `status.termination.deadline` before they count, and give an Event `ExtendGracePeriod`.",
     tests: [
-      [stages, 'at S both kinds of extension keep the whole reserve R, even if the node allows less'],
+      [stages, 'both kinds of extension keep the whole reserve, even if the node allows less'],
       [stages, 'all extensions of a termination together are at most maxGracePeriodExtensionSeconds'],
       [stages, 'the entry is not stopped while the extension is being written'],
       [stages, 'each extension is reported as an Event'],
@@ -96,7 +96,7 @@ const extensions: readonly Sentence[] = [
       [stages, 'in a shutdown of the node'],
       [stages, 'under pressure'],
       [stages, 'with a grace period of 1 s'],
-      [stages, 'a Pod that completed on its own with a grace period of 1 s'],
+      [stages, 'there is no extension for a Pod that completed on its own with a grace period of 1 s'],
       [failures, 'no extension applies to a termination by %s, or to a grace period of 1 s'],
       [when, 'after a forced deletion whose object a finalizer keeps, no extension makes time for the list'],
     ],
@@ -117,21 +117,21 @@ const outageSentences: readonly Sentence[] = [
   {
     says: '**An outage does not count.** Time in which no agent ran, or the runtime did not answer, is taken out: when it is over, S (if the PreExit stage is not over) and D move by its length.',
     tests: [
-      [causes, 'an outage moves S and D by its length, and is recorded'],
+      [causes, 'an outage moves the end of the PreExit stage and the deadline by its length, and is recorded'],
       [causes, 'an outage counts from the beginning of the termination'],
       [causes, 'is not counted twice'],
       [memory, 'counts no outage twice, whether or not its status was written'],
-      [causes, 'does not move S once a PostExit entry has its turn'],
+      [causes, 'does not move the end of the PreExit stage once a PostExit entry has its turn'],
       [causes, 'an outage does not count toward timeoutSeconds of an entry that did not run during it'],
       [memory, 'continues the termination in the status, without the time of the outage'],
-      [outages, 'S and D move by the length of the outage since the last sign of life, before anything else happens'],
+      [outages, 'the end of the PreExit stage and the deadline move by the outage since the last sign of life'],
       [outages, 'an app is stopped before it is killed, even if the deadline passed without an agent'],
       [outages, 'an extension to which the Pod is entitled is granted after an outage'],
-      [played, 'e: no agent runs from 3 to 50'],
+      [played, 'life e: no agent runs from 3 s to 50 s'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
       [
         onOutages,
-        'the engine is down past the deadline: apps get their stop signal, extensions are granted, PostExit entries run',
+        'after an outage of the engine past the deadline, apps get their stop signal, extensions are granted',
       ],
       [
         'test/long/defer-races.test.ts',
@@ -150,7 +150,7 @@ const outageSentences: readonly Sentence[] = [
         'src/node/status/node-lease.test.ts',
         'the node renews its Lease every ten seconds, also after a failed renewal',
       ],
-      [outages, 'S and D move by the length of the outage since the last sign of life, before anything else happens'],
+      [outages, 'the end of the PreExit stage and the deadline move by the outage since the last sign of life'],
       [outages, 'entries and hooks wait for an outage that began just before the delete, and then run'],
       [outages, 'an outage is not a failed probe, so no liveness probe ends a container'],
     ],
@@ -185,7 +185,7 @@ const outageSentences: readonly Sentence[] = [
         outages,
         'after an outage, a Pod without entries has the rest of its grace period, and 2 s between signal and kill',
       ],
-      [onOutages, 'the engine is down past the deadline: apps get their stop signal'],
+      [onOutages, 'after an outage of the engine past the deadline, apps get their stop signal'],
     ],
   },
 ];
@@ -194,15 +194,15 @@ const failureSentences: readonly Sentence[] = [
   {
     says: "An entry that fails (non-zero exit, its image cannot be pulled or started, its `timeoutSeconds` passed, its liveness probe failed): with `Never` the list moves on; with `OnFailure`/`Always` it is retried with the container back-off (1 s first here, doubling, at most 10 s) until it succeeds, or its `timeoutSeconds` or its stage's time pass.",
     tests: [
-      [entryEnds, 'a nonzero exit code'],
-      [entryEnds, 'its image cannot be pulled'],
+      [entryEnds, 'an entry with a nonzero exit code ends with the reason Error'],
+      [entryEnds, 'an entry whose image cannot be pulled ends with the reason Error'],
       [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
       [entryEnds, 'a failed pull in the turn of its entry is retried after 1 s, doubling'],
       [entryEnds, 'a pull that failed before the turn of its entry is retried immediately'],
       [entryEnds, 'the next attempt waits for the back-off, and is shown as CrashLoopBackOff'],
-      [entryEnds, 'its liveness probe failed'],
-      [entryEnds, 'its timeoutSeconds passed between two attempts'],
-      [entryEnds, 'S passed between two attempts'],
+      [entryEnds, 'an entry whose liveness probe failed ends with the reason Error'],
+      [entryEnds, 'an entry whose timeoutSeconds passed between two attempts ends with the reason DeadlineExceeded'],
+      [entryEnds, 'an entry whose stage ended between two attempts keeps the reason of its last attempt'],
       [failures, 'with Never the list continues after a failed entry'],
       [failures, 'with %s a failed entry is retried after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
       [failures, 'a failed entry is retried until the time of its stage has passed'],
@@ -253,9 +253,9 @@ const failureSentences: readonly Sentence[] = [
   {
     says: 'An entry whose turn has not come is skipped at its turn; a running one is told to stop and ends with the reason `GivenUp`; one that has ended: 200, no change.',
     tests: [
-      ['src/lifecycle/defer.test.ts', 'it was given up before its turn'],
+      ['src/lifecycle/defer.test.ts', 'an entry is skipped if it was given up before its turn'],
       [entryEnds, 'a client that gives it up'],
-      [entryEnds, 'given up while its image is pulled'],
+      [entryEnds, 'an entry given up while its image is pulled is Skipped'],
       [reasons, 'a running entry that is given up is stopped and ends with GivenUp, and the list continues'],
       [reasons, 'an entry that is given up before its turn is skipped at its turn; one that has ended does not change'],
       [control, 'an entry that has terminated'],

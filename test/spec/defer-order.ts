@@ -47,7 +47,7 @@ export const termination: readonly Sentence[] = [
         conditions,
         'Ready is False in a Pod with defer containers that ends with reason %s, even if its containers are ready',
       ],
-      [order, 'without a deletionTimestamp the Pod is not Ready from T0 on'],
+      [order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on'],
     ],
   },
   {
@@ -74,10 +74,13 @@ export const termination: readonly Sentence[] = [
   {
     says: "With `preStopPolicy: Concurrent` every preStop hook starts at T0 as well, without waiting; with `AfterPreExit` the hooks of app containers start when the last PreExit entry has ended (at T0 if none is due), a sidecar's hook when the sidecar stops.",
     tests: [
-      [ending, 'Concurrent: every hook starts at T0'],
+      [ending, 'Concurrent: every hook starts at the start of the termination'],
       [ending, 'AfterPreExit: no hook starts before the PreExit entries have ended'],
       [ending, 'AfterPreExit: hooks of app containers start when the last PreExit entry has ended'],
-      [ending, 'AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due'],
+      [
+        ending,
+        'AfterPreExit: hooks of app containers start at the start of the termination if no PreExit entry is due',
+      ],
       [ending, 'AfterPreExit: the hook of a sidecar starts when the sidecar stops'],
       [order, 'preStop hooks start immediately; the first PreExit entry does not wait for them'],
       [order, 'preStop hooks of sidecars start immediately too, and stop nothing'],
@@ -85,7 +88,7 @@ export const termination: readonly Sentence[] = [
         order,
         'AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops',
       ],
-      [order, 'AfterPreExit: hooks start at T0 if no PreExit entry is due'],
+      [order, 'AfterPreExit: hooks start at the start of the termination if no PreExit entry is due'],
       [onTime, 'preStopPolicy AfterPreExit: hooks of apps start when the last PreExit entry has ended'],
     ],
   },
@@ -96,7 +99,10 @@ export const termination: readonly Sentence[] = [
       [ending, 'downward API files are not written if none shows the termination'],
       [ending, 'of a projected volume count too'],
       [ending, 'downward API files delay nothing once a rewrite has failed'],
-      ['src/node/pod/executor.test.ts', 'writeDownwardFiles rewrites the downward API files and returns their version'],
+      [
+        'src/node/pod/executor.test.ts',
+        'the action writeDownwardFiles rewrites the downward API files and returns their version',
+      ],
       [
         'src/node/volumes/volume-manager.test.ts',
         'rewrite() resolves when the files are written and rejects if the volumes are not mounted',

@@ -17,9 +17,9 @@ export const reasons: readonly Sentence[] = [
     says: "A list runs once in a Pod's life. The first reason stays, for `onReasons` too.",
     tests: [
       [defer, 'a list runs once: a new agent continues from the status'],
-      [defer, 'an end that the status has stays, regardless of other observations'],
+      [defer, 'an end of an entry that the status has stays, regardless of other observations'],
       [defer, 'onReasons applies to the first reason'],
-      [causes, 'the first of several causes gives the reason'],
+      [causes, 'the first of several causes gives the reason of a termination'],
       [inLives, 'the first reason stays, even if the node ends the Pod too'],
       [when, 'a delete of a Pod that completed on its own does not run the list again'],
     ],
@@ -66,7 +66,7 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [defer, 'while the start of %s is under way, no entry is skipped or started'],
       [defer, 'while the first start of a sidecar is under way, no entry is skipped or started'],
-      [defer, 'PreExit entries run once the container runs'],
+      [defer, 'PreExit entries run once the container whose start was under way runs'],
       [defer, 'the Pod stays on the node while the start is under way'],
       [outages, 'a Pod deleted %i ms after the start of its init container was requested is cleaned up'],
       [outages, 'PreExit entries wait for a start of the app that is in flight, and then run'],
@@ -76,7 +76,7 @@ export const reasons: readonly Sentence[] = [
   {
     says: '`onReasons` limits an entry to some reasons; on others it ends as `Skipped` with the message "not due on REASON".',
     tests: [
-      [defer, 'onReasons without the reason'],
+      [defer, 'an entry is skipped if its onReasons do not contain the reason'],
       [inLives, 'onReasons skips an entry for all other reasons, which is not a failure'],
       [defer, 'an entry is skipped at its turn, not before'],
       [defer, 'a skipped entry passes the turn to the next one in the same decision'],
@@ -95,7 +95,7 @@ export const reasons: readonly Sentence[] = [
     says: 'Who deletes a Pod for a reason other than `Deleted` says so before, in the Pod condition `DeletionReason` (status True, reason as above), or, as upstream does, in `DisruptionTarget`.',
     tests: [
       [causes, 'DeletionReason'],
-      [causes, 'an eviction through the API'],
+      [causes, 'an eviction through the API has the reason Evicted'],
       [
         'src/apiserver/registry/eviction.test.ts',
         'sets the condition DisruptionTarget and deletes the Pod with the grace period of the Pod',
@@ -107,9 +107,9 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'Of the two (both True) the later `lastTransitionTime` wins; a tie goes to DisruptionTarget.',
     tests: [
-      [causes, 'a later DeletionReason'],
-      [causes, 'a later DisruptionTarget'],
-      [causes, 'both at the same time'],
+      [causes, 'a condition DeletionReason that is later than DisruptionTarget gives the reason of a deletion'],
+      [causes, 'a condition DisruptionTarget that is later than DeletionReason gives the reason of a deletion'],
+      [causes, 'DisruptionTarget gives the reason of a deletion if DeletionReason was set at the same time'],
       [inLives, 'the later of DeletionReason and DisruptionTarget wins'],
       [inLives, 'a tie goes to DisruptionTarget'],
     ],
@@ -117,7 +117,7 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'A controller that no longer deletes a Pod that it marked sets the condition False.',
     tests: [
-      [causes, 'a DeletionReason that is False'],
+      [causes, 'a condition DeletionReason that is False does not count'],
       [inLives, 'a condition that is False has no effect'],
     ],
     awaits: ['src/controllers/replica-set', 'src/controllers/stateful-set', 'src/controllers/daemon-set'],
@@ -152,14 +152,14 @@ export const reasons: readonly Sentence[] = [
     says: 'Taint manager: Evicted.',
     tests: [
       ['src/controllers/taint-eviction/taint-eviction.test.ts', 'Pods that do not tolerate the taint are deleted'],
-      [causes, 'an eviction for a taint'],
+      [causes, 'an eviction for a taint has the reason Evicted'],
     ],
   },
   {
     says: 'Preemption by the scheduler or by the node for a critical Pod: Preempted.',
     tests: [
       ['src/scheduler/scheduler.test.ts', 'Pods of lower priority are preempted'],
-      [causes, 'a preemption'],
+      [causes, 'a preemption has the reason Preempted'],
       [
         'src/simulation/node-ends.test.ts',
         'a Pod that is preempted for a critical one has its own grace period, and fails',
@@ -175,7 +175,7 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [defer, 'all app containers exited with 0'],
       [defer, 'one app container failed'],
-      [defer, 'when Failed: an app container that never ran counts as failed'],
+      [defer, 'for an entry with when Failed, an app container that never ran counts as failed'],
       [inLives, 'when %s depends on the exit codes of the app containers: %i'],
       [inLives, 'when: an app container that never ran has failed'],
       [onContainers, 'when: PostExit entries run only after the outcome of the app containers that they name'],
@@ -184,8 +184,8 @@ export const reasons: readonly Sentence[] = [
   {
     says: "Native sidecars do not count. An app that ends on the Pod's own stop signal with 143 or 137 has failed too: combine `when: Failed` with `onReasons: [Completed]` for failures of the app itself.",
     tests: [
-      [defer, 'when: sidecars do not count'],
-      [defer, 'when Failed with onReasons Completed: due only for failures of the app itself'],
+      [defer, 'sidecars do not count for the field when of an entry'],
+      [defer, 'an entry with when Failed and onReasons Completed is due only for failures of the app itself'],
       [inLives, 'when: an app that exits with 143 on its stop signal has failed; native sidecars do not count'],
     ],
   },

@@ -38,7 +38,7 @@ const states: readonly Sentence[] = [
         'test/e2e/defer-commands.test.ts',
         'lifepod why and lifepod status report while the Pod runs that the image of a defer container cannot be pulled',
       ],
-      [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
+      [matrix, 'entries stay PodRunning when an app crashes and restarts'],
     ],
   },
   {
@@ -57,14 +57,14 @@ const states: readonly Sentence[] = [
   {
     says: '`Completed`, `Error`, `OOMKilled`, `DeadlineExceeded` (told to stop at a deadline; the message says which), `GivenUp`, `SandboxLost`, or `Skipped` (never ran; exit code 137).',
     tests: [
-      [entryEnds, 'exit code 0'],
-      [entryEnds, 'a nonzero exit code'],
-      [entryEnds, 'killed for its memory'],
-      [entryEnds, 'timeoutSeconds, counted from its turn'],
-      [entryEnds, 'S for a PreExit entry'],
-      [entryEnds, 'a running PostExit entry is stopped at D'],
-      [entryEnds, 'it did not start within its timeoutSeconds'],
-      [entryEnds, 'given up while its image is pulled'],
+      [entryEnds, 'an entry with exit code 0 is Completed'],
+      [entryEnds, 'an entry with a nonzero exit code ends with the reason Error'],
+      [entryEnds, 'an entry killed for its memory ends with the reason OOMKilled'],
+      [entryEnds, 'its timeoutSeconds, counted from its turn'],
+      [entryEnds, 'the end of the PreExit stage'],
+      [entryEnds, 'a running PostExit entry is stopped at the deadline'],
+      [entryEnds, 'an entry that does not start within its timeoutSeconds ends with the reason DeadlineExceeded'],
+      [entryEnds, 'an entry given up while its image is pulled is Skipped'],
       [entryEnds, 'ends a PreExit entry that ran in it'],
       [reasons, 'a running entry that is given up is stopped and ends with GivenUp, and the list continues'],
       [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
@@ -83,9 +83,9 @@ const states: readonly Sentence[] = [
       [conditions, 'the list is due'],
       [conditions, 'is True once all entries have succeeded'],
       [conditions, 'is False once entries have failed'],
-      [conditions, 'the list did not run'],
-      [conditions, 'an entry was stopped at D'],
-      [conditions, 'the node was lost'],
+      [conditions, 'Deferred has the reason DeferContainersSkipped if the list did not run'],
+      [conditions, 'Deferred has the reason GracePeriodExceeded if an entry was stopped at the deadline'],
+      [conditions, 'Deferred has the reason NodeLost if the node was lost'],
       [conditions, 'does not change once it is final'],
       [inLives, 'the condition Deferred is absent, then False with DeferContainersRunning, then has the result'],
       [failures, 'with Never the list continues after a failed entry'],
@@ -107,7 +107,7 @@ const states: readonly Sentence[] = [
   {
     says: "The phase `Terminating` is the proposal's. Controllers treat it as an active phase, as Running.",
     tests: [
-      [status, 'the list is due'],
+      [status, 'the phase is Terminating when the list is due'],
       [properties, 'the phase is Terminating only while an entry has not'],
       ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has terminated only in the phases Succeeded and Failed: %s'],
       [
@@ -124,8 +124,11 @@ const states: readonly Sentence[] = [
   {
     says: "Some clients know five phases only (`kubectl port-forward` refuses a Pod that is not Running, though its containers serve): the engine's option `--terminating-phase=false` keeps the phase Running (or Pending) while the list runs; condition, column and everything else stay as they are.",
     tests: [
-      [status, 'the list is due, and the engine has --terminating-phase=false'],
-      [status, 'the list of a Pod that initializes is due, and the engine has --terminating-phase=false'],
+      [status, 'the phase is Running when the list is due, and the engine has --terminating-phase=false'],
+      [
+        status,
+        'the phase is Pending when the list of a Pod that initializes is due, and the engine has --terminating-phase=false',
+      ],
       [fields, 'STATUS counts terminated entries also if the phase is not Terminating'],
       [
         'src/node/agent-options.test.ts',
@@ -154,7 +157,7 @@ const reports: readonly Sentence[] = [
     tests: [
       [report, 'Events about an entry have its field path'],
       [report, 'DeferStarted comes with the first run of an entry'],
-      [report, 'DeferCompleted: %s'],
+      [report, 'the Event DeferCompleted reports %s'],
       [report, 'DeferStarted and DeferCompleted are absent if no entry ran'],
       [inLives, 'Events about an entry have the path of the entry, those about the list have none'],
       [inLives, 'every kind of Event about an entry has the path of the entry'],

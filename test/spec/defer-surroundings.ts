@@ -32,7 +32,10 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'reason'],
       [downward, 'deadline'],
       [downward, 'containers'],
-      [files, 'updates the fields of the termination, which are empty before it, when its deadline moves'],
+      [
+        files,
+        'the volume manager updates the fields of the termination, which are empty before it, when its deadline moves',
+      ],
       [e2e, 'defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables'],
       [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
       ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
@@ -174,11 +177,14 @@ export const imageSentences: readonly Sentence[] = [
     says: "ConfigMaps, Secrets, imagePullSecrets and the ServiceAccount that entries refer to in `env` and `envFrom` are read when the app containers start, kept with the Pod on the node (mode 0600, in memory where secret), refreshed while they exist, and used when the object is gone at the entry's turn: `kubectl delete -f` of a whole application runs its destructors.",
     tests: [
       [kept, 'a defer container finds referenced objects that were deleted after the app container started'],
-      [kept, 'keeps only objects that defer containers refer to, readable by root alone, Secrets in memory'],
-      [kept, 'updates a copy when its object changes and keeps the copy when the object is deleted'],
-      [kept, 'retries an object that could not be read when the app container started'],
-      [kept, "pulls a defer container's image with a pull secret that was deleted"],
-      [kept, 'writes nothing for a removed Pod'],
+      [kept, 'only objects that defer containers refer to are kept, readable by root alone, and Secrets in memory'],
+      [
+        kept,
+        'a copy of a referenced object is updated when the object changes, and is kept when the object is deleted',
+      ],
+      [kept, 'the copy of an object that could not be read when the app container started is retried'],
+      [kept, 'the image of a defer container is pulled with a pull secret that was deleted'],
+      [kept, 'no copy is written for a removed Pod'],
       [
         'src/api/core/v1/pod/admission.test.ts',
         'ServiceAccount admission adds the pull secrets of the ServiceAccount to a Pod without any',
@@ -198,10 +204,13 @@ export const imageSentences: readonly Sentence[] = [
   {
     says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
     tests: [
-      [kept, 'after a reboot, reads a Secret from the API and does not find one that was deleted'],
+      [
+        kept,
+        'after a reboot, a defer container gets a Secret from the API, and does not find a Secret that was deleted',
+      ],
       [
         'src/node/container/container-config.test.ts',
-        'rejects a variable with a missing %s with CreateContainerConfigError',
+        'a container with a missing %s is rejected with CreateContainerConfigError',
       ],
       [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
     ],

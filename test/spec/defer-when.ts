@@ -60,8 +60,8 @@ export const occasions: readonly Sentence[] = [
         'failurePolicy %s: after an entry that exits with %i, the phase of a Pod that completed on its own is %s',
       ],
       [defer, 'in a Pod that completed, the PreExit entries run too'],
-      [status, 'the list is due after the exit work began'],
-      [causes, 'the grace period counts from the last exit'],
+      [status, 'the phase is Terminating when the list is due after the exit work began'],
+      [causes, 'the grace period of a completed Pod counts from the last exit'],
       [causes, 'a deletion during the exit work moves the end earlier but keeps the reason'],
       [e2e, 'a Pod that completes runs its defer containers once, and does not repeat them when it is deleted'],
       [matrix, 'a delete of a Pod that has completed shortens the deadline of its list'],
@@ -91,8 +91,8 @@ export const occasions: readonly Sentence[] = [
     says: 'node pressure, hard threshold | skipped; recorded',
     tests: [
       [when, 'under hard node pressure, the list is skipped, which the status and Events show'],
-      [defer, 'the node has no time'],
-      [eviction, 'the Pod that fills the disk is evicted at once, without its defer containers'],
+      [defer, 'an entry is skipped if the node has no time'],
+      [eviction, 'the Pod that fills the disk is evicted immediately, without its defer containers'],
     ],
   },
   {
@@ -107,7 +107,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'after a forced deletion, no entry runs and no Event reports the list'],
       [when, 'after a forced deletion whose object a finalizer keeps, no extension makes time for the list'],
-      [defer, 'a grace period of 0'],
+      [defer, 'an entry is skipped if the Pod was deleted with a grace period of 0'],
       [deletion, 'is immediate if the Pod has a grace period of 0'],
       ['src/lifecycle/report.test.ts', 'entries of a removed object that did not run are recorded as skipped'],
       [
@@ -121,8 +121,8 @@ export const occasions: readonly Sentence[] = [
     says: 'never scheduled, or no container had started | skipped; deletion is immediate',
     tests: [
       [when, 'if no init container had started, the list is skipped and the deletion is immediate'],
-      [defer, 'no container had started'],
-      [defer, 'a container that was created but never started'],
+      [defer, 'a PostExit entry is skipped if no container had started'],
+      [defer, 'a PostExit entry is skipped if a container was created but never started'],
       [deletion, 'is immediate if the Pod has no node'],
       [matrix, 'a Pod deleted before an init container started is gone immediately, and its entries are skipped'],
     ],
@@ -132,10 +132,10 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'after a delete during initialization, PreExit entries are skipped and PostExit entries run'],
       [when, 'after a failed initialization, PostExit entries run'],
-      [defer, 'a PreExit entry if no app container had started'],
-      [defer, 'a PostExit entry if no app container had started'],
-      [matrix, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
-      [matrix, 'failed while initializing: PreExit entries are skipped, PostExit entries run'],
+      [defer, 'a PreExit entry is skipped if no app container had started'],
+      [defer, 'a PostExit entry is not skipped if only an init container had started'],
+      [matrix, 'a Pod deleted while it initializes skips PreExit entries and runs PostExit entries'],
+      [matrix, 'a Pod that fails while it initializes skips PreExit entries, runs PostExit entries'],
     ],
   },
   {
@@ -151,7 +151,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'the list does not run when an app container of a running Pod crashes and restarts'],
       [defer, 'the list does not run when a container of a running Pod crashes'],
-      [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
+      [matrix, 'entries stay PodRunning when an app crashes and restarts'],
     ],
   },
   {
@@ -172,14 +172,14 @@ export const occasions: readonly Sentence[] = [
         'src/simulation/lost-sandbox.test.ts',
         'an entry that exits with 0 because it was stopped in a lost sandbox runs again',
       ],
-      [conditions, 'the node was lost'],
+      [conditions, 'Deferred has the reason NodeLost if the node was lost'],
       [
         e2e,
         'the loss of the sandbox ends a PreExit defer container, and PostExit defer containers run in a new sandbox',
       ],
       [
         'test/long/defer-node-lost.test.ts',
-        'after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed',
+        'after a failure of the machine, PostExit entries run in a new sandbox, even if the deadline has passed',
       ],
     ],
   },

@@ -1,13 +1,13 @@
-/** The types of the specification's lists of sentences. */
+/** Types for the sentences of the specification of defer containers and the tests that verify them. */
 
-/** A file, and a part of the title of a test in it; for a test with a table, the part may be the name of a row. */
+/** The file of a test and a part of its title. For a test with a table, the part may be the title of a row. */
 export type TestOf = readonly [file: string, title: string];
 
 export interface Sentence {
-  /** Quoted from the specification. */
+  /** The sentence as it is in the specification. */
   says: string;
   tests: readonly TestOf[];
-  /** Paths of parts of lifepod that do not exist yet and that a test of the sentence, or of a part of it, needs. */
+  /** Paths of parts of lifepod that do not exist yet, without which the sentence or a part of it cannot be tested. */
   awaits?: readonly string[];
   /** Why the sentence, or a part of it, has no test. */
   untested?: string;

@@ -8,7 +8,7 @@ import { LAUNCHER, type RunningLifepod } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface ClientCommand {
-  /** Resolves when standard output or standard error matches. Rejects if the command ends before. */
+  /** Resolves when standard output or standard error matches the pattern. Rejects if the command ends without a match. */
   printed(pattern: RegExp): Promise<void>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves with the result when the command has ended. The exit code is -1 if a signal ended the command. */

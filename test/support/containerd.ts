@@ -1,4 +1,4 @@
-/** Access to an engine's private containerd without the engine's knowledge. */
+/** Accesses an engine's private containerd directly, without the engine. */
 import { basename } from 'node:path';
 import { runtimeProcesses } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
@@ -18,6 +18,6 @@ export function containerdPid({ dataDir }: RunningLifepod): number {
 /** Kills containerd with SIGKILL. The engine starts a new one; shims and containers keep running. */
 export const killContainerd = (lifepod: RunningLifepod): void => void process.kill(containerdPid(lifepod), 'SIGKILL');
 
-/** Runs ctr in containerd's namespace k8s.io, and resolves with its output. */
+/** Runs ctr on the engine's containerd, in the namespace k8s.io, and resolves with its output. */
 export const ctr = ({ dataDir }: RunningLifepod, ...args: string[]): Promise<string> =>
   runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);

@@ -1,4 +1,4 @@
-/** Reads the control groups of an engine's Pods from the kernel's files, for both versions of control groups. */
+/** Reads the limits and processes of the control groups of an engine's Pods from the kernel's files, on cgroup v1 and v2. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -20,7 +20,10 @@ export interface GroupLimits {
 /** Returns the value that the kernel shows for `count` CPU shares: the shares in version 1, their weight in version 2. */
 export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
 
-/** Returns the possible weights of a container's group in version 2. runc sets the weight, with another formula since runc 1.3.2. */
+/**
+ * Returns the weights that the group of a container with `count` CPU shares may have in version 2. runc calculates the weight, since
+ * version 1.3.2 with another formula.
+ */
 export const containerWeights = (count: number): string[] => {
   const bits = Math.log2(count);
   return [cpuWeight(count), Math.ceil(10 ** ((bits ** 2 + 125 * bits) / 612 - 7 / 34))].map(String);
@@ -31,7 +34,10 @@ const file = (controller: string, group: string, name: string): string => {
   const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
 };
-/** Returns 'none' for a missing limit. Version 1 shows a missing memory limit as a number near the size of the address space. */
+/**
+ * Returns the value of a limit file, or 'none' if the value means that there is no limit. Version 1 shows a missing memory limit as a
+ * number near the size of the address space.
+ */
 const limited = (text: string): string => (text === 'max' || text === '-1' || Number(text) > 2 ** 62 ? 'none' : text);
 
 export const limitsOf = (group: string): GroupLimits =>
@@ -49,14 +55,14 @@ export const limitsOf = (group: string): GroupLimits =>
         pids: limited(file('', group, 'pids.max')),
       };
 
-/** Returns the swap limit of a group that has a memory limit; 'none' if the kernel does not account swap. */
+/** Returns the swap limit, in bytes, of a group that has a memory limit, or 'none' if the kernel does not account swap. */
 export function swapBytesOf(group: string): string {
   if (version === 2) return file('', group, 'memory.swap.max');
   const together = file('memory', group, 'memory.memsw.limit_in_bytes');
   return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
 }
 
-/** Returns the path of the engine's group kubepods, or of its descendant `parts`. */
+/** Returns the path of the group kubepods of an engine, or of a group below it; `parts` are the names on the way. */
 export const groupIn = (dataDir: string, ...parts: string[]): string =>
   join(cgroupRootOf(dataDir), 'kubepods', ...parts);
 
@@ -69,7 +75,7 @@ export function podGroup(dataDir: string, pod: Pod): string {
 export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
   join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
 
-/** Returns the processes in a group, with their PIDs on the host. */
+/** Returns the PIDs, on the host, of the processes in a group. */
 export const processesOf = (group: string): number[] => file('memory', group, 'cgroup.procs').split('\n').map(Number);
 
 export const groupExists = (group: string): boolean =>

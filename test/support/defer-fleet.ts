@@ -1,6 +1,6 @@
 /**
  * A fleet: many Pods with defer containers in a namespace of their own, which a test starts, deletes and examines together. The engine may
- * be restarted in between. The log of each Pod (see defer-pods.ts) shows which steps ran, and its PodRecord how its entries ended.
+ * be restarted between these steps. The log of each Pod (see defer-pods.ts) shows which steps ran, and its PodRecord how its entries ended.
  */
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
@@ -27,14 +27,14 @@ export interface Fleet {
   delete(names?: readonly string[]): Promise<void>;
   /** Resolves when the line is in the log of each of the named Pods (by default all). */
   untilLogged(line: string, names?: readonly string[]): Promise<void>;
-  /** Resolves when none of the named Pods (by default all) exists in the API. */
+  /** Deletes the named Pods (by default all) that still exist, and resolves when none of them exists in the API. */
   gone(names?: readonly string[]): Promise<void>;
   log(name: string): string[];
-  /** Resolves with the transitions of all Pods, by name, when all PodRecords are complete. */
+  /** Resolves with the transitions of all Pods, by name, when the PodRecords of all Pods contain the transition Gone. */
   lives(): Promise<Map<string, PodTransition[]>>;
-  /** Resolves with how the entries of all Pods ended, by the name of the Pod and then of the entry. */
+  /** Resolves with the ends of the entries of all Pods, by the name of the Pod and then of the entry. */
   ends(): Promise<Map<string, Record<string, EntryEnd>>>;
-  /** Resolves with a line for each Pod for which `isRight` returns false, with the Pod's log and the ends of its entries. */
+  /** Resolves with a line for each Pod for which `isRight` returns false. The line contains the Pod's log and the ends of its entries. */
   problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
 }
 

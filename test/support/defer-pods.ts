@@ -12,7 +12,7 @@ import { pod, type ScriptedContainer } from './manifests.ts';
 
 const WORK = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
 
-/** Returns a part of a script that waits until the test opens the gate. */
+/** Returns a shell command that waits until the test opens the gate `name`. */
 export const gate = (name: string): string => `until [ -e /work/open-${name} ]; do usleep 20000; done`;
 
 /** Returns an entry that runs `script` between its two lines in the log. */

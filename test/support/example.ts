@@ -16,11 +16,11 @@ const DEADLINE_MILLIS = 60_000;
 
 export interface Example {
   lifepod: Lifepod;
-  /** A scratch folder that contains the example's files. */
+  /** A scratch folder that contains a copy of the example's files. */
   folder: string;
   /** The scratch folder that replaces /tmp/lifepod-NN. */
   nodeFolder: string;
-  /** Runs the next step, whose commands must contain `what`. Compares the output with the README, and resolves with the output. */
+  /** Runs the next step, whose commands must contain `what`. Compares its output with the README, and resolves with the output. */
   step(what: string): Promise<string>;
   /** Returns the commands of the README that have not run yet. */
   rest(): string[];

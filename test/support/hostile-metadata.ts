@@ -1,6 +1,6 @@
 /**
- * Generates hostile metadata of the kinds that represent other parts of an object: annotations that contain containers as JSON, and
- * managed fields, which may name fields that the object does not have. Also a container whose managed fields have very long paths.
+ * Generates hostile metadata that describes other parts of an object: annotations that contain containers as JSON, and managed fields,
+ * which may name fields that the object does not have. Also generates a container whose managed fields have very long paths.
  */
 import fc from 'fast-check';
 import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts';
@@ -8,7 +8,7 @@ import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join();
 
-/** JSON that is nested more deeply than is allowed in a body, in a field for each of the decoders. */
+/** Values for annotations: JSON that is nested too deeply, in a quantity, in a name, in an unknown field, or as the whole value. */
 const DEEP = ['[', '{"a":'].flatMap((open) => {
   const value = `${open.repeat(50_000)}0${(open === '[' ? ']' : '}').repeat(50_000)}`;
   return [
@@ -87,7 +87,7 @@ const below = (names: readonly string[], inner: unknown): object =>
 const LONG_NAME = 'a'.repeat(200_000);
 const MANY_NAMES = Array.from({ length: 1000 }, (_, index) => `e${index}`);
 
-/** A container whose fields have long paths. Each field is a conflict, so the API's message cannot omit any path. */
+/** A container whose fields have long paths. If others own all of them, each is a conflict, and the error message lists all paths. */
 const containerOfLongPaths = {
   name: LONG_NAME,
   image: 'busybox:1.28',
@@ -129,13 +129,16 @@ const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
 
 const LISTS_IN_ANNOTATIONS = ['initContainers', 'deferContainers'];
 
-/** Removes, at any depth, the lists that an annotation may replace. */
+/** Returns a copy of the value without the lists that an annotation may replace, at any depth. */
 function withoutLists(value: object): object {
   const entries = Object.entries(value).filter(([key]) => !LISTS_IN_ANNOTATIONS.includes(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, isObject(inner) ? withoutLists(inner) : inner]));
 }
 
-/** Adds hostile metadata to a valid object, or the parts of the object to which such metadata refers. */
+/**
+ * Generates copies of a valid object with hostile annotations, with hostile managed fields, or with a container to which hostile managed
+ * fields may refer. `containers` generates lists of containers for the annotations.
+ */
 export function withOddMetadata(
   whole: object,
   isTemplate: boolean,

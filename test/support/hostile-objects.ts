@@ -1,4 +1,4 @@
-/** Generates hostile objects of all kinds from valid ones with the field table, and encodes them as JSON, YAML or protobuf bodies. */
+/** Generates hostile objects of all kinds from valid objects and the field table, and encodes them as JSON, YAML or protobuf bodies. */
 import fc from 'fast-check';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
@@ -6,7 +6,7 @@ import { withOddMetadata } from './hostile-metadata.ts';
 import { encodeProtobuf } from './hostile-protobuf.ts';
 import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
 
-/** The spec of a Pod that never runs, because no node has the label. */
+/** The spec of a Pod that never runs, because no node has the label that it selects. */
 const podSpec = {
   nodeSelector: { no: 'node' },
   terminationGracePeriodSeconds: 1,
@@ -34,7 +34,7 @@ const podSpec = {
   tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
 };
 
-/** By kind, the fields that a valid object needs in addition to its name. */
+/** The fields, by kind or schema, that a valid object needs in addition to its name. */
 const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
@@ -216,7 +216,7 @@ const YAML_TOKENS = [
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
-/** Generates bodies that contain an object of the kind and may be damaged. */
+/** Generates bodies for requests of the kind: hostile objects, random YAML or random JSON, with or without damaged bytes. */
 export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
   const object = hostileObject(kind, name);
   const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>

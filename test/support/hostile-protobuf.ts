@@ -5,7 +5,10 @@ import { type Shape, schemaTypes } from '../../src/api/schema.ts';
 import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { isObject } from './hostile-values.ts';
 
-/** Writes the value like Go's protobuf encoder if it has the shape of the field. Omits other values. */
+/**
+ * Writes a field like Go's protobuf encoder if the value has the field's shape. A boolean or text in a scalar field of another shape is
+ * written as it is, and an invalid quantity as 1. Other values are omitted.
+ */
 function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
   const message = (write: (inner: protobuf.Writer) => void): void => {
     write(writer.uint32((number << 3) | 2).fork());

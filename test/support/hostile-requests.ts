@@ -1,4 +1,4 @@
-/** Generates hostile requests to the API, with any path, query, headers and body, and bytes that are not valid HTTP. */
+/** Generates hostile requests to the API, with any path, query, headers and body, and bytes that may be invalid HTTP. */
 import fc from 'fast-check';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { kinds } from '../../src/api/kinds.ts';
@@ -108,7 +108,7 @@ interface Target {
 
 const METHODS = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-/** Generates a path of the kind and a method. Most of the pairs are valid requests. */
+/** Generates pairs of a path of the kind and a method. For most pairs, the path allows the method. */
 function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
   const root = pathOf(kind);
   const namespace = kind.namespaced ? segment(NAMESPACES).map((name) => `/namespaces/${name}`) : fc.constant('');

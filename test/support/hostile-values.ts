@@ -1,4 +1,4 @@
-/** Hostile values, texts and bytes, as arbitraries of fast-check. */
+/** Arbitraries of fast-check that generate hostile values, texts and bytes, and hostile changes of valid ones. */
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 
@@ -88,7 +88,7 @@ const MANY_PLACES = 300;
 type Container = Record<string, unknown> | unknown[];
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null;
 
-/** Returns all places in a value, outermost first. A place is a container (object or array) and a key in it. */
+/** Returns about MANY_PLACES places in a value, outermost first. A place is a container (object or array) and a key in it. */
 function placesOf(root: Container): [Container, string][] {
   const places: [Container, string][] = [];
   const containers = [root];
@@ -124,7 +124,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 function apply(root: Container, at: number, made: Change): void {
   const places = placesOf(root);
-  // If lists in lists were repeated again and again, the value would exceed the size of any body.
+  // Large values are not changed further, because repeated lists in repeated lists would exceed the size of any body.
   if (places.length > MANY_PLACES) return;
   const [container, key] = places[at % places.length] ?? [root, 'a'];
   const old = (container as Record<string, unknown>)[key];
@@ -168,7 +168,7 @@ function harm(bytes: Buffer, { at, kind, bytes: added }: Damage): Buffer {
   return copy;
 }
 
-/** Generates the bytes, unchanged or with up to three damages: bytes are replaced, inserted, cut off or doubled. */
+/** Generates bytes of `whole`, unchanged or with up to three changes, each of which replaces, inserts, cuts off or doubles bytes. */
 export const damaged = (whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(

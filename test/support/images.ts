@@ -1,4 +1,4 @@
-/** Builds the archive of busybox:1.28 that the tests load, once, from the machine's busybox-static. */
+/** Builds the archive of the image busybox:1.28 from the machine's busybox-static. Later runs of the tests reuse the archive. */
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Kills an engine that is still running, because it would restore the resources that the cleanup removes. */
+/** Kills the engine of a data folder before a cleanup, because a running engine would restore the resources that the cleanup removes. */
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 
 const DEADLINE_MILLIS = 30_000;

@@ -1,6 +1,6 @@
 /**
- * Pods whose engine is killed repeatedly while they terminate. Each container logs its steps to a folder outside the Pod, and waits at each
- * step for a gate, which the test opens only after it has killed the engine.
+ * Pods whose engine is killed repeatedly while they terminate. Each container logs its steps to a folder outside the Pod. At each step, it
+ * waits until the test opens a gate, so that the test can kill the engine at a known step.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,10 @@ export interface MortalEngine {
   record(): PodRecord;
   /** Returns all versions of the Pod from all runs of the engine. */
   seen(name: string): Pod[];
-  /** Kills the engine with SIGKILL when `reached` resolves, calls `dead`, then restarts the engine. `meanwhile` makes requests before. */
+  /**
+   * Calls `meanwhile`, which may make requests. When `reached` resolves, kills the engine with SIGKILL, calls `dead` while no engine is
+   * running, and restarts the engine.
+   */
   killAt(reached: Promise<unknown>, meanwhile?: () => Promise<void>, dead?: () => void): Promise<void>;
   /** Resolves when the Pod's log contains the line `count` times. Uses inotify, so it also works while the engine is down. */
   untilLogged(name: string, line: string, count?: number): Promise<void>;
@@ -33,7 +36,7 @@ export async function mortalEngine(lifepod: RunningLifepod): Promise<MortalEngin
     record: () => record,
     seen: (name) => [...before, record].flatMap((each) => each.history(name).map((version) => version.pod)),
     async killAt(reached, meanwhile = async () => undefined, dead = () => undefined) {
-      // Requests of `meanwhile` may fail because the engine is killed.
+      // The engine is killed without waiting for these requests, so `meanwhile` must expect them to fail.
       const asked = meanwhile();
       await reached;
       const released = dataDirReleased(lifepod.dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
@@ -89,7 +92,7 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   });
 }
 
-/** Opens gates for the Pod's containers, including containers that start later. */
+/** Opens gates for the Pod's containers. The gates stay open, also for containers that start later. */
 export function open(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folderOf(lifepod, name), `open-${each}`), '');
 }

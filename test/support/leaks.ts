@@ -12,7 +12,7 @@ async function json<T>(command: string, args: string[]): Promise<T[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
 }
 
-/** Lists the engine's bridge, its veths and its nftables table. Network namespaces are mounts in the data folder, which are listed too. */
+/** Lists the engine's bridge, its veths and its nftables table. watchLeaks() lists network namespaces as mounts in the data folder. */
 async function networkParts(dataDir: string): Promise<string[]> {
   const { bridge, table } = networkNames({ dataDir, instance: dataDir });
   const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);

@@ -29,7 +29,7 @@ export interface Scratch {
 /** Creates a scratch folder. `link` is a network interface that is removed together with the folder. */
 export function scratchFolder(link?: string): Scratch {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
-  // The folder is not an argument of the guardian, because tests search for left processes that have the folder in an argument.
+  // The folder is not an argument of the guardian, because tests consider processes with this argument as left behind by the engine.
   const env = { ...process.env, GUARDED_FOLDER: path, ...(link === undefined ? {} : { GUARDED_LINK: link }) };
   const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts')], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -66,7 +66,10 @@ export interface LifepodClient {
   /** Runs kubectl with `input` as its standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
   apply(manifest: object | string): Promise<void>;
-  /** Runs kubectl until `done` returns true for a line of its output, then ends it. Rejects with the output if kubectl ends before. */
+  /**
+   * Runs kubectl until `done` returns true for a line of its output, kills kubectl, and resolves with the lines so far. Rejects with the
+   * output if kubectl ends before.
+   */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
   /** Runs `kubectl get` and resolves with the parsed object. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
@@ -97,7 +100,7 @@ const succeeded = (what: string, result: CommandResult): string => {
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
   runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
 
-/** Options with which a full disk causes no eviction and no image removal. Tests of these use disks of their own. */
+/** Options with which a full disk causes no eviction and no image removal. Tests of eviction and image removal use separate disks. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
 
 /** Starts an engine, and loads the image busybox:1.28 into it. */
@@ -178,7 +181,10 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
   return self;
 }
 
-/** Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group. */
+/**
+ * Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group and resolves
+ * with the lines so far. Rejects if the program ends before.
+ */
 export async function untilLine(
   command: string,
   args: string[],
@@ -202,7 +208,7 @@ export async function untilLine(
       lines.push(line);
       if (done(line, lines)) return lines;
     }
-    throw new Error(`${command} ${args.join(' ')} ended before what was waited for:\n${lines.join('\n')}\n${errors}`);
+    throw new Error(`${command} ${args.join(' ')} ended before the expected line:\n${lines.join('\n')}\n${errors}`);
   } finally {
     clearTimeout(deadline);
     killGroup();

@@ -40,7 +40,7 @@ export function pod(
   };
 }
 
-/** Fields of a Pod and of its containers for a folder that the containers share, mounted at /work. */
+/** The fields of a Pod's spec (`volumes`) and of its containers (`mount`) for a folder that the containers share at /work. */
 export const SHARED = {
   volumes: [{ name: 'work', emptyDir: {} }],
   mount: { volumeMounts: [{ name: 'work', mountPath: '/work' }] },

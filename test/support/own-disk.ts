@@ -2,7 +2,7 @@
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Scratch, scratchFolder } from './lifepod.ts';
 
-/** `size` is the capacity in the form of mount(8), such as 64m. `inodes` limits the number of files. */
+/** Mounts the file system. `size` is its capacity in the form of mount(8), such as 64m, and `inodes` limits its number of files. */
 export async function ownDisk(size: string, inodes: number): Promise<Scratch> {
   const scratch = scratchFolder();
   await runCommandOk('mount', [

@@ -6,7 +6,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { runCommandOk } from '../../src/platform/processes.ts';
 
-/** Routes 127.0.0.0/8 in the namespace to the gateway instead of to loopback, so that such packets leave the namespace through eth0. */
+/** Routes 127.0.0.0/8 in the namespace to the gateway instead of to loopback, so that packets to it leave the namespace through eth0. */
 export async function routeLoopbackOutside(namespace: string, gateway: string): Promise<void> {
   const commands = [
     'echo 1 > /proc/sys/net/ipv4/conf/eth0/route_localnet',
@@ -31,13 +31,13 @@ export interface Datagram {
 }
 
 export interface Listeners extends AsyncDisposable {
-  /** Sends the datagrams, then another one that always arrives. Resolves with the texts that arrived before the latter. */
+  /** Sends the datagrams from the namespace, then a last one to the gateway. Resolves with the texts that arrived before the last one. */
   arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
 }
 
 const LAST = 'the last one';
 
-/** Opens the same port on the gateway and on the other addresses of the machine. */
+/** Opens UDP sockets with the same port on the gateway and on other addresses of the machine. */
 export async function listenOn(gateway: string, addresses: readonly string[]): Promise<Listeners> {
   const sockets: Socket[] = [await bind(gateway, 0)];
   const { port } = (sockets[0] as Socket).address();

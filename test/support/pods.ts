@@ -1,6 +1,6 @@
 /**
- * Records all versions of the Pods and all Events of a namespace, so that tests can wait for them and examine earlier ones. The recording
- * ends when the engine is restarted, because the new engine may listen on another port.
+ * Records all versions of the Pods and all Events of a namespace, so that tests can wait for versions and examine earlier ones. The
+ * recording ends when the engine is restarted, because the new engine may listen on another port.
  */
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -72,7 +72,10 @@ class Recording {
     return this.goneAt.get(name);
   }
 
-  /** Calls `find` until it returns a value, and resolves with that. Rejects after DEADLINE_MILLIS with the Pod's last state. */
+  /**
+   * Calls `find` now and after each arrival, and resolves with the first value that `find` returns. After DEADLINE_MILLIS, rejects with
+   * `problem` and the Pod's last state.
+   */
   wait<T>(name: string, find: () => T | undefined, problem: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const settle = (outcome: () => void): void => {
@@ -149,7 +152,7 @@ export async function recordPods(
   };
 }
 
-/** Signals the container's first process with kubectl exec. If the process ends first, the command is killed, which is no error. */
+/** Sends the signal to the container's first process. Ignores the exit code of kubectl exec, because the signal may end the command too. */
 export async function signalFirst(
   lifepod: LifepodClient,
   name: string,

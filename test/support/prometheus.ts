@@ -96,7 +96,7 @@ function checkBuckets(family: string, samples: readonly ReadSample[]): void {
   }
 }
 
-/** Returns the only sample with the given labels, which may have other labels as well. Throws unless there is exactly one. */
+/** Returns the only sample that has the name and at least the given labels. Throws unless there is exactly one. */
 export function metricOf(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,

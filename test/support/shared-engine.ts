@@ -15,9 +15,9 @@ export interface NamespacedLifepod extends RunningLifepod {
   namespace: string;
 }
 
-/** The client of the running test, or of its file. Undefined before the first test starts. */
+/** The client for the namespace of the running test or of its file. Undefined before the first test starts. */
 export let lifepod: NamespacedLifepod;
-/** The recording of all versions of Pods and all Events in the namespace of `lifepod`. */
+/** The recording of all versions of Pods and all Events in `lifepod`'s namespace. */
 export let record: PodRecord;
 
 let entered = 0;

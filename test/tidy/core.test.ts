@@ -15,7 +15,7 @@ test(`src/lifecycle has at most ${LIMIT} lines without its tests`, () => {
   expect(lines).toBeLessThanOrEqual(LIMIT);
 });
 
-test('src/lifecycle/termination-waves.ts, the end of a Pod, has fewer than 300 lines', () => {
+test('src/lifecycle/termination-waves.ts, which ends Pods, has fewer than 300 lines', () => {
   expect(linesOf('src/lifecycle/termination-waves.ts')).toBeLessThan(300);
 });
 

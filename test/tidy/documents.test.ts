@@ -1,4 +1,4 @@
-/** The documents refer only to files, npm scripts and dependencies that exist. */
+/** Checks that the documents refer only to files and npm scripts that exist, and that dependencies and examples are documented. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -50,7 +50,7 @@ test('every npm script that a document names exists', () => {
   expect(named.filter((name) => !scripts.includes(name))).toEqual([]);
 });
 
-test('ARCHITECTURE.md gives a reason for every direct dependency', () => {
+test('ARCHITECTURE.md mentions every direct dependency', () => {
   const text = read('ARCHITECTURE.md');
   expect(Object.keys(dependencies()).filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The API accepts the manifests of the examples and of the README without a warning. */
+/** Checks that the API accepts the manifests of the examples and of the README without a warning. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -10,7 +10,7 @@ const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'ser
 
 const manifests = files.filter((path) => /^examples\/.*\.yaml$/.test(path));
 const objects = manifests.flatMap((path) =>
-  // kubectl reads YAML 1.1: 0755 is octal.
+  // kubectl parses manifests as YAML 1.1, in which 0755 is an octal number.
   parseAllDocuments(read(path), { version: '1.1' }).map((document) => ({
     path,
     object: document.toJS({ maxAliasCount: -1 }) as KubeObject,

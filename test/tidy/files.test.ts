@@ -1,11 +1,11 @@
-/** Limits of file sizes, folder sizes and file names, and patterns that tests must not contain. */
+/** Checks the sizes of files and folders, file names, and that tests neither sleep nor are skipped. */
 import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { files, read, typeScript } from './sources.ts';
 
 const USUAL_LINES = 300;
 const MOST_LINES = 400;
-/** Files over the usual size that should stay whole, each with the reason. */
+/** Files that may have more than USUAL_LINES lines, each with the reason why it is not split. */
 const LONGER: Readonly<Record<string, string>> = {
   'src/api/schema.ts': 'one walker over the field table: its cases refer to each other',
   'src/machinery/labels.ts': 'lexer, parser and matcher of one small language',
@@ -14,7 +14,7 @@ const LONGER: Readonly<Record<string, string>> = {
 const sizes = new Map(typeScript.map((path) => [path, read(path).split('\n').length - 1]));
 const isTest = (path: string): boolean => /(\.test|^test\/contract\/.*-contract)\.ts$/.test(path);
 
-test(`no source file has more than ${MOST_LINES} lines, and only those with a reason more than ${USUAL_LINES}`, () => {
+test(`no source file has more than ${MOST_LINES} lines, and only listed exceptions have more than ${USUAL_LINES}`, () => {
   const tooLong = [...sizes].filter(
     ([path, lines]) => !isTest(path) && (lines > MOST_LINES || (lines > USUAL_LINES && LONGER[path] === undefined)),
   );
@@ -27,7 +27,7 @@ test('every exception to the usual file size is still needed', () => {
 
 const MOST_FILES = 20;
 
-test(`no folder of src/ directly contains more than ${MOST_FILES} files, tests not counted`, () => {
+test(`no folder of src/ directly contains more than ${MOST_FILES} files, not counting tests`, () => {
   const counts = new Map<string, number>();
   for (const path of typeScript) {
     if (!path.startsWith('src/') || isTest(path)) continue;

@@ -1,4 +1,4 @@
-/** The length of functions, from their first to their last line. */
+/** Limits the number of lines of a function, counted from its first to its last line. */
 import { expect, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { read, typeScript } from './sources.ts';
@@ -20,7 +20,7 @@ function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
   for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
 }
 
-/** The number of functions in the source that have more lines than MOST_LINES. */
+/** Returns the number of functions in the source that have more than MOST_LINES lines. */
 function longFunctions(source: string): number {
   const program = parseAst(source, { lang: 'ts' }) as unknown as SyntaxNode;
   return [...nodesIn(program)].filter(
@@ -30,14 +30,14 @@ function longFunctions(source: string): number {
   ).length;
 }
 
-test(`no function has more than ${MOST_LINES} lines, except those that contain the tests of a file`, () => {
+test(`no function has more than ${MOST_LINES} lines, except in test files, where a function may contain all tests`, () => {
   const tooLong = typeScript
     .filter((path) => !path.endsWith('.test.ts'))
     .filter((path) => longFunctions(read(path)) > 0);
   expect(tooLong).toEqual([]);
 });
 
-test('the lines of functions are counted', () => {
+test('longFunctions counts functions and arrow functions over the limit, but none within it', () => {
   const lines = '\n'.repeat(MOST_LINES);
   expect(longFunctions(`const f = (): void => {${lines}};\nfunction g() {${lines.slice(1)}}`)).toBe(1);
 });

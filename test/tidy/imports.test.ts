@@ -1,19 +1,22 @@
-/** Imports follow the code map of ARCHITECTURE.md: downward only. */
+/** Checks that each folder of src/ imports only the folders that the code map in ARCHITECTURE.md allows. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';
 
-/** The rows of the code map: a folder of src/, its purpose, and the folders that it may import besides itself. */
+/** Matches a row of the code map: a folder of src/, its purpose, and the folders that it may import besides itself. */
 const ROW = /^\| `src\/(\w+)` \| (.+) \| ([^|]+) \|$/gm;
 const rows = [...read('ARCHITECTURE.md').matchAll(ROW)].map(([, folder = '', purpose = '', may = '']) => ({
   folder,
   pure: purpose.endsWith(' Pure'),
   may,
 }));
-/** Folders without I/O, clock, randomness, logging or promises; they import no Node.js module that has effects. */
+/** The folders that the code map calls pure: they have no I/O, clock, randomness, logging or promises. */
 const PURE = rows.filter(({ pure }) => pure).map(({ folder }) => folder);
 
-/** `may` is a list of folders, "nothing", "everything", or "everything but" one folder. */
+/**
+ * Returns whether files in `folder` may import files in `target`. The last column of the code map contains a list of folders, "nothing",
+ * "everything", or "everything but" one folder.
+ */
 function mayImport(folder: string, target: string): boolean {
   const may = rows.find((row) => row.folder === folder)?.may ?? 'nothing';
   if (folder === target || may === 'everything') return true;
@@ -21,7 +24,7 @@ function mayImport(folder: string, target: string): boolean {
   return may.split(', ').includes(target);
 }
 
-/** Node.js modules without an effect. */
+/** Node.js modules without effects, which the pure folders may import. */
 const PURE_MODULES = ['node:net'];
 
 const sources = typeScript.filter((path) => path.startsWith('src/'));

@@ -1,14 +1,14 @@
-/** Comments and test titles are plain technical English: they begin with the subject, and components are not persons. */
+/** Checks that comments and test titles begin with their subject and do not describe components as people. */
 import { expect, test } from 'vitest';
 import { read, titlesIn, typeScript } from './sources.ts';
 
-/** Openings that precede the subject, or describe a component as a person. */
+/** Matches openings that precede the subject, or that describe a component as a person. */
 const OPENING = /^(?:of|who|whoever|nobody|what is) /i;
-/** Phrases that mean notify, report or unchanged. */
+/** Matches phrases that have a plain equivalent, such as notify, report or unchanged. */
 const PHRASE = /\b(?:is told|are told|tells of|told of|as ever|nobody|whoever|anew)\b/gi;
 
 const BLOCK_COMMENT = /^[ \t]*\/\*\*?((?:(?!\*\/)[\s\S])*)\*\//gm;
-/** Consecutive lines are one comment. */
+/** Matches consecutive comment lines as one comment. */
 const LINE_COMMENT = /^[ \t]*\/\/ (.*(?:\n[ \t]*\/\/ .*)*)$/gm;
 const TRAILING_COMMENT = /^(?![ \t]*\/\/).*\S[ \t]+\/\/ (.*)$/gm;
 
@@ -32,7 +32,7 @@ function findingsIn(texts: readonly string[]): string[] {
   ]);
 }
 
-/** All sources but this one, whose samples are findings. */
+/** All sources except this file, whose test data contains the forbidden phrases. */
 const sources = typeScript.filter(
   (path) => /^(src|test|bench|scripts)\//.test(path) && path !== 'test/tidy/words.test.ts',
 );
@@ -46,7 +46,7 @@ test('comments and test titles contain no phrase that has a plain equivalent', (
   expect(found, 'reword these comments and titles').toEqual([]);
 });
 
-test('comments of every form and titles are searched', () => {
+test('the check finds the phrases in block, line and trailing comments and in titles', () => {
   const source = [
     '/** Of a Pod. */',
     '/**',

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import { containersByName, volumesByName } from './by-name.ts';
 
-it('iterates over the containers and volumes of a Pod once, however many lookups follow', () => {
+it('lookups by name iterate over the containers and volumes of a Pod only once', () => {
   let looks = 0;
   const counted = <T>(list: T[]): T[] =>
     new Proxy(list, {

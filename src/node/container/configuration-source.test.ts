@@ -25,7 +25,7 @@ const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvir
   volumePath: () => '/v',
 });
 
-test('returns the same array of Services until one of them changes', async () => {
+test('an environment source returns the same array of Services until one of them changes', async () => {
   const service = (name: string): Service => ({ apiVersion: 'v1', kind: 'Service', metadata: { name } });
   const known = new Map([['a', service('a')]]);
   const environment = createEnvironmentSource({

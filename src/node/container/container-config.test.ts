@@ -82,13 +82,13 @@ describe('environment', () => {
     ],
     ['arguments', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], args: Array(1000).fill('$(V)') }],
     ['a command', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], command: ['$(V)'.repeat(1000)] }],
-  ])('rejects %s beyond 6 MiB with CreateContainerConfigError', (_what, container) => {
+  ])('a container with %s beyond 6 MiB is rejected with CreateContainerConfigError', (_what, container) => {
     expect(() => build(container)).toThrow(
       expect.objectContaining({ message: tooLarge, reason: 'CreateContainerConfigError' }) as unknown as Error,
     );
   });
 
-  it('resolves every source of variables in order and expands references', () => {
+  it('every source of variables is resolved in order, and references are expanded', () => {
     const all = variables(
       {
         resources: { limits: { cpu: '1500m' }, requests: { memory: '64Mi' } },
@@ -171,7 +171,7 @@ describe('environment', () => {
     });
   });
 
-  it('sets the variables of Services of the namespace and of kubernetes', () => {
+  it('a container has the variables of the Services of its namespace and of kubernetes', () => {
     expect(variables({ env: [{ name: 'MY_DB_PORT', value: 'own' }] })).toEqual({
       MY_DB_PORT: 'own',
       KUBERNETES_SERVICE_HOST: '10.96.0.1',
@@ -230,7 +230,7 @@ describe('environment', () => {
     ],
   ];
   it.each(failures)(
-    'rejects a variable with a missing %s with CreateContainerConfigError',
+    'a container with a missing %s is rejected with CreateContainerConfigError',
     (_what, container, message) => {
       expect(() => build(container)).toThrow(
         expect.objectContaining({ message, reason: 'CreateContainerConfigError' }) as unknown as Error,
@@ -240,7 +240,7 @@ describe('environment', () => {
 });
 
 describe('containerConfig', () => {
-  it('expands the command with all variables', () => {
+  it('containerConfig() expands the command with all variables', () => {
     const config = build({
       command: ['sh', '-c', 'echo $(X) $$(X)'],
       args: ['$(KUBERNETES_SERVICE_PORT)'],
@@ -252,7 +252,7 @@ describe('containerConfig', () => {
     expect(config.annotations).toEqual({ 'lifepod/backoff-seconds': '40' });
   });
 
-  it('mounts volumes, /etc/hosts and the termination message', () => {
+  it('containerConfig() mounts volumes, /etc/hosts and the termination message', () => {
     const config = build(
       {
         terminationMessagePath: '/dev/termination-log',
@@ -284,7 +284,7 @@ describe('containerConfig', () => {
     ]);
   });
 
-  it('mounts image volumes and read-only claims read-only regardless of the volumeMount', () => {
+  it('containerConfig() mounts image volumes and read-only claims read-only regardless of the volumeMount', () => {
     const volumes = [
       { name: 'image', image: { reference: 'files:1' } },
       { name: 'claim', persistentVolumeClaim: { claimName: 'c', readOnly: true } },
@@ -303,12 +303,12 @@ describe('containerConfig', () => {
       'a/'.repeat(2049),
       'failed to prepare subPath for volumeMount "v" of container "c"',
     ],
-  ])('rejects a subPath %s', (_what, subPath, message) => {
+  ])('containerConfig() rejects a subPath %s', (_what, subPath, message) => {
     const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v', subPath }] };
     expect(() => build(mounts, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(message);
   });
 
-  it('rejects a subPathExpr that is much longer than any path without expanding it', () => {
+  it('containerConfig() rejects a subPathExpr that is much longer than any path without expanding it', () => {
     const volumeMounts = [{ name: 'v', mountPath: '/v', subPathExpr: '$(MISSING)'.repeat(10_000) }];
     expect(() => build({ volumeMounts }, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(
       'failed to prepare subPath for volumeMount "v" of container "c"',
@@ -334,7 +334,7 @@ describe('containerConfig', () => {
     ],
     ['a request of all memory', { resources: { requests: { memory: '4Gi' } } }, { cpuShares: 2, oomScoreAdj: 3 }],
   ];
-  it.each(resources)('translates %s to CRI resources', (_what, container, expected) => {
+  it.each(resources)('containerConfig() translates %s to CRI resources', (_what, container, expected) => {
     const full = { name: 'c', ...container };
     expect(build(full, { containers: [full] }).resources).toEqual(expected);
   });
@@ -485,7 +485,7 @@ describe('mounts that depend on the machine', () => {
 });
 
 describe('sandboxConfig', () => {
-  it('builds the configuration of a Pod with ports, sysctls and a shared process namespace', () => {
+  it('sandboxConfig() builds the configuration of a Pod with ports, sysctls and a shared process namespace', () => {
     const ports = [
       { containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { containerPort: 81, hostPort: 8081, protocol: 'UDP', hostIP: '127.0.0.1' },
@@ -566,7 +566,7 @@ describe('sandboxConfig', () => {
       { servers: ['10.96.0.10', '1', '2'], options: ['ndots:1'] },
     ],
   ];
-  it.each(dns)('returns the DNS configuration of a Pod with %s', (_what, spec, expected) => {
+  it.each(dns)('podDnsConfig() returns the DNS configuration of a Pod with %s', (_what, spec, expected) => {
     expect(sandboxConfig(podOf(spec), 0, env).dns).toMatchObject(expected);
   });
 

@@ -15,7 +15,7 @@ import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import { type PodEnvironment, podLogDirectory } from './container-config.ts';
 import { createRunRemoval, prepareContainer } from './container-files.ts';
 
-test('rewrites /etc/hosts if its content differs and leaves it untouched otherwise', async () => {
+test('prepareContainer() rewrites /etc/hosts if its content differs, and leaves it untouched otherwise', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
   try {
     const env: PodEnvironment = {
@@ -55,7 +55,7 @@ test('rewrites /etc/hosts if its content differs and leaves it untouched otherwi
   }
 });
 
-test('deletes the logs of a removed run and of earlier runs, including rotated files, but never the last log', async () => {
+test('the removal of a run deletes its log and those of earlier runs, including rotated files, but never the last log', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
   try {
     const pod = podOf();

@@ -11,7 +11,7 @@ test.each([
   ['"\\\n\t\x07\x00\x7f', '\\"\\\\\\n\\t\\a\\x00\\x7f'],
   ['\u0080\u009f\u00a0\u00ad\u200b\ufeff\u2028', '\\u0080\\u009f\\u00a0\\u00ad\\u200b\\ufeff\\u2028'],
   ['\u{e0001}', '\\U000e0001'],
-])('quotes the annotation value %j like Go', (value, quoted) => {
+])('the downward API quotes the annotation value %j like Go', (value, quoted) => {
   const pod = { metadata: { name: 'p', annotations: { b: value, a: '1' } } } as unknown as Pod;
   expect(fieldValue({ fieldPath: 'metadata.annotations' }, pod, facts)).toBe(`a="1"\nb="${quoted}"`);
 });

@@ -28,7 +28,7 @@ function serviceWith(ports: number) {
   return { service, counts };
 }
 
-it('computes the variables of a list of Services once for all containers', () => {
+it('the variables of a list of Services are computed once for all containers', () => {
   const { service, counts } = serviceWith(100);
   const services = [service];
   for (let index = 0; index < 50; index++) {
@@ -38,7 +38,7 @@ it('computes the variables of a list of Services once for all containers', () =>
   expect(counts.looks).toBe(1);
 });
 
-it('computes variables of Services that are too large for any container only once', () => {
+it('variables of Services that are too large for any container are computed only once', () => {
   const { service, counts } = serviceWith(60_000);
   const services = [service];
   for (let index = 0; index < 50; index++)
@@ -48,7 +48,7 @@ it('computes variables of Services that are too large for any container only onc
   expect(counts.looks).toBe(1);
 });
 
-it('caches the variables of several namespaces', () => {
+it('the variables of the Services of several namespaces are cached', () => {
   const { service, counts } = serviceWith(100);
   const services = [service];
   for (let index = 0; index < 50; index++)
@@ -60,12 +60,12 @@ it('caches the variables of several namespaces', () => {
   expect(counts.looks).toBe(1);
 });
 
-it('counts replaced values of a variable toward the limit', () => {
+it('replaced values of a variable count toward the limit of the environment', () => {
   const env = Array.from({ length: 7 }, () => ({ name: 'A', value: 'x'.repeat(2 ** 20) }));
   expect(() => containerEnvironment(podOf(), containerOf('c', { env }), factsOf([]))).toThrow('larger than 6 MiB');
 });
 
-it('does not give a Pod without service links the cached variables of one with links', () => {
+it('a Pod without service links does not get the cached variables of a Pod with links', () => {
   const services = [serviceWith(1).service];
   const without = podOf({ enableServiceLinks: false });
   expect(containerEnvironment(podOf(), containerOf('c'), factsOf(services)).size).toBeGreaterThan(0);

@@ -7,12 +7,12 @@ const podWith = (labels: Record<string, string>, annotations: Record<string, str
   return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
 };
 
-it('passes all labels and annotations of usual size to the runtime', () => {
+it('sandboxMetadata() passes all labels and annotations of usual size to the runtime', () => {
   const [labels, annotations] = [{ app: 'web' }, { note: 'n'.repeat(1000) }];
   expect(sandboxMetadata(podWith(labels, annotations))).toEqual({ shown: { labels, annotations }, cut: undefined });
 });
 
-it('omits entries that exceed 8 KiB and returns the message of an Event', () => {
+it('sandboxMetadata() omits entries that exceed 8 KiB, and returns the message of an Event', () => {
   const labels = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`l${index}`, 'v'.repeat(60)]));
   const { shown, cut } = sandboxMetadata(
     podWith(labels, { before: 'b', large: 'é'.repeat(3000), many: 'm'.repeat(250_000), after: 'a' }),
@@ -21,12 +21,12 @@ it('omits entries that exceed 8 KiB and returns the message of an Event', () => 
   expect(cut).toBe('the container runtime gets at most 8 KiB of the labels and annotations: 2 omitted');
 });
 
-it('omits the last applied configuration of kubectl without an Event', () => {
+it('sandboxMetadata() omits the last applied configuration of kubectl without an Event', () => {
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'x'.repeat(10_000) };
   expect(sandboxMetadata(podWith({}, annotations))).toEqual({ shown: { labels: {}, annotations: {} }, cut: undefined });
 });
 
-it('passes at most 8 KiB, however many labels there are', () => {
+it('sandboxMetadata() passes at most 8 KiB, however many labels there are', () => {
   const labels = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`l${index}`, '']));
   const { shown } = sandboxMetadata(podWith(labels, labels));
   const passed = [...Object.keys(shown.labels), ...Object.keys(shown.annotations)];
@@ -34,7 +34,7 @@ it('passes at most 8 KiB, however many labels there are', () => {
   expect(passed.length * 'l0'.length).toBeLessThan(8 * 1024);
 });
 
-it('reads the labels of a Pod once for all of its containers', () => {
+it('sandboxMetadata() reads the labels of a Pod once for all of its containers', () => {
   let looks = 0;
   const labels = new Proxy(
     { app: 'web' },

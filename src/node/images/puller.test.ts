@@ -125,7 +125,7 @@ describe('concurrent requests for the same image', () => {
 });
 
 describe('credentials', () => {
-  it('tries the credentials in order until the registry accepts one', async () => {
+  it('a pull tries the credentials in order until the registry accepts one', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     await settled();
@@ -136,7 +136,7 @@ describe('credentials', () => {
     expect(asked.map((each) => each.user)).toEqual(['x', 'y']);
   });
 
-  it('rejects with each reason once if the registry refuses all credentials', async () => {
+  it('a pull rejects with each reason once if the registry refuses all credentials', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     const refused = expect(pulled).rejects.toThrow('[401, 403]');
@@ -149,7 +149,7 @@ describe('credentials', () => {
 });
 
 describe('progress', () => {
-  it('reports the progress of a slow pull with the byte counts of the runtime', async () => {
+  it('the progress of a slow pull is reported with the byte counts of the runtime', async () => {
     const names: string[][] = [];
     const looked = Promise.withResolvers<void>();
     const { pull, asked, reports } = setUp(5, {

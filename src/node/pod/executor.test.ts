@@ -72,7 +72,7 @@ function executor(
   return { calls, configs, images, pod, run };
 }
 
-test('writes the limits of the control group once, before the first container starts', async () => {
+test('the executor writes the limits of the control group once, before the first container starts', async () => {
   const failing = new Set(['limits']);
   const { calls, run } = executor(failing);
   await expect(run(sandbox)).rejects.toThrow('limits fails');
@@ -93,7 +93,7 @@ test('writes the limits of the control group once, before the first container st
   ]);
 });
 
-test('writes the limits before the first container in a sandbox of an earlier engine, and again for the next sandbox', async () => {
+test('the executor writes the limits before the first container in a sandbox of an earlier engine, and again for the next sandbox', async () => {
   const { calls, run } = executor(new Set());
   await run(start);
   await run({ kind: 'stopSandbox', id: 's' });
@@ -110,7 +110,7 @@ test('writes the limits before the first container in a sandbox of an earlier en
   ]);
 });
 
-test('writes the limits before the sandbox if the runtime would create the group without limits', async () => {
+test('the executor writes the limits before the sandbox if the runtime would create the group without limits', async () => {
   const failing = new Set(['limits']);
   const { calls, run } = executor(failing, { precedesSandbox: true });
   await expect(run(sandbox)).rejects.toThrow('limits fails');
@@ -126,7 +126,7 @@ test('writes the limits before the sandbox if the runtime would create the group
   ]);
 });
 
-test('removes the control group of a deleted Pod together with its last sandbox', async () => {
+test('the executor removes the control group of a deleted Pod together with its last sandbox', async () => {
   const { calls, pod, run } = executor(new Set());
   const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T09:30:00Z' };
   await run({ kind: 'stopSandbox', id: 's' }, { ...pod, metadata });
@@ -146,7 +146,7 @@ test.each([
   ['create', start],
   ['start', start],
   ['stop', { kind: 'stopSandbox', id: 's' }],
-] as const)('rethrows an unknown outcome of the call %s unchanged', async (name, action) => {
+] as const)('the executor rethrows an unknown outcome of the call %s unchanged', async (name, action) => {
   const unknown = new OutcomeUnknownError('rpc error: code = Unavailable desc = connect ECONNREFUSED');
   const { run } = executor(new Set([name]), { failure: () => unknown });
   await expect(run(action)).rejects.toBe(unknown);
@@ -170,13 +170,13 @@ test('a defer container with imageFrom runs the image that the action names', as
   expect(configs).toMatchObject([{ name: 'entry', imageName: 'tools:2', imageId: 't', security: { runAsUser: 70 } }]);
 });
 
-test('reports an image that no longer exists at container start as absent, under the name in the action', async () => {
+test('the executor reports an image that no longer exists at container start as absent, under the name in the action', async () => {
   const { run } = executor(new Set());
   const state = { attempt: 0, image: 'tools:2', state: 'absent' };
   expect(await run(startEntry)).toEqual({ image: { container: 'entry', state } });
 });
 
-test('writeDownwardFiles rewrites the downward API files and returns their version', async () => {
+test('the action writeDownwardFiles rewrites the downward API files and returns their version', async () => {
   const { calls, run } = executor(new Set());
   expect(await run({ kind: 'writeDownwardFiles', version: '7' })).toEqual({ downward: '7' });
   expect(calls).toEqual(['rewrite']);

@@ -38,7 +38,7 @@ it('a new agent reads the journal that the previous agent wrote', () => {
   expect(readdirSync(join(root, 'a'))).toEqual(['journal.json']);
 });
 
-it('grants no more time than before after the clock was set back', () => {
+it('a journal file grants no additional time after the clock was set back', () => {
   mkdirSync(join(root, 'a'));
   const turn = { entry: 'clean', since: 101_000 };
   kept.keep(pod, { stops: { one: stop }, termination: { ...termination, outagesCountedUntil: 110_000, turn } });
@@ -50,7 +50,7 @@ it('grants no more time than before after the clock was set back', () => {
   });
 });
 
-it('ignores a journal file that cannot be written or read', () => {
+it('a journal file that cannot be written or read is ignored', () => {
   kept.keep(pod, { stops: { one: stop } });
   expect(readdirSync(root)).toEqual([]);
   mkdirSync(join(root, 'a'));
@@ -58,7 +58,7 @@ it('ignores a journal file that cannot be written or read', () => {
   expect(kept.read(pod)).toEqual({ stops: {} });
 });
 
-it('deletes the journal of an earlier life when a Pod starts again under its UID', () => {
+it('the journal of an earlier life is deleted when a Pod starts again under its UID', () => {
   mkdirSync(join(root, 'a'));
   kept.keep(pod, { stops: { one: stop }, termination });
   expect(kept.read({ ...pod, status: {} })).toEqual({ stops: {} });

@@ -104,7 +104,7 @@ it('a defer container finds referenced objects that were deleted after the app c
   expect(passwordOf(next.secret('database'))).toBe('first');
 });
 
-it('after a reboot, reads a Secret from the API and does not find one that was deleted', async () => {
+it('after a reboot, a defer container gets a Secret from the API, and does not find a Secret that was deleted', async () => {
   await writeAll();
   await environment()(pod, app, signal);
   const reboot = () => rm(join(root, 'memory', 'u1', 'kept', 'secrets'), { recursive: true });
@@ -119,7 +119,7 @@ it('after a reboot, reads a Secret from the API and does not find one that was d
   expect(gone.configMap('settings')?.data).toEqual({ HOST: 'db' });
 });
 
-it('does not use copies for an app container', async () => {
+it('an app container does not get the copies of referenced objects', async () => {
   await writeAll();
   const own = containerOf('app', { envFrom: [{ configMapRef: { name: 'settings' } }] });
   const both = { ...pod, spec: { ...pod.spec, containers: [own] } };
@@ -128,7 +128,7 @@ it('does not use copies for an app container', async () => {
   expect((await environment()(both, own, signal)).configMap('settings')).toBeUndefined();
 });
 
-it('keeps only objects that defer containers refer to, readable by root alone, Secrets in memory', async () => {
+it('only objects that defer containers refer to are kept, readable by root alone, and Secrets in memory', async () => {
   await writeAll();
   await kept.keep(pod);
   const filesOf = async (folder: string): Promise<string[]> => {
@@ -140,7 +140,7 @@ it('keeps only objects that defer containers refer to, readable by root alone, S
   expect(await filesOf(join(root, 'memory/u1/kept'))).toEqual(['secrets', 'secrets/database', 'secrets/registry']);
 });
 
-it('updates a copy when its object changes and keeps the copy when the object is deleted', async () => {
+it('a copy of a referenced object is updated when the object changes, and is kept when the object is deleted', async () => {
   await writeAll();
   await kept.keep(pod);
   await write('Secret', 'database', { password: base64('second') });
@@ -155,7 +155,7 @@ it('updates a copy when its object changes and keeps the copy when the object is
   expect(await found()).toBe('second');
 });
 
-it('retries an object that could not be read when the app container started', async () => {
+it('the copy of an object that could not be read when the app container started is retried', async () => {
   await writeAll();
   backend.failNext('get configmaps default/settings', serviceUnavailable('not now'));
   await kept.keep(pod);
@@ -163,7 +163,7 @@ it('retries an object that could not be read when the app container started', as
   await vi.waitFor(async () => expect(await kept.find(pod, 'configmaps', 'settings')).toBeDefined());
 });
 
-it("pulls a defer container's image with a pull secret that was deleted", async () => {
+it('the image of a defer container is pulled with a pull secret that was deleted', async () => {
   await writeAll();
   await kept.keep(pod);
   await removeAll();
@@ -185,7 +185,7 @@ it("pulls a defer container's image with a pull secret that was deleted", async 
   expect(warnings).toEqual([]);
 });
 
-it('writes nothing for a removed Pod and reads nothing for a static Pod or a Pod without defer containers', async () => {
+it('no copy is written for a removed Pod, and nothing is read for a static Pod or a Pod without defer containers', async () => {
   await writeAll();
   const removed: string[] = [];
   const volumes = kept.guard({
@@ -209,7 +209,7 @@ it('writes nothing for a removed Pod and reads nothing for a static Pod or a Pod
   expect([backend.calls.length - before, await readdir(join(root, 'u1'))]).toEqual([0, []]);
 });
 
-it('finds nothing for a name that points outside the folder', async () => {
+it('the search for a copy finds nothing for a name that points outside the folder', async () => {
   await writeAll();
   await kept.keep(pod);
   expect(await readFile(join(root, 'u1/kept/configmaps/settings'), 'utf8')).toContain('db');

@@ -86,7 +86,7 @@ describe('termination messages', () => {
     expect(found.get('id-app1')).toBe('r'.repeat(3072));
   });
 
-  it('reads the message of an ephemeral container', async () => {
+  it('the termination message of an ephemeral container is read', async () => {
     writeMessage('debug0', 'bye');
     const found = await messages(podOf(1, 0, 1), [ended('debug0')]);
     expect(found.get('id-debug0')).toBe('bye');

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import type { ContainerState } from '../../lifecycle/types.ts';
 import { createRunLookup } from './run-lookup.ts';
 
-it('finds the ends of thousands of runs in linear time', async () => {
+it('a run lookup finds the ends of thousands of runs in linear time', async () => {
   const count = 2000;
   let looks = 0;
   const runOf = (index: number, state: ContainerState['state']): ContainerState => ({

@@ -14,13 +14,13 @@ const written = (status: PodStatus, known: PodStatus, stored = known): unknown =
   return (applyPatch(type, pod(stored) as never, body, strategyFor('Pod')) as unknown as Pod).status;
 };
 
-it('removes the reason and message of a condition that no longer has them', () => {
+it('a status patch removes the reason and message of a condition that no longer has them', () => {
   const ready = { type: 'Ready', status: 'True', lastTransitionTime: at };
   const unready = { ...ready, status: 'False', reason: 'ContainersNotReady', message: 'not yet' };
   expect(written({ conditions: [ready] }, { conditions: [unready] })).toEqual({ conditions: [ready] });
 });
 
-it('keeps concurrent changes of conditions that other components own', () => {
+it('a status patch keeps concurrent changes of conditions that other components own', () => {
   const gate = { type: 'example.com/gate', status: 'False' };
   const opened = { ...gate, status: 'True' };
   const ready = { type: 'Ready', status: 'False', lastTransitionTime: at };
@@ -30,7 +30,7 @@ it('keeps concurrent changes of conditions that other components own', () => {
   });
 });
 
-it('replaces addresses and removes fields that the node no longer sets', () => {
+it('a status patch replaces addresses, and removes fields that the node no longer sets', () => {
   expect(
     written(
       { phase: 'Running', podIPs: [{ ip: '10.0.0.2' }] },

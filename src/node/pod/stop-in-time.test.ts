@@ -35,7 +35,7 @@ function stubborn() {
   return { timers, calls, answers, stop, settled };
 }
 
-test('signals a container immediately and kills it exactly at its deadline', async () => {
+test('a stop signals a container immediately, and kills it exactly at its deadline', async () => {
   const { timers, calls, stop } = stubborn();
   const stopped = stop(3.5);
   timers.advance(3499);

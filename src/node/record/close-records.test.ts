@@ -10,7 +10,7 @@ import { createPodRecorder } from './recorder.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 
-test('reports Pods that no longer exist and whose records lack the last steps', async () => {
+test('closeRecords() reports Pods that no longer exist and whose records lack the last steps', async () => {
   const backend = await registryBackend();
   const client = inProcessClient(backend);
   const { signal } = new AbortController();

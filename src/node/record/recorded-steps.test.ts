@@ -14,7 +14,7 @@ describe('fresh', () => {
     expect(createRecordedSteps().fresh([probe, { ...next, type: 'ProbeFailing' }])).toHaveLength(2);
     expect(createRecordedSteps().fresh([probe, { ...next, key: 'Probe/liveness/app/1@2' }])).toHaveLength(2);
   });
-  it('remembers the first steps of a Pod however many probe results followed', () => {
+  it('fresh() remembers the first steps of a Pod however many probe results followed', () => {
     const recorded = createRecordedSteps();
     const started = { key: 'Started/app/0', at: 0, type: 'Started' };
     recorded.fresh([started]);
@@ -27,7 +27,7 @@ describe('fresh', () => {
     expect(recorded.fresh(results)).toHaveLength(20_000);
     expect(recorded.fresh([started, ...results.slice(-10_000)])).toEqual([]);
   });
-  it('remembers the last result of each of 1000 probes', () => {
+  it('fresh() remembers the last result of each of 1000 probes', () => {
     const recorded = createRecordedSteps();
     const steps = (at: number) =>
       Array.from({ length: 1001 }, (_, index) => ({ ...probe, key: `Probe/liveness/app/${index}@${at}` }));

@@ -34,7 +34,7 @@ const keys = (backend: RegistryBackend): string[] =>
   records(backend).flatMap((each) => each.transitions.map(({ key }) => key));
 const writes = ({ calls }: RegistryBackend): string[] => calls.filter((call) => /^(create|update)/.test(call));
 
-test('combines steps that are reported during a write into the next write', async () => {
+test('the recorder combines steps that are reported during a write into the next write', async () => {
   const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one'), step('two')]);
@@ -65,7 +65,7 @@ test('combines steps that are reported during a write into the next write', asyn
   });
 });
 
-test('writes a repeated step and a repeated result once', async () => {
+test('the recorder writes a repeated step and a repeated result once', async () => {
   const backend = await registryBackend();
   const { recorder } = agent(backend);
   const turns = ['ProbePassing', 'ProbeFailing', 'ProbeFailing', 'ProbePassing'];
@@ -80,7 +80,7 @@ test('writes a repeated step and a repeated result once', async () => {
 });
 
 test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
-  'retries a %s that failed, and loses no step',
+  'the recorder retries a %s that failed, and loses no step',
   async (call) => {
     const backend = await registryBackend();
     const { recorder, timers } = agent(backend);
@@ -115,7 +115,7 @@ test('a new agent continues the record of the previous one', async () => {
   expect(records(backend)).toHaveLength(1);
 });
 
-test('does not repeat a write whose response was lost', async () => {
+test('the recorder does not repeat a write whose response was lost', async () => {
   const backend = await registryBackend();
   const create = backend.create;
   let lost = false;
@@ -136,7 +136,7 @@ test('does not repeat a write whose response was lost', async () => {
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
-test('splits a long record into parts, which a new agent reads even if the first ones were deleted', async () => {
+test('the recorder splits a long record into parts, which a new agent reads even if the first ones were deleted', async () => {
   const backend = await registryBackend();
   const first = agent(backend);
   const message = 'x'.repeat(1000);
@@ -156,7 +156,7 @@ test('splits a long record into parts, which a new agent reads even if the first
   expect(keys(backend)).toEqual([...kept, 'new']);
 });
 
-test('creates a part again that was deleted as too old', async () => {
+test('the recorder creates a part again that was deleted as too old', async () => {
   const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);
@@ -209,7 +209,7 @@ test('written() waits until the steps are written, but not for an API that canno
   expect(keys(backend)).toEqual(['one', 'early', 'late', 'two', 'three', 'four']);
 });
 
-test('gives up steps that the API rejects permanently, and written() does not wait for them', async () => {
+test('the recorder gives up steps that the API rejects permanently, and written() does not wait for them', async () => {
   const backend = await registryBackend();
   const { recorder } = agent(backend);
   backend.failNext('create podrecords', badRequest('never'));
@@ -218,7 +218,7 @@ test('gives up steps that the API rejects permanently, and written() does not wa
   expect(keys(backend)).toEqual([]);
 });
 
-test('at the end of the agent, writes reported steps once and gives up those that fail', async () => {
+test('at the end of the agent, the recorder writes reported steps once and gives up those that fail', async () => {
   const backend = await registryBackend();
   const { recorder, stop } = agent(backend);
   recorder.record(pod, [step('one')]);
@@ -231,7 +231,7 @@ test('at the end of the agent, writes reported steps once and gives up those tha
   expect(keys(backend)).toEqual(['one']);
 });
 
-test('forgets a released Pod and reads its record again when a new step is reported', async () => {
+test('the recorder forgets a released Pod and reads its record again when a new step is reported', async () => {
   const backend = await registryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);

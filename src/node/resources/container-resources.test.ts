@@ -84,11 +84,11 @@ describe('podLimits()', () => {
       { containers: limited({ cpu: '1m' }) },
       { cpuShares: 2, cpuQuotaMicros: 1000 },
     ],
-  ])('returns %s', (_what, spec, expected) => {
+  ])('podLimits() returns %s', (_what, spec, expected) => {
     expect(of(spec)).toEqual({ ...expected, hugepageBytes: {} });
   });
 
-  it('returns the sum of the huge pages of each size, and the limit of processes if there is one', () => {
+  it('podLimits() returns the sum of the huge pages of each size, and the limit of processes if there is one', () => {
     const spec = {
       containers: limited({ memory: '1Gi', 'hugepages-2Mi': '4Mi' }, { memory: '1Gi', 'hugepages-2Mi': '2Mi' }),
     };
@@ -100,7 +100,7 @@ describe('podLimits()', () => {
   });
 });
 
-test('limits the huge pages of a container to zero for sizes without a limit', () => {
+test('the huge pages of a container are limited to zero for sizes without a limit', () => {
   const [container] = limited({ memory: '1Gi', 'hugepages-2Mi': '4Mi' });
   const pod = defaulted(podOf({ containers: [container as Container] }));
   expect(
@@ -129,7 +129,7 @@ test.each<[string, Amounts, 1 | 2, boolean, object]>([
   ],
   ['no memory limit on cgroup v2', {}, 2, false, { unified: { 'memory.oom.group': '1' } }],
 ])(
-  'disables swap for a container with a memory limit if the kernel accounts for swap: %s',
+  'swap is disabled for a container with a memory limit if the kernel accounts for swap: %s',
   (_what, limits, version, limitsSwap, expected) => {
     const pod = defaulted(podOf({ containers: limited(limits) }));
     const facts = { version, hugepageSizes: [], limitsSwap };

@@ -56,30 +56,36 @@ describe('settleKills()', () => {
       ['a'],
       1,
     ],
-  ] as const)('accounts for kills counted by groups: %s', (_, accounted, ended, count, killed, settled) => {
-    const account = { groupId: '7', accounted, killed: [] };
-    expect(settleKills(account, ended, { groupId: '7', count, unit: 'group' })).toEqual({
-      groupId: '7',
-      accounted: settled,
-      killed,
-    });
-  });
+  ] as const)(
+    'settleKills() accounts for kills counted by groups: %s',
+    (_, accounted, ended, count, killed, settled) => {
+      const account = { groupId: '7', accounted, killed: [] };
+      expect(settleKills(account, ended, { groupId: '7', count, unit: 'group' })).toEqual({
+        groupId: '7',
+        accounted: settled,
+        killed,
+      });
+    },
+  );
 
   test.each([
     ['a run with three killed processes', 0, [run('a', 137)], 3, ['a'], 3],
     ['a run and kills that are already accounted for', 3, [run('a', 137)], 3, [], 3],
     ['a run with SIGKILL and a reported run', 0, [run('a', 137), reported('b')], 3, [], 3],
     ['a run with another exit code', 0, [run('a', 0)], 3, [], 0],
-  ] as const)('accounts for kills counted by processes: %s', (_, accounted, ended, count, killed, settled) => {
-    const account = { groupId: '7', accounted, killed: [] };
-    expect(settleKills(account, ended, { groupId: '7', count, unit: 'process' })).toEqual({
-      groupId: '7',
-      accounted: settled,
-      killed,
-    });
-  });
+  ] as const)(
+    'settleKills() accounts for kills counted by processes: %s',
+    (_, accounted, ended, count, killed, settled) => {
+      const account = { groupId: '7', accounted, killed: [] };
+      expect(settleKills(account, ended, { groupId: '7', count, unit: 'process' })).toEqual({
+        groupId: '7',
+        accounted: settled,
+        killed,
+      });
+    },
+  );
 
-  it('counts from zero in a new group and keeps the verdicts of the old one', () => {
+  it('settleKills() counts from zero in a new group, and keeps the verdicts of the old group', () => {
     const account = { groupId: '7', accounted: 2, killed: ['a'] };
     const after = { groupId: '8', accounted: 1, killed: ['a', 'b'] };
     expect(settleKills(account, [run('b', 137)], { groupId: '8', count: 1, unit: 'group' })).toEqual(after);
@@ -121,7 +127,7 @@ describe('createOomReader()', () => {
       (await read(pod, { sandboxes: [], containers: runs })).containers.map(({ reason }) => reason);
   }
 
-  it('sets OOMKilled for a killed run, also for a new agent and after the group was removed', async () => {
+  it('the OOM reader sets OOMKilled for a killed run, also for a new agent and after the group was removed', async () => {
     const reasons = await agent();
     count(0);
     expect(await reasons([run('a', undefined)])).toEqual([undefined]);
@@ -134,7 +140,7 @@ describe('createOomReader()', () => {
     expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('does not change an earlier Error or a later SIGKILL of another origin', async () => {
+  it('the OOM reader does not change an earlier Error or a later SIGKILL of another origin', async () => {
     const reasons = await agent();
     count(0);
     expect(await reasons([run('a', 137)])).toEqual(['Error']);
@@ -151,7 +157,7 @@ describe('createOomReader()', () => {
     ]);
   });
 
-  it('does not change a SIGKILL of another origin after a start that failed for lack of memory', async () => {
+  it('the OOM reader does not change a SIGKILL of another origin after a start that failed for lack of memory', async () => {
     const reasons = await agent();
     count(1);
     const failed = run('a', 128, { reason: 'StartError' });
@@ -159,7 +165,7 @@ describe('createOomReader()', () => {
     expect(await reasons([failed, run('b', 137)])).toEqual(['StartError', 'Error']);
   });
 
-  it('accounts for a kill once if the runtime reports it late', async () => {
+  it('the OOM reader accounts for a kill once if the runtime reports it late', async () => {
     const reasons = await agent();
     count(1);
     expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
@@ -172,7 +178,7 @@ describe('createOomReader()', () => {
     expect(await reasons([run('d', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('accounts for kills that the runtime reports', async () => {
+  it('the OOM reader accounts for kills that the runtime reports', async () => {
     const reasons = await agent();
     count(1);
     expect(await reasons([reported('a')])).toEqual(['OOMKilled']);
@@ -181,7 +187,7 @@ describe('createOomReader()', () => {
     expect(await (await agent())([reported('a'), run('c', 137)])).toEqual(['OOMKilled', 'Error']);
   });
 
-  it("keeps the reasons in the Pod's status if there is no account file", async () => {
+  it("the OOM reader keeps the reasons in the Pod's status if there is no account file", async () => {
     count(5);
     const reasons = await agent();
     const pod = podOf({
@@ -194,12 +200,12 @@ describe('createOomReader()', () => {
     expect(await reasons(runs, pod)).toEqual(['Error', 'OOMKilled', 'Error']);
   });
 
-  it('judges runs that ended while no agent ran', async () => {
+  it('the OOM reader judges runs that ended while no agent ran', async () => {
     count(1);
     expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('keeps the reason if the counts cannot be read, and works without an account file', async () => {
+  it('the OOM reader keeps the reason if the counts cannot be read, and works without an account file', async () => {
     expect(await (await agent())([run('a', 137)])).toEqual(['Error']);
     count(1);
     writeFileSync(join(podDirectory, 'oom-kills.json'), '{"groupId":');

@@ -51,7 +51,7 @@ describe('selection of the target', () => {
     ]);
   });
 
-  test('port-forward uses the sandbox', async () => {
+  test('port-forward uses the sandbox of the Pod', async () => {
     const { streams, asked } = source([]);
     await streams.portForward(POD, [80], signal);
     expect(asked).toEqual([['s', [80]]]);

@@ -32,7 +32,7 @@ const generations = (): string[] => readdirSync(folder).filter((name) => /^\.\.\
 const content = (): Record<string, string> =>
   Object.fromEntries(visible().map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 
-test('files are links into one folder, which is replaced when the content changes', async () => {
+test('the files of a volume are links into one folder, which is replaced when the content changes', async () => {
   expect(await write({ a: '1', b: '2' })).toBe(true);
   expect(readlinkSync(join(folder, 'a'))).toBe('..data/a');
   expect(await write({ a: '1', b: '2' })).toBe(false);
@@ -82,7 +82,7 @@ function swapped(): void {
   symlinkSync(name, join(folder, '..data'));
 }
 
-test.each(cuts)('recovers from an engine that died %s', async (_when, cut) => {
+test.each(cuts)('the writer completes a change during which an engine died %s', async (_when, cut) => {
   await write({ a: 'old', b: 'old' });
   cut();
   await write({ a: 'new', c: 'new' });
@@ -90,14 +90,14 @@ test.each(cuts)('recovers from an engine that died %s', async (_when, cut) => {
   expect(generations()).toHaveLength(1);
 });
 
-test('creates missing links after a first write that was interrupted after the swap', async () => {
+test('the writer creates missing links after a first write that was interrupted after the swap', async () => {
   await write({ a: '1', 'deep/b': '2' });
   for (const name of visible()) unlinkSync(join(folder, name));
   await write({ a: '1', 'deep/b': '2' });
   expect(visible()).toEqual(['a', 'deep']);
 });
 
-test('leaves no files of a write that failed', async () => {
+test('a write that failed leaves no files', async () => {
   await write({ a: '1' });
   await expect(write({ a: '2', 'a/b': '3' })).rejects.toThrow('EEXIST');
   expect(content()).toEqual({ a: '1' });

@@ -45,7 +45,7 @@ const requesting = (...sizes: string[]): Container =>
     resources: { requests: Object.fromEntries(sizes.map((size) => [`hugepages-${size}`, '4Mi'])) },
   }) as Container;
 
-test('uses the page size that the containers request and rejects others', () => {
+test('an emptyDir of huge pages has the page size that the containers request, and other sizes are rejected', () => {
   expect(hugePageBytes('HugePages', podOf([limited('1Mi')], [requesting('2Mi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-2Mi', podOf([requesting('2Mi', '1Gi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-1Gi', podOf([requesting('2Mi'), requesting('1024Mi')]))).toBe(1024 * MEBIBYTE);
@@ -61,7 +61,7 @@ test('uses the page size that the containers request and rejects others', () => 
     );
 });
 
-test('finishes a folder that an engine left without its mode and final name', async () => {
+test('a folder that an engine left without its mode and final name is completed', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
   try {
     mkdirSync(join(root, '.data'), { mode: 0o700 });

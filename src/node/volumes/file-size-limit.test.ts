@@ -17,7 +17,7 @@ function refusal(take: () => void): NoRoomError {
   throw new Error('nothing was refused');
 }
 
-it('counts 4 KiB per file in memory in addition to its content', () => {
+it('each file in memory counts 4 KiB in addition to its content', () => {
   const room = shownRoom();
   room.take(projected('a'), sizes(4000));
   expect(() => room.take(projected('b'), sizes(100))).toThrow('at most 16 MiB of Secrets');
@@ -25,7 +25,7 @@ it('counts 4 KiB per file in memory in addition to its content', () => {
   room.take(onDisk, sizes(60, MEBIBYTE));
 });
 
-it('counts only the current files of a volume', () => {
+it('only the current files of a volume count toward the limit of the Pod', () => {
   const room = shownRoom();
   for (let time = 0; time < 3; time++) room.take(projected('a'), sizes(10, MEBIBYTE));
   const refused = refusal(() => room.take(projected('b'), sizes(8, MEBIBYTE)));
@@ -34,7 +34,7 @@ it('counts only the current files of a volume', () => {
   expect(refused.fits()).toBe(true);
 });
 
-it('counts kept files that do not fit without affecting the files of other volumes', () => {
+it('kept files that do not fit count toward the limit without affecting the files of other volumes', () => {
   const room = shownRoom();
   room.take(projected('a'), sizes(10, MEBIBYTE));
   room.keep(projected('b'), sizes(10, MEBIBYTE));

@@ -4,7 +4,7 @@ import { shortLayers } from './image.ts';
 const layersOf = (count: number): string =>
   `lowerdir=${Array.from({ length: count }, (_, n) => `/var/lib/lifepod/containerd/snapshots/${n}/fs`).join(':')}`;
 
-test('makes the layers of an image relative to their common folder', () => {
+test('shortLayers() makes the layers of an image relative to their common folder', () => {
   expect(shortLayers(['index=off', 'lowerdir=/d/snapshots/12/fs:/d/snapshots/7/fs'])).toEqual({
     cwd: '/d/snapshots',
     options: ['index=off', 'lowerdir=12/fs:7/fs'],
@@ -12,10 +12,10 @@ test('makes the layers of an image relative to their common folder', () => {
   expect(shortLayers([layersOf(127)]).options.join(',').length).toBeLessThan(4096);
 });
 
-test('rejects more layers than the kernel accepts', () => {
+test('shortLayers() rejects more layers than the kernel accepts', () => {
   expect(() => shortLayers([layersOf(1000)])).toThrow('the image has more layers than can be mounted: 1000');
 });
 
-test('leaves options without layers unchanged', () => {
+test('shortLayers() leaves options without layers unchanged', () => {
   expect(shortLayers(['rbind', 'ro'])).toMatchObject({ options: ['rbind', 'ro'] });
 });

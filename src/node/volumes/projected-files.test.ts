@@ -3,7 +3,7 @@ import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Client } from '../../client/client.ts';
 import { collectProjected, dataReader, type PayloadSource } from './projected-files.ts';
 
-it('reads and decodes an object once for all sources of a volume', async () => {
+it('an object is read and decoded once for all sources of a volume', async () => {
   let reads = 0;
   const client: Pick<Client, 'resource'> = {
     resource: () =>

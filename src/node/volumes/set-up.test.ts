@@ -45,7 +45,7 @@ it('a volume whose Secret was deleted keeps the file and its mode but updates fi
   expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o400);
 });
 
-it('limits all volumes of a Pod to 64 MiB; a volume that exceeds the limit does not count', async () => {
+it('all volumes of a Pod are limited to 64 MiB; a volume that exceeds the limit does not count', async () => {
   const read = async () => new Map([['key', Buffer.alloc(2 ** 20)]]);
   const shared = { ...source, read, room: shownRoom() };
   const setUp = (name: string, files: number): Promise<unknown> => {

@@ -55,27 +55,30 @@ const podOf = (uid: string): Pod => ({
   spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'conf' } }] },
 });
 
-it.each(['is aborted', 'continues'])('writes nothing for a Pod that is removed while its mount %s', async (what) => {
-  await write('before');
-  // When the watch starts, the objects that existed before have been listed.
-  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
-  const mounting = new AbortController();
-  const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
-  // By now, mount() has started to create the folder.
-  await Promise.resolve();
-  const removed = manager.remove('gone', new AbortController().signal);
-  if (what === 'is aborted') mounting.abort();
-  await Promise.all([mounted, removed]);
+it.each(['is aborted', 'continues'])(
+  'the volume manager writes nothing for a Pod that is removed while its mount %s',
+  async (what) => {
+    await write('before');
+    // When the watch starts, the objects that existed before have been listed.
+    await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+    const mounting = new AbortController();
+    const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
+    // By now, mount() has started to create the folder.
+    await Promise.resolve();
+    const removed = manager.remove('gone', new AbortController().signal);
+    if (what === 'is aborted') mounting.abort();
+    await Promise.all([mounted, removed]);
 
-  const other = podOf('other');
-  await manager.mount(other, new AbortController().signal);
-  const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
-  const before = reads();
-  await write('after');
-  const file = join(manager.hostPath('other', other, 'v'), 'text');
-  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
-  expect([reads() - before, retried]).toEqual([1, []]);
-});
+    const other = podOf('other');
+    await manager.mount(other, new AbortController().signal);
+    const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
+    const before = reads();
+    await write('after');
+    const file = join(manager.hostPath('other', other, 'v'), 'text');
+    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
+    expect([reads() - before, retried]).toEqual([1, []]);
+  },
+);
 
 it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retries the update', async () => {
   await write('kept');
@@ -115,7 +118,7 @@ const shown = (pod: Pod) => {
   const folder = manager.hostPath(pod.metadata.uid ?? '', pod, 'end');
   return Promise.all(FIELDS.map((field) => readFile(join(folder, field), 'utf8')));
 };
-it('updates the fields of the termination, which are empty before it, when its deadline moves', async () => {
+it('the volume manager updates the fields of the termination, which are empty before it, when its deadline moves', async () => {
   const pod = endingPod('ends');
   await manager.mount(pod, new AbortController().signal);
   expect(await shown(pod)).toEqual(['', '', '']);
@@ -134,7 +137,7 @@ it('rewrite() resolves when the files are written and rejects if the volumes are
   expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
 });
 
-it('replaces a token on time after another volume was rewritten', async () => {
+it('the volume manager replaces a token on time after another volume was rewritten', async () => {
   const { signal } = new AbortController();
   let tokens = 0;
   backend.create = async (_, __, object) => ({ ...object, status: { token: `token-${++tokens}` } }) as KubeObject;
@@ -195,7 +198,7 @@ it('a volume that a change makes too large keeps its files and is not read again
   await vi.waitFor(async () => expect(await lengths(pod)).toEqual(['small'.length]));
 });
 
-it('counts the kept files of a volume whose update failed', async () => {
+it('the volume manager counts the kept files of a volume whose update failed', async () => {
   const { signal } = new AbortController();
   await write('before');
   await manager.mount(annotated({ a: LARGE, b: '' }, 'a', 'b'), signal);
@@ -205,7 +208,7 @@ it('counts the kept files of a volume whose update failed', async () => {
   expect(await lengths(both)).toEqual([LARGE.length, 0]);
 });
 
-it('retries a volume that was too large once another volume has become smaller', async () => {
+it('the volume manager retries a volume that was too large once another volume has become smaller', async () => {
   const set = async (name: string, text: string): Promise<void> => {
     const data = { key: Buffer.from(text).toString('base64') };
     const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'a' }, data };

@@ -1,6 +1,6 @@
 /**
- * Node-pressure eviction with real containers. The data folder is a small disk of its own, and memory thresholds are set to
- * values that are always met.
+ * Tests node-pressure eviction with real containers. The data folder is on a small separate disk, and memory thresholds have values that
+ * are always exceeded.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** Restarts the engine with other thresholds; the Pods keep running. */
+/** Restarts the engine with additional options, such as thresholds, while the Pods keep running. */
 const restartWith = async (...options: string[]): Promise<void> => {
   pods.end();
   await lifepod.kill('SIGTERM');
@@ -40,7 +40,7 @@ const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
 };
 const fill = (mebibytes: number, path: string): string =>
   `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null; ${WAIT}`;
-/** Fills the disk to the last byte. */
+/** Writes to the file `path` until its disk has no free byte. */
 const fillDisk = (path: string): Promise<string> =>
   runCommandOk('sh', ['-c', `dd if=/dev/zero of=${path} bs=4k 2>/dev/null; true`]);
 const data = (emptyDir: object) => ({
@@ -65,7 +65,7 @@ describe('limits of one Pod', () => {
   const inVolume = (script: string) => [{ name: 'app', script: `${script}; ${WAIT}`, ...data({}).mount }];
   const write = (mebibytes: number, path: string): string =>
     `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null`;
-  // Built from the inside out, because the whole path is longer than the kernel accepts.
+  // The tree is built from its deepest folder upward, because the kernel does not accept its full path.
   const name = 'd'.repeat(250);
   const deep = `cd /data; mkdir top; ${write(9, 'top/file')}; for i in $(seq 40); do mkdir new; mv top new/${name}; mv new top; done`;
   const cases = {
@@ -122,7 +122,7 @@ describe('limits of one Pod', () => {
 });
 
 describe('a full disk', () => {
-  it('the Pod that fills the disk is evicted at once, without its defer containers; the others stay', async () => {
+  it('the Pod that fills the disk is evicted immediately, without its defer containers; the other Pods stay', async () => {
     await run(pod('modest'));
     const filling = { name: 'app', script: fill(850, '/data/file'), ...data({}).mount };
     await lifepod.apply(
@@ -259,7 +259,7 @@ describe('memory', () => {
     expect(statusOf(first, 'last').state?.terminated).toMatchObject({ reason: 'Completed', message: 'NodePressure\n' });
     const { startedAt = '', deadline = '' } = first.status?.termination ?? {};
     expect(Math.round((Date.parse(deadline) - Date.parse(startedAt)) / 1000)).toBe(8);
-    // One Pod at a time: a Pod whose usage is within its request is evicted later.
+    // Only one Pod is evicted at a time, and a Pod whose usage is within its request comes later.
     const second = await evicted('asked');
     expect(second.status?.message).toMatch(/^The node was low on resource: memory. Threshold [^C]*$/);
     const overAt = pods.history('asked-for-nothing').find(({ pod: seen }) => seen.status?.phase === 'Failed')?.at ?? 0;
@@ -274,7 +274,7 @@ describe('memory', () => {
   });
 
   it('an eviction in progress continues after the agent was killed', async () => {
-    // The next agent sends SIGTERM again; by then the app is already ending.
+    // The next agent sends SIGTERM again while the app is already ending, so the app ignores the second SIGTERM.
     const slow = 'trap "trap : TERM; sleep 4; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
     await run(pod('slow', { app: [{ name: 'app', script: slow }] }));
     await restartWith(...soft);
@@ -299,7 +299,7 @@ describe('memory', () => {
 describe('other signals', () => {
   const isEvicted = (seen: Pod): boolean => condition(seen, 'DisruptionTarget') !== undefined;
 
-  it('processes: the Pod with the most processes is evicted first, even if the agent is killed meanwhile', async () => {
+  it('under PID pressure, the Pod with the most processes is evicted first, even if the agent is killed during the eviction', async () => {
     const many = `for i in 1 2 3 4 5 6 7 8 9; do sleep 3600 & done; ${WAIT}`;
     await run(pod('few'), pod('many', { app: [{ name: 'app', script: many }] }));
     await restartWith('--eviction-hard', 'pid.available<100M');
@@ -318,7 +318,7 @@ describe('other signals', () => {
     await lifepod.kubectlOk('delete', 'pod', '--all');
   });
 
-  it('inodes: the Pod with the most inodes is evicted, not the one with the most bytes', async () => {
+  it('when inodes run out, the Pod with the most inodes is evicted, not the Pod with the most bytes', async () => {
     await restartWith('--eviction-hard', 'nodefs.inodesFree<10k');
     const { spec, mount } = data({});
     await run(pod('bytes', { app: [{ name: 'app', script: fill(90, '/data/file'), ...mount }], spec }));
@@ -331,7 +331,7 @@ describe('other signals', () => {
     await lifepod.kubectlOk('delete', 'pod', '--all');
   });
 
-  it('image disk: unused images are removed before a Pod is evicted, and data on other disks does not count', async () => {
+  it('when the image disk is full, unused images are removed before a Pod is evicted, and data on other disks does not count', async () => {
     pods.end();
     await lifepod.kill('SIGTERM');
     const { root } = containerdPaths(lifepod.dataDir);
@@ -371,7 +371,7 @@ describe('other signals', () => {
     pods.end();
     await lifepod.up();
     pods = await recordPods(lifepod);
-    // If its status could not be written, the Pod runs again.
+    // If the status of the Pod could not be written, the Pod runs again after the restart.
     await pods.until('elsewhere', (seen) => inPhase('Failed')(seen) || restarted('app', 1)(seen));
 
     mkdirSync(join(lifepod.dataDir, 'manifests'), { recursive: true });

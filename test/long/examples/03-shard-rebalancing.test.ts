@@ -18,7 +18,7 @@ const KEYS = 40;
 const ask = async (address: string, query: string): Promise<string> =>
   (await (await fetch(`http://${address}:8080/cgi-bin/kv?${query}`)).text()).trim();
 
-/** The lines of the client's log, with their times in milliseconds. */
+/** Resolves with the lines of the client's log, each with its time in milliseconds. */
 async function clientLines(): Promise<{ at: number; text: string }[]> {
   const log = await example.lifepod.kubectlOk('logs', 'client', '--timestamps');
   return log
@@ -27,7 +27,7 @@ async function clientLines(): Promise<{ at: number; text: string }[]> {
     .map((line) => ({ at: Date.parse(line.slice(0, line.indexOf(' '))), text: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Expects that the shard handed its keys over before its store ended, while the client wrote and read. */
+/** Expects that the shard `name` handed over its keys before its store ended, while the client wrote and read without a loss. */
 async function expectHandedOver(name: string): Promise<void> {
   const { status } = record.now(name);
   const entry = status?.deferContainerStatuses?.[0]?.state?.terminated;

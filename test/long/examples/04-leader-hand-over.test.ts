@@ -1,4 +1,4 @@
-/** Runs examples/04-leader-hand-over as its README describes, with a second client that asks without a pause. */
+/** Runs examples/04-leader-hand-over as its README describes, with a second client that sends requests without a pause. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -51,7 +51,7 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   return answers;
 }
 
-/** The address of one of the members; undefined if the member leaves the list at this moment. */
+/** Returns the address of one of the members, by `turn`. Returns undefined if the member leaves the list during the call. */
 function addressOf(turn: number): string | undefined {
   const folder = join(example.nodeFolder, 'members');
   const members = readdirSync(folder);

@@ -5,7 +5,7 @@ import { createWorkerFailures } from './failures.ts';
 const KEY = 'mountVolumes';
 const MOUNT = { kind: 'mountVolumes' } as const;
 
-test('counts failures of an action until it succeeds', () => {
+test('failures of an action are counted until it succeeds', () => {
   const failures = createWorkerFailures();
   failures.failed(MOUNT, new Error('one'), 10);
   failures.failed(MOUNT, new VolumeError('v', 'no such host', 'ErrImagePull', 'far/image:1'), 20);

@@ -7,7 +7,7 @@ import { startWorker } from './worker.ts';
 const podWith = (count: number) =>
   podOf({ containers: Array.from({ length: count }, (_, index) => containerOf(`c${index}`)) });
 
-it('decides immediately on every wake-up of a Pod with few containers', () => {
+it('a worker decides immediately on every wake-up of a Pod with few containers', () => {
   let wakes = 0;
   const wake = inTurns(
     () => podWith(2),
@@ -17,7 +17,7 @@ it('decides immediately on every wake-up of a Pod with few containers', () => {
   expect(wakes).toBe(5);
 });
 
-it('decides once per turn of the event loop on a Pod with many containers', async () => {
+it('a worker decides once per turn of the event loop on a Pod with many containers', async () => {
   let wakes = 0;
   const pod = podWith(1000);
   const wake = inTurns(
@@ -32,7 +32,7 @@ it('decides once per turn of the event loop on a Pod with many containers', asyn
   }
 });
 
-it('makes few decisions when actions of many containers end in one turn', async () => {
+it('a worker makes few decisions when actions of many containers end in one turn', async () => {
   let decisions = 0;
   const answers: (() => void)[] = [];
   const made = defaulted(podWith(300));

@@ -73,7 +73,7 @@ async function workerOfRunningPod() {
   return { worker, looks, asked, see, remove };
 }
 
-test('acts on a change of the Pod that arrives during an observation without waiting for it', async () => {
+test('a worker acts on a change of the Pod that arrives during an observation without waiting for it', async () => {
   const { worker, looks, asked, remove } = await workerOfRunningPod();
   worker.changed();
   expect(looks).toHaveLength(2);
@@ -82,7 +82,7 @@ test('acts on a change of the Pod that arrives during an observation without wai
   worker.stop();
 });
 
-test('does not observe again after an action whose effect was already observed', async () => {
+test('a worker does not observe again after an action whose effect was already observed', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   worker.changed();
@@ -94,7 +94,7 @@ test('does not observe again after an action whose effect was already observed',
   worker.stop();
 });
 
-test('observes after an action whose effect was not yet observed', async () => {
+test('a worker observes after an action whose effect was not yet observed', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   asked.get('stopContainer')?.resolve({});
@@ -106,7 +106,7 @@ test('observes after an action whose effect was not yet observed', async () => {
   worker.stop();
 });
 
-test('does not observe again if an observation under way shows the effect of an action', async () => {
+test('a worker does not observe again if an observation under way shows the effect of an action', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   worker.changed();
