@@ -4,6 +4,7 @@ import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { startClient } from '../support/client-command.ts';
 import { deferPod, entry, gate, killPause, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import { KUBECTL } from '../support/kubectl.ts';
 import { condition, ended, inPhase, isReady, runs, statusOf } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
@@ -40,7 +41,7 @@ describe.concurrent('defer containers', () => {
       entry('two', gate('two')),
       entry('three', gate('three'), POST),
     ]);
-    const watch = startClient(lifepod, 'kubectl', ['get', 'pod', 'ordered', '-w']);
+    const watch = startClient(lifepod, KUBECTL, ['get', 'pod', 'ordered', '-w']);
     await watch.printed(/^ordered +1\/1 +Running /m);
     await deletion('ordered');
     await watch.printed(/^ordered +1\/1 +Defer:0\/3 /m);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect } from 'vitest';
 import { processesNaming } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
+import { KUBECTL } from '../support/kubectl.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
@@ -143,10 +144,10 @@ describe.each([
   ['WebSocket', {}],
   ['SPDY', { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false', KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' }],
 ] as const)('over %s', (transport, env) => {
-  const kubectl = (...args: string[]): Running => start(env, 'kubectl', args);
+  const kubectl = (...args: string[]): Running => start(env, KUBECTL, args);
   const exec = (...command: string[]) => kubectl('exec', 'box', '--', ...command).ended;
   const execInput = (input: Uint8Array, ...command: string[]) =>
-    start(env, 'kubectl', ['exec', '-i', 'box', '--', ...command], input).ended;
+    start(env, KUBECTL, ['exec', '-i', 'box', '--', ...command], input).ended;
   /** Starts the command line in a new pseudo-terminal, which script(1) creates. */
   const inTerminal = (line: string, input: Uint8Array | 'open'): Running =>
     start(env, 'script', ['-qefc', line, '/dev/null'], input);
@@ -185,7 +186,7 @@ describe.each([
     });
 
     test('kubectl exec ends when the command ends, even if the input is still open', async () => {
-      const session = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'head', '-c', '1000'], 'open');
+      const session = start(env, KUBECTL, ['exec', '-i', 'box', '--', 'head', '-c', '1000'], 'open');
       session.child.stdin?.write(random.subarray(0, 50_000));
       const { code, stdout } = await session.ended;
       expect(code).toBe(0);
@@ -252,7 +253,7 @@ describe.each([
       await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=30s');
       const before = await containersOf(name);
       for (const word of ['first', 'second']) {
-        const attached = start(env, 'kubectl', ['attach', '-i', name], 'open');
+        const attached = start(env, KUBECTL, ['attach', '-i', name], 'open');
         attached.child.stdin?.write(`${word}\n`);
         await Promise.all([attached.printed(new RegExp(`out ${word}`)), attached.printed(new RegExp(`err ${word}`))]);
         attached.child.stdin?.end();
@@ -276,7 +277,7 @@ describe.each([
         '-c',
         'sha256sum; exit 4',
       ];
-      const { code, stdout } = await start(env, 'kubectl', args, random).ended;
+      const { code, stdout } = await start(env, KUBECTL, args, random).ended;
       expect(stdout.toString()).toContain(`${sha256(random)}  -\n`);
       expect(code).toBe(4);
       await lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=30s');
@@ -284,7 +285,7 @@ describe.each([
 
     test('kubectl run -it --rm opens a shell in a terminal', async () => {
       const name = `shell-${transport.toLowerCase()}`;
-      const session = inTerminal(`kubectl run -it --rm --restart=Never --image=busybox:1.28 ${name} -- sh`, 'open');
+      const session = inTerminal(`${KUBECTL} run -it --rm --restart=Never --image=busybox:1.28 ${name} -- sh`, 'open');
       await session.printed(/# /);
       session.child.stdin?.write('tty; echo $((6 * 7)); exit 5\n');
       await session.printed(/\/dev\/pts\/0\s+42/);
@@ -368,7 +369,7 @@ describe.each([
     '%s to the engine ends exec and port-forward, and the Pod keeps running',
     async (signal) => {
       const before = await containersOf('box');
-      const cat = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'cat'], 'open');
+      const cat = start(env, KUBECTL, ['exec', '-i', 'box', '--', 'cat'], 'open');
       cat.child.stdin?.write('there\n');
       const forwarding = kubectl('port-forward', 'box', ':8080');
       await Promise.all([cat.printed(/there/), forwarding.printed(/Forwarding from/)]);

@@ -15,6 +15,7 @@ import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
 import { noNodes } from '../../src/apiserver/server-fixture.ts';
 import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { KUBECTL } from '../support/kubectl.ts';
 
 const SERVICE_CIDR = '10.99.0.0/24';
 
@@ -101,7 +102,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
   const kubectl = (args: string[], options: RunOptions = {}): Promise<Result> =>
     new Promise((resolve) => {
       const child = execFile(
-        'kubectl',
+        KUBECTL,
         args,
         { env: environment(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
         (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 255), out, err }),
@@ -124,7 +125,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
     return out;
   };
   const start = (...args: string[]): ChildProcess => {
-    const child = spawn('kubectl', args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(KUBECTL, args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
     running.add(child);
     return child;
   };

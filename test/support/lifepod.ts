@@ -15,6 +15,7 @@ import { nodePlatform } from '../../src/platform/node-js.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
+import { KUBECTL } from './kubectl.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(REPOSITORY, 'bin/lifepod');
@@ -128,7 +129,7 @@ const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
-    runCommand('kubectl', args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
+    runCommand(KUBECTL, args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
   const self: LifepodClient = {
     dataDir,
     kubeconfig,
@@ -147,7 +148,7 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
       const text = typeof manifest === 'string' ? manifest : JSON.stringify(manifest);
       succeeded('kubectl apply', await kubectl(['apply', '-f', '-'], text));
     },
-    until: (args, done) => untilLine('kubectl', args, env, done),
+    until: (args, done) => untilLine(KUBECTL, args, env, done),
     get: async (...args) => JSON.parse(succeeded('kubectl get', await kubectl(['get', ...args, '-o', 'json']))),
   };
   return self;
