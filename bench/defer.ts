@@ -7,12 +7,14 @@
  * stops the sandbox, removes the containers concurrently, and removes the sandbox. lifepod's time is from the DELETE over HTTPS to the
  * watch event of the Pod's deletion.
  */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
+import { PODS } from '../src/api/resources.ts';
 import type { Client } from '../src/client/client.ts';
 import type { ContainerRuntime } from '../src/runtime/runtime.ts';
 import { BUSYBOX, median, startEngine } from './engine.ts';
@@ -114,7 +116,7 @@ async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: 
 
 /** Runs a Pod through the API, and resolves with the duration of its end in milliseconds. */
 async function throughLifepod(client: Client, { count, trigger }: Case): Promise<number> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const name = `bench-${count}-${randomUUID().slice(0, 8)}`;
   const watch = await watchPod(client, name);
   await pods.create({

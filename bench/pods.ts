@@ -1,7 +1,9 @@
 /** Creates Pods for the benchmarks, through the API or with only the CRI calls that the Pods require (the floor). */
+
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Pod } from '../src/api/generated/types.ts';
+import { PODS } from '../src/api/resources.ts';
 import type { Client } from '../src/client/client.ts';
 import { nodePlatform } from '../src/platform/node-js.ts';
 import type { WatchEvent } from '../src/ports/backend.ts';
@@ -89,7 +91,7 @@ export async function watchPod(client: Client, name: string) {
   const ends = new AbortController();
   const seen: WatchEvent<Pod>[] = [];
   let wake = (): void => undefined;
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const options = { namespace: 'default', fieldSelector: `metadata.name=${name}` };
   const { metadata } = await pods.list(options);
   void pods
@@ -119,7 +121,7 @@ export async function watchPod(client: Client, name: string) {
 
 /** Creates the Pods one after another, and resolves when all are Ready. */
 export async function createAndAwaitReady(client: Client, wanted: readonly Pod[]): Promise<void> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const ends = new AbortController();
   const ready = new Set<string>();
   const { promise: allReady, resolve, reject } = Promise.withResolvers<void>();

@@ -2,12 +2,14 @@
  * Measures the time that lifepod adds to the start and the end of a Pod, compared with the floor: a bare loop of the same CRI calls on the
  * same containerd in the same run. Also measures the engine's load at rest.
  */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
+import { PODS } from '../src/api/resources.ts';
 import type { Client } from '../src/client/client.ts';
 import type { ContainerRuntime } from '../src/runtime/runtime.ts';
 import { type BenchEngine, BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
@@ -80,7 +82,7 @@ async function floor(runtime: ContainerRuntime, initCount: number, logs: string)
 }
 
 async function throughLifepod(client: Client, initCount: number): Promise<Times> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const name = `bench-${initCount}-${randomUUID().slice(0, 8)}`;
   const watch = await watchPod(client, name);
   // The watch occupies the client's only connection. This request opens a second one before the measurement begins.
@@ -114,7 +116,7 @@ const pod = (name: string, initCount: number): Pod => ({
 
 /** Prints the memory and CPU usage of the engine's process with ten idle Pods. */
 async function atRest({ client, pid }: BenchEngine): Promise<void> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const names = Array.from({ length: 10 }, (_, i) => `rest-${i}`);
   await Promise.all(
     names.map(async (name) => {

@@ -2,10 +2,12 @@
  * Measures the engine with 100 Pods that each mount every kind of volume: its memory and CPU time, and how long a change of a ConfigMap
  * and a Secret takes until all volumes contain it.
  */
+
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
+import { coreResource } from '../src/api/resources.ts';
 import type { KubeObject } from '../src/machinery/meta.ts';
 import { podMemoryFolder } from '../src/node/volumes/pod-memory.ts';
 import { type BenchEngine, BUSYBOX, cpuMillis, residentMebibytes, startEngine } from './engine.ts';
@@ -13,7 +15,7 @@ import { APP, createAndAwaitReady } from './pods.ts';
 
 const PODS = 100;
 const MEASURED_MILLIS = 10_000;
-const core = (resource: string) => ({ group: '', version: 'v1', resource });
+const core = (resource: string) => coreResource(resource);
 
 export async function volumes(): Promise<void> {
   const engine = await startEngine();

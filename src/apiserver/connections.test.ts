@@ -1,8 +1,10 @@
 /** Clients that keep more connections, watches or streams open than the server allows. */
+
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { expect, test, vi } from 'vitest';
+import { coreResource } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
 import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
@@ -46,8 +48,7 @@ test('a log or stream beyond the limit is refused with an HTTP response, even if
   };
   await using at = await start({ streams: 1 }, { nodes });
   const pod = { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] } };
-  const ref = { group: '', version: 'v1', resource: 'pods' };
-  await at.backend.create(ref, 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
+  await at.backend.create(coreResource('pods'), 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
   const log = await at.open('GET', `${PODS}/p/log?follow=true`);
   expect(log.statusCode).toBe(200);
   expect(await at.call('GET', `${PODS}/p/log`)).toMatchObject({ code: 429, json: TOO_MANY });

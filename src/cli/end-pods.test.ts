@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
+import { PODS } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
 import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
@@ -8,7 +9,6 @@ import { systemTimers } from '../platform/node-js.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { endAllPods, removeRest } from './end-pods.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const ending = async (failure: ApiError) => {
   const backend = await registryBackend();
   const metadata = { name: 'web', namespace: 'default' };

@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
+import { LEASES, PODS } from '../api/resources.ts';
 import { queryText, resourcePath } from './paths.ts';
 
-const pods = { group: '', version: 'v1', resource: 'pods' };
-const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
-
 test.each([
-  [resourcePath(pods, 'a', 'x', 'binding'), '/api/v1/namespaces/a/pods/x/binding'],
-  [resourcePath(pods, undefined), '/api/v1/pods'],
-  [resourcePath(leases, 'n', 'l'), '/apis/coordination.k8s.io/v1/namespaces/n/leases/l'],
-  [resourcePath(pods, 'a', '../x'), '/api/v1/namespaces/a/pods/..%2Fx'],
+  [resourcePath(PODS, 'a', 'x', 'binding'), '/api/v1/namespaces/a/PODS/x/binding'],
+  [resourcePath(PODS, undefined), '/api/v1/PODS'],
+  [resourcePath(LEASES, 'n', 'l'), '/apis/coordination.k8s.io/v1/namespaces/n/LEASES/l'],
+  [resourcePath(PODS, 'a', '../x'), '/api/v1/namespaces/a/PODS/..%2Fx'],
   [
     queryText({ limit: 5, watch: true, labelSelector: 'a=b,c', continue: '', fieldSelector: undefined }),
     '?limit=5&watch=true&labelSelector=a%3Db%2Cc',

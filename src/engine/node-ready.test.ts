@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { NODES } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
 import { testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { nodeReady, withRemedy } from './node-ready.ts';
 
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const node = (status: string, message: string) => ({
   apiVersion: 'v1',
   kind: 'Node',

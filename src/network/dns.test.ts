@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SERVICES } from '../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
 import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
@@ -14,7 +15,6 @@ import { systemTimers } from '../platform/node-js.ts';
 import { startDns } from './dns.ts';
 import { createForwarder } from './dns-forward.ts';
 
-const servicesRef = { group: '', version: 'v1', resource: 'services' };
 const service = (name: string, spec: object): KubeObject =>
   ({
     apiVersion: 'v1',
@@ -86,13 +86,13 @@ describe('startDns', () => {
 
   it('the DNS server resolves the name of a Service from its creation until its deletion', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
-    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    await backend.set(SERVICES, service('web', { clusterIP: '10.96.0.5' }));
     const found = await ask('web.default.svc.cluster.local');
     expect(found).toMatchObject({ rcode: 'NOERROR', flag_aa: true, flag_ra: true, flag_rd: true });
     expect(found.answers).toMatchObject([{ type: 'A', data: '10.96.0.5', ttl: 5 }]);
     const none = await ask('web.default.svc.cluster.local', 'AAAA');
     expect(none).toMatchObject({ rcode: 'NOERROR', answers: [], authorities: [{ type: 'SOA', ttl: 5 }] });
-    await backend.remove(servicesRef, 'default', 'web');
+    await backend.remove(SERVICES, 'default', 'web');
     expect(await ask('web.default.svc.cluster.local')).toMatchObject({
       rcode: 'NXDOMAIN',
       authorities: [{ type: 'SOA', name: 'cluster.local' }],
@@ -101,7 +101,7 @@ describe('startDns', () => {
 
   it('the DNS server answers queries with EDNS and truncates responses that are too long for UDP', async () => {
     const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
-    await backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
+    await backend.set(SERVICES, service('wide', { clusterIP: '10.96.0.6', ports }));
     const opt = {
       type: 'OPT' as const,
       name: '.',
@@ -149,7 +149,7 @@ describe('startDns', () => {
 
 describe('createForwarder', () => {
   it('the forwarder queries the next name server if one does not respond, over UDP and TCP', async () => {
-    await backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    await backend.set(SERVICES, service('web', { clusterIP: '10.96.0.5' }));
     // No server listens on this port of 127.0.0.2, so the connection is refused immediately.
     const file = join(folder, 'two.conf');
     writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');

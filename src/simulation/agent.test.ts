@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import type { Pod, ServiceAccount } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
+import { PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { inProcessClient } from '../client/typed-client.ts';
@@ -22,7 +23,6 @@ import { createMemoryStore } from '../store/memory/memory-store.ts';
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 const timers = systemTimers();
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -51,7 +51,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   await bootstrap(registry, { serviceCidr: '10.96.0.0/16', apiServerPort: 6443 });
   const client = inProcessClient(registry);
   await client
-    .resource<ServiceAccount>({ group: '', version: 'v1', resource: 'serviceaccounts' })
+    .resource<ServiceAccount>(SERVICE_ACCOUNTS)
     .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
 
   const simulated = createSimulatedRuntime({

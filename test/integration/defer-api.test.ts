@@ -2,11 +2,12 @@
  * Tests the API of defer containers with the real kubectl, without containers: a registry with a memory store, and Pods that no agent runs.
  * Tests that need a node are in test/e2e.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PODS } from '../../src/api/resources.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const NODE_NAME = 'node-1';
 
 let fixture: KubectlFixture;

@@ -1,8 +1,10 @@
 /** Tests that copies of the Secrets that defer containers refer to are kept in a real tmpfs. */
+
 import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtures.ts';
+import { SECRETS } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
@@ -15,7 +17,6 @@ import { scratchFolder } from '../support/lifepod.ts';
 import { quiet } from './containerd-fixture.ts';
 
 const TMPFS_MAGIC = 0x01021994;
-const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
 
 test("a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes", async () => {
   const { path, remove } = scratchFolder('kept');

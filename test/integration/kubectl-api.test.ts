@@ -2,11 +2,13 @@
  * Tests the API server with the real kubectl, without containers: a registry with a memory store, and Pods that no scheduler binds.
  * Tests that need a node are in test/e2e.
  */
+
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PODS } from '../../src/api/resources.ts';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 
 const NODE_NAME = 'node-1';
@@ -234,7 +236,7 @@ describe('Pods', () => {
     expect((await lines.next()).value).toMatch(/^watched +0\/1 +Pending +0 +\d+s$/);
     expect((await events.next()).value).toMatch(/^ADDED +watched /);
     await registry.patch(
-      { group: '', version: 'v1', resource: 'pods' },
+      PODS,
       'default',
       'watched',
       'application/merge-patch+json',
@@ -250,7 +252,7 @@ describe('Pods', () => {
   test('kubectl wait returns when the condition is met, and fails at its timeout', async () => {
     const waiting = ok('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/applied', '--timeout=60s');
     await registry.patch(
-      { group: '', version: 'v1', resource: 'pods' },
+      PODS,
       'default',
       'applied',
       'application/merge-patch+json',

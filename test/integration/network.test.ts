@@ -1,10 +1,12 @@
 /** Tests the network of Pods with the real bridge, CNI plugins, nftables and busybox's resolver. */
+
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SERVICES } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
 import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
@@ -20,7 +22,6 @@ const controller = new AbortController();
 const { signal } = controller;
 const unique = randomBytes(3).toString('hex');
 const namespaces = [`cni-${unique}-a`, `cni-${unique}-b`];
-const servicesRef = { group: '', version: 'v1', resource: 'services' };
 
 let dataDir: string;
 let options: Parameters<typeof setUpNetwork>[0];
@@ -177,7 +178,7 @@ describe('the network of Pods', () => {
     const before = await lookUp();
     expect(before.code, before.stdout).not.toBe(0);
     expect(before.stdout).toContain('NXDOMAIN');
-    await backend.set(servicesRef, {
+    await backend.set(SERVICES, {
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name: 'myservice', namespace: 'default' },

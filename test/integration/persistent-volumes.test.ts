@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CoreV1Event, PersistentVolume, PersistentVolumeClaim } from '../../src/api/generated/types.ts';
 import { kinds } from '../../src/api/kinds.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/api/resources.ts';
+import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../src/api/resources.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -74,7 +74,7 @@ async function until(done: (volumes: PersistentVolume[], claims: PersistentVolum
 /** Resolves with the message of the first Event with this reason. */
 function firstEvent(reason: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const events = inProcessClient(registry).resource<CoreV1Event>({ group: '', version: 'v1', resource: 'events' });
+  const events = inProcessClient(registry).resource<CoreV1Event>(EVENTS);
   const added = (event: CoreV1Event): void => {
     if (event.reason === reason) resolve(event.message);
   };
@@ -271,11 +271,7 @@ test.each([
 
 test('a claim without a class gets the default class; a claim with an empty class gets none', async () => {
   start();
-  const classes = inProcessClient(registry).resource({
-    group: 'storage.k8s.io',
-    version: 'v1',
-    resource: 'storageclasses',
-  });
+  const classes = inProcessClient(registry).resource(STORAGE_CLASSES);
   const seen = Promise.withResolvers<void>();
   const options = { log, timers, signal: AbortSignal.timeout(20_000) };
   createInformer(classes, options, { added: () => seen.resolve() });

@@ -1,4 +1,5 @@
 /** Tests volumes with real mounts, owners and links. The API objects are in a registry with a store in memory. */
+
 import {
   chmod,
   lstat,
@@ -25,6 +26,7 @@ import type {
   PersistentVolumeSpec,
   Pod,
 } from '../../src/api/generated/types.ts';
+import { coreResource } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../src/client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
@@ -44,7 +46,7 @@ import {
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { removeTree } from '../../src/platform/remove-tree.ts';
 
-const ref = (resource: string) => ({ group: '', version: 'v1', resource });
+const ref = (resource: string) => coreResource(resource);
 const { signal } = new AbortController();
 const TMPFS_MAGIC = 0x01021994;
 

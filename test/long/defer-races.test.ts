@@ -2,8 +2,10 @@
  * Tests races between a deletion and the start of a container, and between a deletion and the death of containerd. Whichever comes first,
  * each entry that is due runs once. Each race runs with many Pods.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
+import { PODS } from '../../src/api/resources.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { killContainerd } from '../support/containerd.ts';
@@ -43,11 +45,7 @@ describe('a Pod is deleted while its init container starts', () => {
 
   /** Creates Pods, and deletes each 0 to 250 ms after it got an address: its sandbox runs, and its init container is about to start. */
   async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
-    const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>({
-      group: '',
-      version: 'v1',
-      resource: 'pods',
-    });
+    const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>(PODS);
     const record = await recordPods(lifepod, namespace);
     const queue = names.map((name, index) => ({ name, index }));
     const work = async (): Promise<void> => {

@@ -2,12 +2,13 @@
  * A fleet: many Pods with defer containers in a namespace of their own, which a test starts, deletes and examines together. The engine may
  * be restarted between these steps. The log of each Pod (see defer-pods.ts) shows which steps ran, and its PodRecord how its entries ended.
  */
+
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
+import { PODS } from '../../src/api/resources.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { logOf, untilLogged } from './defer-pods.ts';
 import type { RunningLifepod } from './lifepod.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const PATIENCE = '--timeout=120s';
 
 /** How an entry ended. */

@@ -2,7 +2,9 @@
  * Records all versions of the Pods and all Events of a namespace, so that tests can wait for versions and examine earlier ones. The
  * recording ends when the engine is restarted, because the new engine may listen on another port.
  */
+
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
+import { EVENTS, PODS } from '../../src/api/resources.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { createLog, systemTimers } from '../../src/platform/node-js.ts';
@@ -116,17 +118,13 @@ export async function recordPods(
   const options = { namespace, log: createLog({ level: 'error' }), timers: systemTimers(), signal: abort.signal };
   const recording = new Recording();
   const put = (pod: Pod): void => recording.add(pod);
-  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
+  const pods = createInformer<Pod>(client.resource(PODS), options, {
     added: put,
     updated: put,
     deleted: (pod) => recording.remove(pod),
   });
   const putEvent = (event: CoreV1Event): void => recording.addEvent(event);
-  const events = createInformer<CoreV1Event>(
-    client.resource({ group: '', version: 'v1', resource: 'events' }),
-    options,
-    { added: putEvent, updated: putEvent },
-  );
+  const events = createInformer<CoreV1Event>(client.resource(EVENTS), options, { added: putEvent, updated: putEvent });
   await Promise.all([pods.synced, events.synced]);
   return {
     until(name, satisfies) {

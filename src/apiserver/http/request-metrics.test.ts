@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { PODS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMetrics, type Metrics } from '../../platform/metrics.ts';
 import { readText, startTestServer, type TestServer } from '../server-fixture.ts';
@@ -24,7 +25,7 @@ async function samples(name: string): Promise<string[]> {
 }
 
 test('requests are counted by verb, resource and code', async () => {
-  await at.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', {
+  await at.backend.create(PODS, 'default', {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'web' },

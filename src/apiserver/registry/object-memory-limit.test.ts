@@ -1,5 +1,7 @@
 /** The memory of all objects is limited for clients, but not for components of lifepod. */
+
 import { expect, test } from 'vitest';
+import { SERVICE_ACCOUNTS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { UserInfo } from '../../ports/backend.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -69,7 +71,7 @@ test('an object with many small values counts with its size in memory', async ()
   const { registry } = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const secrets = Array.from({ length: 40_000 }, () => ({}));
   const account = { ...object('ServiceAccount', 'large'), secrets } as KubeObject;
-  const create = registry.create({ group: '', version: 'v1', resource: 'serviceaccounts' }, 'default', account, {
+  const create = registry.create(SERVICE_ACCOUNTS, 'default', account, {
     user,
   });
   expect(await failure(create)).toMatchObject({ code: 507 });

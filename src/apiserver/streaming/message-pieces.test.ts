@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { PassThrough, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
+import { PODS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { whileServingOthers } from '../hostile-fixture.ts';
 import { noNodes, startTestServer } from '../server-fixture.ts';
@@ -52,7 +53,7 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
   await using server = await startTestServer({ nodes });
   const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
-  await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
+  await server.backend.create(PODS, 'default', pod as KubeObject);
   const { caCertificate: ca, admin } = server.pki;
   const upgradeRequest = request({
     host: server.server.host,

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { PODS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
 
@@ -19,7 +20,7 @@ beforeEach(async () => {
   server = await startTestServer({ nodes });
   const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
-  await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
+  await server.backend.create(PODS, 'default', pod as KubeObject);
 });
 
 afterEach(async () => {

@@ -1,6 +1,8 @@
 /** Runs the demo's commands with kubectl, or with lifepod's own client if kubectl is not installed. */
+
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
+import { coreResource } from '../../api/resources.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { runCommandOk } from '../../platform/processes.ts';
@@ -44,8 +46,7 @@ function withKubectl(
 }
 
 function withClient(kubeconfig: string, say: (line: string) => void): DemoKubectl {
-  const resource = async (plural: string) =>
-    (await clientFromKubeconfig(kubeconfig)).resource({ group: '', version: 'v1', resource: plural });
+  const resource = async (plural: string) => (await clientFromKubeconfig(kubeconfig)).resource(coreResource(plural));
   return {
     async apply(file) {
       for (const document of parseAllDocuments(await readFile(file, 'utf8'))) {

@@ -2,6 +2,7 @@
  * Collects the facts that the configuration of a Pod or container needs: the Services, the objects that the container's
  * variables refer to, the Pod's addresses, and the node's resolver configuration.
  */
+
 import { existsSync } from 'node:fs';
 import type {
   ConfigMap,
@@ -13,6 +14,7 @@ import type {
   Service,
   VolumeMount,
 } from '../../api/generated/types.ts';
+import { coreResource, RUNTIME_CLASSES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -71,11 +73,7 @@ export type EnvironmentSource = (
 export function createEnvironmentSource(options: PodEnvironmentOptions): EnvironmentSource {
   const { client, clusterDns, clusterDomain, resolvConf, kept } = options;
   const seLinux = existsSync('/sys/fs/selinux/enforce');
-  const runtimeClasses = client.resource<RuntimeClass>({
-    group: 'node.k8s.io',
-    version: 'v1',
-    resource: 'runtimeclasses',
-  });
+  const runtimeClasses = client.resource<RuntimeClass>(RUNTIME_CLASSES);
   const servicesFor = createServiceLookup(options);
   const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
 
@@ -130,7 +128,7 @@ async function readReferences<T extends KubeObject>(
   resource: FileSource,
   names: Iterable<string>,
 ): Promise<Map<string, T>> {
-  const api = client.resource<T>({ group: '', version: 'v1', resource });
+  const api = client.resource<T>(coreResource(resource));
   const found = new Map<string, T>();
   await Promise.all(
     [...names].map(async (name) => {

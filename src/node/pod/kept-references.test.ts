@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
+import { CONFIG_MAPS, SECRETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
@@ -14,8 +15,6 @@ import { createPodImagePull } from '../images/pod-images.ts';
 import { fileSourceKey } from '../volumes/references.ts';
 import { createKeptReferences, type KeptReferences } from './kept-references.ts';
 
-const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
-const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
 const { signal } = new AbortController();
 let root: string;
 let backend: RegistryBackend;

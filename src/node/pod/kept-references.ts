@@ -10,7 +10,9 @@
  *  3. Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
  *  4. Errors and logs contain no content of an object.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { coreResource } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -97,7 +99,7 @@ async function readObject(
   { resource, name }: Reference,
   namespace: string | undefined,
 ): Promise<(KubeObject & Content) | undefined> {
-  const api = client.resource<KubeObject & Content>({ group: '', version: 'v1', resource });
+  const api = client.resource<KubeObject & Content>(coreResource(resource));
   try {
     return await api.get(name, namespace);
   } catch (error) {

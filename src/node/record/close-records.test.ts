@@ -2,13 +2,12 @@ import { expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { closeRecords } from './close-records.ts';
 import { createPodRecorder } from './recorder.ts';
-
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 
 test('closeRecords() reports Pods that no longer exist and whose records lack the last steps', async () => {
   const backend = await registryBackend();

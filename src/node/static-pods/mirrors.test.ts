@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog } from '../../client/testing.ts';
@@ -11,8 +12,6 @@ import { systemTimers } from '../../platform/node-js.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import { createMirrors, type Mirrors, throughMirrors } from './mirrors.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const NAME = 'default/web-node-1';
 
 const staticPod = (uid: string, more: Partial<Pod> = {}): Pod => ({

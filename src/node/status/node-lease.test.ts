@@ -1,12 +1,12 @@
 import { expect, it, vi } from 'vitest';
 import type { Lease, Node } from '../../api/generated/types.ts';
+import { LEASES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../../machinery/status.ts';
 import { startNodeLease } from './node-lease.ts';
 
-const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 const NODE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', uid: 'u1' } };
 
 it('the node renews its Lease every ten seconds, also after a failed renewal', async () => {

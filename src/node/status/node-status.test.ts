@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
+import { EVENTS, LEASES, NODES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
@@ -8,9 +9,6 @@ import type { ContainerRuntime, ImageInfo, RuntimeFeatures } from '../../runtime
 import type { PressureCondition } from '../eviction/thresholds.ts';
 import { readCapacity } from './machine-facts.ts';
 import { type NodeStatusReporter, startNodeStatus } from './node-status.ts';
-
-const nodesRef = { group: '', version: 'v1', resource: 'nodes' };
-const leasesRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 
 let backend: RegistryBackend;
 let timers: ReturnType<typeof testTimers>;
@@ -61,8 +59,8 @@ beforeEach(async () => {
 });
 afterEach(() => controller.abort());
 
-const node = (): Node => backend.objects(nodesRef)[0] as Node;
-const lease = (): Lease => backend.objects(leasesRef)[0] as Lease;
+const node = (): Node => backend.objects(NODES)[0] as Node;
+const lease = (): Lease => backend.objects(LEASES)[0] as Lease;
 const ready = () => node().status?.conditions?.find(({ type }) => type === 'Ready');
 const writes = (): string[] => backend.calls.filter((call) => /^(create|update|patch)/.test(call));
 /** Advances the time, and waits until a check has ended. */
@@ -156,18 +154,16 @@ describe('startNodeStatus', () => {
 
   it('the agent records Events for changes of readiness, schedulability and boot ID', async () => {
     const events = () =>
-      (backend.objects({ group: '', version: 'v1', resource: 'events' }) as CoreV1Event[]).map(
-        ({ type, reason, message }) => `${type} ${reason}: ${message}`,
-      );
+      (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
     problems = ['x'];
     await advance(10_000);
     problems = [];
     await advance(10_000);
     await vi.waitFor(() => expect(backend.calls).toContain('watch nodes /'));
-    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
-    await backend.set(nodesRef, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
+    await backend.set(NODES, { ...node(), spec: { ...node().spec, unschedulable: true } } as Node);
+    await backend.set(NODES, { ...node(), spec: { ...node().spec, unschedulable: false } } as Node);
     const { status } = node();
-    await backend.setStatus(nodesRef, undefined, 'n1', {
+    await backend.setStatus(NODES, undefined, 'n1', {
       ...status,
       nodeInfo: { ...status?.nodeInfo, bootID: 'of old' },
     });
@@ -236,7 +232,7 @@ describe('startNodeStatus', () => {
     controller.abort();
     const labelled = structuredClone(node());
     labelled.metadata.labels = { ...labelled.metadata.labels, disk: 'ssd' };
-    await backend.set(nodesRef, labelled);
+    await backend.set(NODES, labelled);
     controller = new AbortController();
     timers.advance(3_600_000);
     await start();
@@ -245,12 +241,12 @@ describe('startNodeStatus', () => {
       lastHeartbeatTime: '2026-01-31T01:00:00Z',
       lastTransitionTime: '2026-01-31T00:00:00Z',
     });
-    expect(backend.objects(leasesRef)).toHaveLength(1);
+    expect(backend.objects(LEASES)).toHaveLength(1);
   });
 
   it('the agent creates its Node and Lease again if they were deleted', async () => {
-    await backend.remove(nodesRef, undefined, 'n1');
-    await backend.remove(leasesRef, 'kube-node-lease', 'n1');
+    await backend.remove(NODES, undefined, 'n1');
+    await backend.remove(LEASES, 'kube-node-lease', 'n1');
     await advance(300_000);
     await advance(10_000);
     expect(ready()?.status).toBe('True');

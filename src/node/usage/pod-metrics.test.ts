@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Namespace, Pod, PodStatus } from '../../api/generated/types.ts';
+import { NAMESPACES, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
 import { startPodMetrics } from './pod-metrics.ts';
 
-const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const READY: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
 let backend: RegistryBackend;

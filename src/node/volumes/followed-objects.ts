@@ -1,4 +1,5 @@
 /** Watches ConfigMaps and Secrets. */
+import { coreResource } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type InformerOptions } from '../../client/informer.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -13,7 +14,7 @@ export function followObjects(client: Client, options: InformerOptions, changed:
     const notify = ({ metadata }: KubeObject): void =>
       changed(fileSourceKey(resource, metadata.namespace, metadata.name));
     createInformer<KubeObject, KubeObject>(
-      client.resource({ group: '', version: 'v1', resource }),
+      client.resource(coreResource(resource)),
       options,
       { added: notify, updated: notify, deleted: notify },
       ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }) =>

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
+import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createVolumeManager, type VolumeManager } from './volume-manager.ts';
 
-const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
 let root: string;
 let backend: RegistryBackend;
 let manager: VolumeManager;
