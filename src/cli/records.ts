@@ -1,10 +1,12 @@
 /** Finds the record of a Pod's life, for an existing or a deleted Pod. */
+
 import { mirroredUid } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS, recordName, shortUid } from '../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import type { Transition } from '../lifecycle/types.ts';
+import { uidOf } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
@@ -72,7 +74,7 @@ async function findByUid(client: Client, prefix: string): Promise<PodLife | unde
   const pods = await client.resource<Pod>(PODS).list();
   const living = pods.items.filter(({ metadata }) => metadata.uid?.startsWith(prefix));
   const records = (await listRecords(client, {})).filter(({ podUID }) => podUID.startsWith(prefix));
-  const uids = new Set([...living.map(({ metadata }) => metadata.uid ?? ''), ...records.map(({ podUID }) => podUID)]);
+  const uids = new Set([...living.map(uidOf), ...records.map(({ podUID }) => podUID)]);
   if (uids.size > 1) {
     const some = [...uids].slice(0, 5).join(', ');
     throw new UserError(`${uids.size} Pods have a UID that begins with ${prefix} (${some}): give more of the UID`);

@@ -1,5 +1,7 @@
 /** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages of the life. */
+
 import { type Action, actionKey, type Journal } from '../lifecycle/types.ts';
+import { uidOf } from '../machinery/meta.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
 import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import { pause } from '../platform/pause.ts';
@@ -25,8 +27,6 @@ export interface AgentOptions {
   result: LifeResult;
 }
 
-export const uidOf = ({ pod }: Life): string => pod.metadata.uid ?? '';
-
 export interface Mortal {
   isAlive(): boolean;
   /** The agent dies, and the next one starts after `millis`. */
@@ -40,7 +40,7 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   const { maxGracePeriodExtensionSeconds } = life;
   const statusMillis = life.statusMillis ?? (life.pod.spec?.deferContainers === undefined ? undefined : 1);
   const stamps = createSteadyStamps(timers, options.machine);
-  const uid = uidOf(life);
+  const uid = uidOf(life.pod);
   return {
     timers,
     log: silent,

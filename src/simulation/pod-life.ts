@@ -3,6 +3,7 @@
  * Crashes of the agent and outages of the runtime occur between any two actions: an action is lost before it is requested, or its
  * result is lost.
  */
+import { uidOf } from '../machinery/meta.ts';
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
 import type { WorkerPorts } from '../node/pod/worker/ports.ts';
@@ -66,7 +67,7 @@ export async function live(life: Life): Promise<LifeResult> {
   for (const nodeEnd of [life.nodeEnd, life.nextNodeEnd])
     if (nodeEnd !== undefined) at(nodeEnd.at, () => agent.end(nodeEnd.by));
   at(life.forcedAt, api.remove);
-  const uid = life.pod.metadata.uid ?? '';
+  const uid = uidOf(life.pod);
   at(life.sandboxLostAt, () => runtime.loseSandbox(uid));
   at(life.initRecordsLostAt, () => {
     const init = (life.pod.spec?.initContainers ?? []).map(({ name }) => name);

@@ -7,12 +7,13 @@ import type { Pod, PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { nodeEndAfter } from '../lifecycle/termination-causes.ts';
 import type { Journal, NodeEnd } from '../lifecycle/types.ts';
+import { uidOf } from '../machinery/meta.ts';
 import { notFound } from '../machinery/status.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
 import { pause } from '../platform/pause.ts';
-import { type AgentOptions, never, silent, uidOf, workerPorts } from './agent-ports.ts';
+import { type AgentOptions, never, silent, workerPorts } from './agent-ports.ts';
 import type { LifeResult } from './life.ts';
 import type { SimulatedApi } from './simulated-api.ts';
 
@@ -103,7 +104,7 @@ async function adoptRemoved(
   begin: () => void,
 ): Promise<void> {
   for (;;) {
-    const found = await runtime.observe(uidOf(life), never).catch(() => undefined);
+    const found = await runtime.observe(uidOf(life.pod), never).catch(() => undefined);
     if (!isAlive()) return;
     if (found === undefined) await pause(timers, 1000);
     else if (found.sandboxes.length + found.containers.length > 0) return begin();

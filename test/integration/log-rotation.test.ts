@@ -1,4 +1,5 @@
 /** Tests that the log of a real container is rotated while the container writes, and that following the log returns every line. */
+
 import { readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
 import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/registry/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
+import { uidOf } from '../../src/machinery/meta.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
 import { rotatedFiles } from '../../src/node/logs/log-files.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
@@ -127,7 +129,7 @@ test('rotation keeps the newest files and compresses all but the newest rotated 
 });
 
 test('reading a log without following reads the current file only, as upstream does', async () => {
-  const { containers = [] } = (await real.runtime.observeAll(signal)).get(created.metadata.uid ?? '') ?? {};
+  const { containers = [] } = (await real.runtime.observeAll(signal)).get(uidOf(created)) ?? {};
   for (const count of [1, 2, 3, 4]) {
     await real.runtime.execSync(containers[0]?.id ?? '', ['kill', '-USR1', '1'], 10_000, signal);
     await read({ follow: true, tailLines: count }, 'a line later\n'.repeat(count));

@@ -1,8 +1,10 @@
 /** Removes the finalizer of a terminating claim once no Pod uses it. Source: pvc-protection controller of v1.33 (behavior). */
+
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { nextOwnTurn } from '../../platform/work-in-turns.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { groupedKeys } from './grouped-keys.ts';
@@ -30,7 +32,7 @@ export function createClaimProtection(
   pods: ResourceClient<Pod>,
   known: Informer<Pod>['get'],
 ): ClaimProtection {
-  const users = groupedKeys<Pod>(({ metadata }) => metadata.uid ?? '', usedBy);
+  const users = groupedKeys<Pod>(uidOf, usedBy);
   /** By namespace: the list of Pods that is scheduled, but for which no request has been sent yet. */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 

@@ -5,12 +5,14 @@
  * Reads: nodes, pods. Writes: pods (delete, without a grace period).
  * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; 40 s in which a node may return).
  */
+
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
@@ -50,7 +52,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
 
   function seen(pod: Pod): void {
     suspect(pod.spec?.nodeName);
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     if (isTerminated(pod)) terminated.add(uid);
     else terminated.delete(uid);
     if (terminatedPods > 0 && terminated.size > terminatedPods) queue.add(TERMINATED);

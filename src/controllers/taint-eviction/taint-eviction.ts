@@ -91,7 +91,7 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
     const [namespace, name] = key.split('/') as [string, string];
     const pod = pods.get(namespace, name);
     if (pod === undefined) return;
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     const seconds = secondsLeft(pod);
     const since = pending.since(uid);
     if (seconds === undefined || since === undefined || since + seconds * 1000 > timers.now()) return;
@@ -134,7 +134,7 @@ function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) =
     has: (uid) => pending.has(uid),
     since: (uid) => pending.get(uid)?.since,
     schedule(pod, seconds) {
-      const { uid = '' } = pod.metadata;
+      const uid = uidOf(pod);
       const since = pending.get(uid)?.since ?? timers.now();
       cancel(uid);
       start(pod, since, seconds);

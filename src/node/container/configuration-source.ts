@@ -17,7 +17,7 @@ import type {
 import { coreResource, RUNTIME_CLASSES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { CgroupFacts } from '../node-facts.ts';
@@ -78,7 +78,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
 
   return async (pod, container, signal) => {
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     const isDefer = (pod.spec?.deferContainers ?? []).some(({ name }) => name === container?.name);
     const source: ReferenceSource = { client, kept: isDefer ? kept : undefined };
     const references = container === undefined ? undefined : environmentReferences(container);

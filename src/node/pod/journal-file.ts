@@ -3,11 +3,13 @@
  * stopped although the Pod continues to run, the results of preStop hooks, and the Pod's termination. The file is in the Pod's
  * folder and is deleted with it.
  */
+
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { movedBack } from '../../api/core/v1/pod/status/termination.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Journal, Stop } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { readTextIfPresent } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -25,7 +27,7 @@ export function createKeptJournal(
   podDirectory: (uid: string) => string,
   { timers, log }: { timers: Pick<Timers, 'now'>; log: Log },
 ): KeptJournal {
-  const fileOf = ({ metadata }: Pod): string => join(podDirectory(metadata.uid ?? ''), 'journal.json');
+  const fileOf = (pod: Pod): string => join(podDirectory(uidOf(pod)), 'journal.json');
   return {
     read(pod) {
       if (pod.status?.startTime === undefined) {

@@ -15,7 +15,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { coreResource } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
@@ -84,7 +84,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     changed(key) {
       for (const [uid, { references }] of pods) if (references.has(key)) copies.add(uid);
     },
-    find: ({ metadata }, resource, name) => files.read(metadata.uid ?? '', { resource, name }),
+    find: (pod, resource, name) => files.read(uidOf(pod), { resource, name }),
     guard: (volumes) => ({
       ...volumes,
       unmount: (uid, abort) => forget(uid).then(() => volumes.unmount(uid, abort)),

@@ -19,7 +19,7 @@ export interface PodLimits {
 export function createPodLimits(cgroups: Pick<PodCgroups, 'create'> | undefined): PodLimits {
   const writes = new Map<string, Promise<void>>();
   const write = (pod: Pod): Promise<void> => {
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     const writing = Promise.resolve(cgroups?.create(pod)).catch((error: unknown) => {
       writes.delete(uid);
       const summary = `failed to ensure that the pod: ${uid} cgroups exist and are correctly applied`;

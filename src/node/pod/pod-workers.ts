@@ -68,7 +68,7 @@ export function createPodWorkers(
     return outcome;
   };
   const end = (pod: Pod): void => {
-    const { uid = '' } = pod.metadata;
+    const uid = uidOf(pod);
     workers.delete(uid);
     for (const part of hooks) part.ended?.(pod);
     const releasing = hooks.map(async (part) => part.release?.(pod));

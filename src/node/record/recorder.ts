@@ -110,7 +110,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
 
   const self: PodRecorder = {
     record(pod, transitions) {
-      const { uid = '' } = pod.metadata;
+      const uid = uidOf(pod);
       const state = states.get(uid) ?? initialState(pod);
       states.set(uid, state);
       state.released = false;

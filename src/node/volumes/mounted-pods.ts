@@ -86,7 +86,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
 
   return {
     async mount(pod, abort) {
-      const { uid = '' } = pod.metadata;
+      const uid = uidOf(pod);
       // Register the Pod before its objects are read, so that no change of the objects after that is missed.
       const entry = entryOf(pod, mounted.get(uid)?.keeps);
       mounted.set(uid, entry);
@@ -98,7 +98,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
       }
     },
     update(pod) {
-      const { uid = '' } = pod.metadata;
+      const uid = uidOf(pod);
       const entry = mounted.get(uid);
       if (entry === undefined) return;
       const { pod: before } = entry;

@@ -7,7 +7,7 @@ import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { createVolumeManager, type VolumeManager } from './volume-manager.ts';
 
 let root: string;
@@ -115,7 +115,7 @@ const endingPod = (uid: string, deadline?: string): Pod => ({
     : { status: { termination: { reason: 'Deleted', startedAt: deadline, deadline, containers: [] } } }),
 });
 const shown = (pod: Pod) => {
-  const folder = manager.hostPath(pod.metadata.uid ?? '', pod, 'end');
+  const folder = manager.hostPath(uidOf(pod), pod, 'end');
   return Promise.all(FIELDS.map((field) => readFile(join(folder, field), 'utf8')));
 };
 it('the volume manager updates the fields of the termination, which are empty before it, when its deadline moves', async () => {

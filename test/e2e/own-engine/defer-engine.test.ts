@@ -1,9 +1,11 @@
 /** Defer containers during restarts of the engine and `lifepod down`, in static Pods, and with --terminating-phase=false. */
+
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { processesNaming } from '../../../src/engine/leftovers.ts';
+import { uidOf } from '../../../src/machinery/meta.ts';
 import { systemTimers } from '../../../src/platform/node-js.ts';
 import { haveEnded } from '../../../src/runtime/containerd/process-table.ts';
 import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../../support/defer-pods.ts';
@@ -71,7 +73,7 @@ test('volumes stay mounted until all defer containers have ended, even if the en
   openGate(lifepod, 'mounted', 'two');
   await record.gone('mounted');
   expect(logOf(lifepod, 'mounted')).toEqual(['begin one', 'end one', 'begin two', 'left behind', 'token', 'end two']);
-  expect(existsSync(join(lifepod.dataDir, 'pods', before.metadata.uid ?? ''))).toBe(false);
+  expect(existsSync(join(lifepod.dataDir, 'pods', uidOf(before)))).toBe(false);
 });
 
 test('a static Pod whose manifest is removed runs its defer containers, even if the engine restarts', async () => {

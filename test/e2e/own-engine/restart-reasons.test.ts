@@ -1,8 +1,10 @@
 /** Events after which init containers run again, and events after which they do not. Source: Init Containers, "Pod restart reasons". */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
+import { uidOf } from '../../../src/machinery/meta.ts';
 import { createLog, systemTimers } from '../../../src/platform/node-js.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
@@ -105,7 +107,7 @@ describe.concurrent('init containers', () => {
       expect(await record.event('lost', /Killing.*app/)).toBe('Normal Killing: Stopping container app');
       expect(again.metadata.uid).toBe(before.metadata.uid);
       expect(again.status?.startTime).toBe(before.status?.startTime);
-      const observed = await runtime.observe(before.metadata.uid ?? '', signal);
+      const observed = await runtime.observe(uidOf(before), signal);
       const now = observed.sandboxes.filter(({ ready }) => ready);
       expect(now).toMatchObject([{ attempt: 1, ips: [again.status?.podIP] }]);
       expect(await record.event('lost', /SandboxChanged/)).toBe(
@@ -194,7 +196,7 @@ describe.concurrent('init containers', () => {
 
 test('init containers do not run again when all are removed from the runtime, even after kill -9 of the engine', async () => {
   const before = await started('collected');
-  const uid = before.metadata.uid ?? '';
+  const uid = uidOf(before);
   for (const { id, kind, state } of (await runtime.observe(uid, signal)).containers)
     if (kind === 'init' && state === 'exited') await runtime.removeContainer(id, signal);
   const names = async (): Promise<string[]> =>
