@@ -5,7 +5,8 @@ import { uidOf } from '../machinery/meta.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
 import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import { pause } from '../platform/pause.ts';
-import type { Log, Timers } from '../platform/platform.ts';
+import type { Timers } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { createSteadyStamps } from '../runtime/clock-conversion.ts';
 import type { SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './life.ts';
@@ -13,8 +14,6 @@ import type { SimulatedApi } from './simulated-api.ts';
 import { slowRecord } from './slow-record.ts';
 
 export const never = new AbortController().signal;
-
-export const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
 export interface AgentOptions {
   life: Life;
@@ -43,7 +42,7 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   const uid = uidOf(life.pod);
   return {
     timers,
-    log: silent,
+    log: silentLog,
     node: { ips: ['192.0.2.1'], runtimeName: 'simulated', maxGracePeriodExtensionSeconds },
     observe: async (_pod, signal) => runtimeView(stamps.read(uid, await runtime.observe(uid, signal)), new Map()),
     execute: mortalExecutor(options, mortal),

@@ -11,7 +11,7 @@ import { inProcessClient } from '../client/typed-client.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
 import { systemTimers } from '../platform/node-js.ts';
-import type { Log } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
 import {
@@ -21,7 +21,6 @@ import {
 } from '../runtime/simulated/simulated-runtime.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 const timers = systemTimers();
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -44,7 +43,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
     store: createMemoryStore(),
     kinds,
     timers,
-    log: silent,
+    log: silentLog,
     serviceCidr: '10.96.0.0/16',
   });
   cleanups.push(() => registry.close());
@@ -78,7 +77,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
     const ending = new AbortController();
     const ready = startNodeAgent({
       timers,
-      log: silent,
+      log: silentLog,
       client: inProcessClient(backend),
       runtime,
       runtimeName: 'simulated',

@@ -1,16 +1,15 @@
 /** The collection of unused images, in virtual time. */
+
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { startImageGarbageCollection } from '../node/images/garbage-collection.ts';
 import type { GarbagePolicy } from '../node/images/garbage-policy.ts';
-import type { Log } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-
 /** A disk of 1000 bytes, `other` of which are not used by images. */
 function node(given: { images: Record<string, number>; other?: number; policy?: Partial<GarbagePolicy> }) {
   const timers = createVirtualTimers(START);
@@ -43,7 +42,7 @@ function node(given: { images: Record<string, number>; other?: number; policy?: 
     policy: { highThreshold: 85, lowThreshold: 80, minAgeMillis: 2 * MINUTE, maxAgeMillis: 0, ...given.policy },
     warn: (reason, message) => void warnings.push(`${reason}: ${message}`),
     timers,
-    log: silent,
+    log: silentLog,
     signal: ending.signal,
   });
   const pass = (millis: number): Promise<boolean> => timers.run(() => false, START + millis);

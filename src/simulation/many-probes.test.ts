@@ -1,4 +1,5 @@
 /** Many Pods on one node, in virtual time: how much the scheduling of their probes delays them. */
+
 import { expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { pullAlone } from '../node/images/puller.ts';
@@ -6,7 +7,7 @@ import { createExecutor } from '../node/pod/executor.ts';
 import { runtimeView } from '../node/pod/observed-pod.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { pause } from '../platform/pause.ts';
-import type { Log } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { createSteadyStamps } from '../runtime/clock-conversion.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
@@ -17,8 +18,6 @@ const START = 1_700_000_000_000;
 const PODS = 100;
 const SECONDS = 20;
 const ANSWER_MILLIS = 300;
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-
 it('a probe runs within 50 ms of its due time on a node with 100 Pods with two probes each', async () => {
   const timers = createVirtualTimers(START);
   const wait = (millis: number) => pause(timers, millis);
@@ -66,7 +65,7 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
       { pod, removed: false },
       {
         timers,
-        log: silent,
+        log: silentLog,
         node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
         execute,
         observe: async (_pod, signal) => runtimeView(stamps.read(uid, await runtime.observe(uid, signal)), new Map()),

@@ -3,6 +3,7 @@
  * specifies. The next agent starts with the data that an agent finds on its node: the Pod's journal, a termination that the node
  * decided, and the time of the previous agent's last sign of life.
  */
+
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { nodeEndAfter } from '../lifecycle/termination-causes.ts';
@@ -13,7 +14,8 @@ import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
 import { pause } from '../platform/pause.ts';
-import { type AgentOptions, never, silent, workerPorts } from './agent-ports.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { type AgentOptions, never, workerPorts } from './agent-ports.ts';
 import type { LifeResult } from './life.ts';
 import type { SimulatedApi } from './simulated-api.ts';
 
@@ -112,7 +114,7 @@ async function adoptRemoved(
   }
   await closeRecords({
     client: clientOf(api, result),
-    log: silent,
+    log: silentLog,
     signal: never,
     isKnown: () => false,
     gone: () => void result.transitions.push(...lastSteps(timers.now())),

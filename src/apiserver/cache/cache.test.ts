@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
-import type { Log } from '../../platform/platform.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { EventWindow, WindowBudget } from './event-window.ts';
@@ -11,8 +11,6 @@ import { encodeStored } from './stored-object.ts';
 import { loadWatchCache, type WatchCache } from './watch-cache.ts';
 
 const PREFIX = '/registry/core/pods/';
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
-
 const put = (store: Store, path: string, value = 0) =>
   store.txn({
     compare: [],
@@ -27,7 +25,7 @@ const remove = (store: Store, path: string) => store.txn({ compare: [], deletes:
 
 async function started(windowEvents?: number): Promise<{ store: Store; cache: WatchCache }> {
   const store = createMemoryStore();
-  return { store, cache: await loadWatchCache({ store, log: silent, windowEvents }) };
+  return { store, cache: await loadWatchCache({ store, log: silentLog, windowEvents }) };
 }
 
 const shown = (cache: WatchCache, namespace?: string): string[] =>
@@ -61,7 +59,7 @@ describe('cached objects', () => {
   test('the watch cache loads the objects that exist in the store', async () => {
     const { store } = await started();
     await put(store, 'a/1');
-    const cache = await loadWatchCache({ store, log: silent });
+    const cache = await loadWatchCache({ store, log: silentLog });
     expect(shown(cache)).toEqual(['a/1']);
     expect(cache.revision()).toBe(store.revision());
   });
