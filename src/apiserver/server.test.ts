@@ -10,9 +10,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ConfigMap, Pod } from '../api/generated/types.ts';
 import { CONFIG_MAPS as CONFIG_MAPS_REF, PODS } from '../api/resources.ts';
 import { badRequest } from '../machinery/status.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import type { LogOptions } from '../ports/node-connection.ts';
 import { makeAuthority, makeLeaf } from './pki/certificates.ts';
-import { manualTimers } from './registry/testing.ts';
 import { noNodes, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -576,7 +576,7 @@ describe('logs', () => {
   });
 
   test('logs wait for a reader that pauses, as a pager does', async () => {
-    const timers = manualTimers();
+    const timers = createVirtualTimers();
     const text = Buffer.alloc(32 * 1024 * 1024, 'a');
     await using own = await startTestServer({
       timers,

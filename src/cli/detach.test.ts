@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { testTimers } from '../client/testing.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { startReport } from './detach.ts';
 
 function started() {
-  const [timers, said, killed] = [testTimers(), [] as string[], [] as unknown[]];
+  const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
   const child = Object.assign(new EventEmitter(), { kill: (signal?: unknown) => killed.push(signal) > 0 });
   const report = startReport(child as never, timers, (why) => said.push(why));
   return { timers, said, killed, child, report };

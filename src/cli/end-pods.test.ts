@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node-js.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { endAllPods, removeRest } from './end-pods.ts';
 

@@ -3,9 +3,10 @@ import type { CoreV1Event } from '../api/generated/types.ts';
 import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createEventRecorder } from './events.ts';
 import { registryBackend } from './registry-fixture.ts';
-import { silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
 const pod: KubeObject = {
@@ -15,7 +16,7 @@ const pod: KubeObject = {
 };
 
 async function setUp() {
-  const timers = testTimers(Date.UTC(2026, 0, 31, 9, 30));
+  const timers = createVirtualTimers(Date.UTC(2026, 0, 31, 9, 30));
   const backend = await registryBackend({ timers });
   const recorder = createEventRecorder(inProcessClient(backend), {
     component: 'kubelet',

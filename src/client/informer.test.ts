@@ -2,9 +2,10 @@ import { expect, test } from 'vitest';
 import { CONFIG_MAPS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { serviceUnavailable } from '../machinery/status.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createInformer } from './informer.ts';
 import { type RegistryBackend, registryBackend } from './registry-fixture.ts';
-import { silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
 const object = (name: string, data: Record<string, string> = {}): KubeObject & { data?: unknown } => ({
@@ -29,7 +30,7 @@ function holdWatches(backend: RegistryBackend): () => void {
 }
 
 async function setUp(options: { fieldSelector?: string } = {}) {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
   const stop = new AbortController();
   const heard: string[] = [];

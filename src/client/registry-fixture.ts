@@ -1,4 +1,5 @@
 /** For tests of components that use the API: the real registry with an in-memory store, and faults that the test injects. */
+
 import { kinds } from '../api/kinds.ts';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
@@ -8,9 +9,10 @@ import { startRegistry } from '../apiserver/registry/testing.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
-import { silentLog, testTimers } from './testing.ts';
 
 /** The backend that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
 export interface RegistryBackend extends ResourceBackend {
@@ -44,7 +46,7 @@ export interface RegistryBackendOptions {
 
 /** Starts a registry with the objects that every cluster has. */
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
-  const { timers = testTimers(), namespaces = ['a'], serviceCidr } = options;
+  const { timers = createVirtualTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
   // The cache subscribes to the store before the registry does, so `objects` already contains each change that a watch delivers.
   const cache = await loadWatchCache({ store, log: silentLog });

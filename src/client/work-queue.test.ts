@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import { silentLog, testTimers } from './testing.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createWorkQueue, workQueueMetrics } from './work-queue.ts';
 
 function setUp() {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const stop = new AbortController();
   const begun: string[] = [];
   /** By key: a function that ends the processing of the key, with an error if one is given. */
@@ -137,7 +138,7 @@ function setUpBusy() {
   const queue = createWorkQueue({
     name: 'busy',
     log: silentLog,
-    timers: testTimers(),
+    timers: createVirtualTimers(),
     signal: stop.signal,
     process: async () => {
       const end = performance.now() + 5;

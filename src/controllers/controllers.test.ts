@@ -4,11 +4,12 @@ import { kinds } from '../api/kinds.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { SYSTEM_NAMESPACES } from '../apiserver/registry/bootstrap.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import type { ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
@@ -28,7 +29,7 @@ const pod = (name: string, nodeName?: string, namespace = 'a'): KubeObject =>
 
 /** Starts a registry with the namespaces and their default ServiceAccounts. */
 async function setUp(...namespaces: string[]) {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const backend = await registryBackend({ timers, namespaces });
   const stop = new AbortController();
   const options: ControllerOptions = { client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal };

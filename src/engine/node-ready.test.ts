@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { NODES } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { nodeReady, withRemedy } from './node-ready.ts';
 
 const node = (status: string, message: string) => ({
@@ -13,7 +13,12 @@ const node = (status: string, message: string) => ({
 });
 
 async function start() {
-  const [backend, timers, said, stop] = [await registryBackend(), testTimers(), [] as string[], new AbortController()];
+  const [backend, timers, said, stop] = [
+    await registryBackend(),
+    createVirtualTimers(),
+    [] as string[],
+    new AbortController(),
+  ];
   const options = { client: inProcessClient(backend), timers, signal: stop.signal };
   const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
   return { backend, timers, said, stop, ready };

@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { decode, encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Service } from '../api/generated/types.ts';
-import { silentLog } from '../client/testing.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { createResponder } from './dns.ts';
 import { withLength } from './dns-forward.ts';
 import { serveConnection } from './dns-tcp.ts';

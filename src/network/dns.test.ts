@@ -8,10 +8,10 @@ import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERVICES } from '../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
-import { silentLog } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node-js.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { startDns } from './dns.ts';
 import { createForwarder } from './dns-forward.ts';
 

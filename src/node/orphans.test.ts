@@ -3,12 +3,13 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { silentLog, testTimers } from '../client/testing.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../platform/virtual-timers.ts';
 import { startOrphanRemoval } from './orphans.ts';
 
 let root: string;
 let stop: AbortController;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let known: Set<string>;
 let busy: Set<string>;
 const podsRoot = (): string => join(root, 'pods');
@@ -17,7 +18,7 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lifepod-orphans-'));
   for (const folder of [podsRoot(), logsRoot()]) mkdirSync(folder);
   stop = new AbortController();
-  timers = testTimers();
+  timers = createVirtualTimers();
   known = new Set(['alive']);
   busy = new Set();
 });

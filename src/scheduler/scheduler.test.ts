@@ -16,9 +16,10 @@ import {
   PRIORITY_CLASSES,
 } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
+import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import type { WatchEvent } from '../ports/backend.ts';
 import { BIND_COMPLETED } from '../scheduling/volume-claims.ts';
 import { startScheduler } from './scheduler.ts';
@@ -45,7 +46,7 @@ const priorityClass = (name: string, value: number, preemptionPolicy = 'PreemptL
 });
 
 async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]; classes?: PriorityClass[] } = {}) {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
   const stop = new AbortController();
   for (const each of objects.classes ?? []) await backend.set(PRIORITY_CLASSES, each);

@@ -5,8 +5,8 @@ import type { Pod } from '../api/generated/types.ts';
 import { startImageGarbageCollection } from '../node/images/garbage-collection.ts';
 import type { GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
-import { createVirtualTimers } from './virtual-timers.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;

@@ -8,11 +8,11 @@ import { runtimeView } from '../node/pod/observed-pod.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { pause } from '../platform/pause.ts';
 import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createSteadyStamps } from '../runtime/clock-conversion.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
 import { simulatedPod } from './simulated-pod.ts';
-import { createVirtualTimers } from './virtual-timers.ts';
 
 const START = 1_700_000_000_000;
 const PODS = 100;

@@ -3,17 +3,18 @@
  * Crashes of the agent and outages of the runtime occur between any two actions: an action is lost before it is requested, or its
  * result is lost.
  */
+
 import { uidOf } from '../machinery/meta.ts';
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
 import type { WorkerPorts } from '../node/pod/worker/ports.ts';
 import type { Timers } from '../platform/platform.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createSimulatedRuntime, type SimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, type Loss } from './life.ts';
 import { createSimulatedAgent } from './simulated-agent.ts';
 import { createSimulatedApi, type SimulatedApi } from './simulated-api.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
-import { createVirtualTimers } from './virtual-timers.ts';
 
 export { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 

@@ -1,8 +1,9 @@
 /** Faults of the simulated runtime, tested so that the lives in this folder can rely on them. */
+
 import { expect, it } from 'vitest';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { OutcomeUnknownError, type RuntimeEvent } from '../runtime/runtime.ts';
 import { createSimulatedRuntime, type RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { createVirtualTimers } from './virtual-timers.ts';
 
 const START = 1_700_000_000_000;
 const LATENCY_MILLIS = 5;

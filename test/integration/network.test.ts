@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SERVICES } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
-import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
 import { startDns } from '../../src/network/dns.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
+import { silentLog } from '../../src/platform/silent-log.ts';
 import { type Datagram, listenOn, routeLoopbackOutside } from '../support/pod-packets.ts';
 
 const PLUGINS = '/usr/lib/cni';

@@ -9,12 +9,12 @@ import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES }
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
 import { createInformer } from '../../src/client/informer.ts';
-import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import { startPersistentVolumes } from '../../src/controllers/persistent-volumes/persistent-volumes.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { bindMount, unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
+import { silentLog } from '../../src/platform/silent-log.ts';
 import type { ResourceBackend } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 

@@ -28,7 +28,6 @@ import type {
 } from '../../src/api/generated/types.ts';
 import { coreResource } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../src/client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
@@ -45,13 +44,15 @@ import {
 } from '../../src/node/volumes/volume-manager.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { removeTree } from '../../src/platform/remove-tree.ts';
+import { silentLog } from '../../src/platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../src/platform/virtual-timers.ts';
 
 const ref = (resource: string) => coreResource(resource);
 const { signal } = new AbortController();
 const TMPFS_MAGIC = 0x01021994;
 
 let root: string;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let backend: RegistryBackend;
 let manager: VolumeManager;
 let tokens: { request: KubeObject; account: string }[];
@@ -60,7 +61,7 @@ let failures: string[];
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
-  timers = testTimers();
+  timers = createVirtualTimers();
   backend = await registryBackend({ timers, namespaces: ['ns1'] });
   tokens = [];
   retried = Promise.withResolvers();

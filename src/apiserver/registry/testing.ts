@@ -1,10 +1,11 @@
-/** Fixtures for the tests of the registry: timers that a test advances, a started registry, and functions that create objects. */
+/** Fixtures for the tests of the registry: a started registry in virtual time, and functions that create objects. */
+
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import type { ApiError } from '../../machinery/status.ts';
-import type { Log, Timers } from '../../platform/platform.ts';
-import { createTimerHeap } from '../../platform/timer-heap.ts';
+import type { Log } from '../../platform/platform.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -16,31 +17,6 @@ export const CONFIG_MAPS = ref('configmaps');
 export const NAMESPACES = ref('namespaces');
 export const SERVICES = ref('services');
 export const SERVICE_ACCOUNTS = ref('serviceaccounts');
-
-export interface ManualTimers extends Timers {
-  /** Advances the clock and calls each due callback at its time. */
-  advance(millis: number): void;
-}
-
-export function manualTimers(start = Date.UTC(2026, 0, 1)): ManualTimers {
-  const heap = createTimerHeap();
-  let now = start;
-  return {
-    now: () => now,
-    at(time, callback) {
-      const entry = heap.add(time, callback);
-      return { cancel: () => heap.remove(entry) };
-    },
-    advance(millis) {
-      const end = now + millis;
-      for (let next = heap.nextTime(); next !== undefined && next <= end; next = heap.nextTime()) {
-        now = Math.max(now, next);
-        for (const callback of heap.takeDue(now)) callback();
-      }
-      now = end;
-    },
-  };
-}
 
 /** A log that throws on an error message, so that the test fails. */
 export const strictLog: Log = {
@@ -58,13 +34,13 @@ export const SERVICE_CIDR = '10.96.0.0/24';
 export interface Started {
   registry: Registry;
   store: Store;
-  timers: ManualTimers;
+  timers: VirtualTimers;
 }
 
 /** Starts a registry that contains the objects of bootstrap() and the ServiceAccount default/default. */
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
   const store = options.store ?? createMemoryStore();
-  const timers = manualTimers();
+  const timers = createVirtualTimers(Date.UTC(2026, 0, 1));
   const { serviceCidr = SERVICE_CIDR } = options;
   const registry = await createRegistry({
     store,

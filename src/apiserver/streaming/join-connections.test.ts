@@ -1,6 +1,6 @@
 import { type Duplex, duplexPair } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { turns } from '../server-fixture.ts';
 import { join } from './join-connections.ts';
 

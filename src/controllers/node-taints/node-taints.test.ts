@@ -2,9 +2,10 @@ import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startNodeTaints, wantedTaints } from './node-taints.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
@@ -79,7 +80,7 @@ test('a node that stays not ready gets a NoExecute taint; a node under pressure 
 
 test('a node that is not ready gets the NoExecute taint after 30 s, even if it was not ready before the start', async () => {
   const backend = await registryBackend();
-  const timers = testTimers(NOW + 3_600_000);
+  const timers = createVirtualTimers(NOW + 3_600_000);
   const stop = new AbortController();
   const taints = () =>
     ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ key, effect }) => `${key.split('/')[1]}:${effect}`);
@@ -101,7 +102,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
   'a node that shuts down gets no NoExecute taint: %s',
   async (message) => {
     const backend = await registryBackend();
-    const timers = testTimers(NOW + 3_600_000);
+    const timers = createVirtualTimers(NOW + 3_600_000);
     const stop = new AbortController();
     const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
     await backend.set(NODES, node([], { ready: 'False', message }));
@@ -117,14 +118,14 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
 
 test('the 30 s until the NoExecute taint start again when the machine wakes from a suspension', async () => {
   const backend = await registryBackend();
-  const timers = testTimers(NOW);
+  const timers = createVirtualTimers(NOW);
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
   await backend.set(NODES, node([], { ready: 'False' }));
   await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await new Promise(setImmediate);
-  timers.advance(3_600_000);
+  timers.suspend(3_600_000);
   await new Promise(setImmediate);
   timers.advance(29_999);
   await new Promise(setImmediate);

@@ -3,8 +3,9 @@ import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/inde
 import type { Binding, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startPersistentVolumes } from './persistent-volumes.ts';
 import { createClaimProtection } from './protection.ts';
 
@@ -58,7 +59,7 @@ it('claims are released once no Pod on a node uses them, without a list of Pods 
   await backend.set(PODS, pod('waits', numbers(count)));
   void startPersistentVolumes({
     client: client(),
-    timers: testTimers(),
+    timers: createVirtualTimers(),
     log: silentLog,
     signal: stop.signal,
     folders: {

@@ -4,10 +4,11 @@ import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { type RecordLimits, startRecordLimits } from './record-limits.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -21,7 +22,7 @@ afterEach(() => {
 /** Objects are created 100 hours before start() starts the controller. */
 async function setUp(limits: Partial<RecordLimits> = {}) {
   const begin = Date.UTC(2026, 0, 31);
-  const timers = testTimers(begin - 100 * HOUR);
+  const timers = createVirtualTimers(begin - 100 * HOUR);
   const backend = await registryBackend({ timers });
   /** The UIDs of Pods by name. */
   const uids = new Map<string, string>();

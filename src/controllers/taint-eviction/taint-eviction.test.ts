@@ -2,9 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { startTaintEviction } from './taint-eviction.ts';
 
 const node = (...effects: string[]): Node => ({
@@ -25,10 +26,10 @@ const pod = (name: string, tolerations: Toleration[] = [], more: Partial<Pod> = 
 });
 
 let backend: RegistryBackend;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let stop: AbortController;
 beforeEach(async () => {
-  timers = testTimers();
+  timers = createVirtualTimers();
   backend = await registryBackend({ timers });
   stop = new AbortController();
 });
@@ -152,7 +153,7 @@ test('tolerationSeconds that passed during a suspension of the machine are exten
   await backend.set(NODES, node('NoExecute'));
   await start();
   await settled();
-  timers.advance(3_600_000);
+  timers.suspend(3_600_000);
   await backend.setStatus(PODS, 'a', 'patient', { phase: 'Running' });
   await settled();
   timers.advance(59_999);

@@ -3,13 +3,14 @@ import type { Pod, PodRecord, PodStatus } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
 test('a record is written for a Pod that is deleted before it has a node, and for no other Pod', async () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
   const { signal } = new AbortController();
   const create = (name: string, nodeName?: string, status?: PodStatus): Promise<Pod> => {

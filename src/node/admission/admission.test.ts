@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createAdmission } from './admission.ts';
 
 const backend = await registryBackend();
@@ -20,7 +21,7 @@ const deleted = (pod: Pod): Pod => ({
 
 /** Creates the admission of a node with two CPUs. `calls`: the calls that admission has made, in order. */
 function setUp() {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const running = new Map<string, Pod>();
   const ending = new Set<string>();
   const calls: string[] = [];

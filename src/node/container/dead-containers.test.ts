@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { podOf, statusOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { silentLog } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import type { ContainerObservation } from '../../runtime/runtime.ts';
 import { deadContainers, removeDeadContainers } from './dead-containers.ts';
 

@@ -1,17 +1,19 @@
 /** Tests the terminations of Pods by the node; the workers are test doubles. */
+
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
 import type { PodWorker } from '../pod/worker/worker.ts';
 import { createNodeEnding, type NodeEnding } from './node-ending.ts';
 import { parsePeriods } from './shutdown-periods.ts';
 
 let root: string;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let workers: Map<string, PodWorker>;
 /** The terminated Pods as `name graceSeconds`, in the order of the terminations. */
 let ended: string[];
@@ -20,7 +22,7 @@ let pressures: Set<PressureCondition>;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lifepod-ending-'));
-  timers = testTimers();
+  timers = createVirtualTimers();
   workers = new Map();
   ended = [];
   pressures = new Set();

@@ -1,11 +1,13 @@
 /** Tests which Pods are evicted and when, on a simulated node with real folders. */
+
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Pod, PodSpec } from '../../api/generated/types.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import { type Eviction, startEviction } from './eviction.ts';
 import type { PressureCondition, Signal, Threshold } from './thresholds.ts';
@@ -13,7 +15,7 @@ import type { PressureCondition, Signal, Threshold } from './thresholds.ts';
 const MIB = 2 ** 20;
 let root: string;
 let stop: AbortController;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let pods: Pod[];
 let due: Threshold[];
 let conditions: Set<PressureCondition>;
@@ -32,7 +34,7 @@ let eviction: Eviction;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lifepod-eviction-'));
   stop = new AbortController();
-  timers = testTimers();
+  timers = createVirtualTimers();
   pods = [];
   due = [];
   conditions = new Set();

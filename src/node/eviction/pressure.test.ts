@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createNodePressure } from './pressure.ts';
 import type { Threshold } from './thresholds.ts';
 
@@ -16,7 +16,7 @@ const threshold = (count: number): Threshold => ({
 });
 
 test('the pressure of the node reports its conditions, and notifies its listeners only when they change', async () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const config = { thresholds: [threshold(1)], transitionMillis: 60_000, maxPodGraceSeconds: 0 };
   const pressure = await createNodePressure({ config, folders: { dataDir: tmpdir() }, timers });
   const changes: string[][] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 import { notReadyWithoutSandboxImage, trialFailure } from './sandbox-image.ts';
 
@@ -9,7 +9,7 @@ const PROBLEM = 'the container runtime has no sandbox image, and cannot pull it:
 
 /** A runtime that pins its sandbox image, and cannot run a sandbox. */
 function setUp(network: string[] = []) {
-  const [timers, images] = [testTimers(), [] as ImageInfo[]];
+  const [timers, images] = [createVirtualTimers(), [] as ImageInfo[]];
   const calls = { trials: 0, changed: Promise.withResolvers<void>() };
   const notReady = notReadyWithoutSandboxImage({
     runtime: {

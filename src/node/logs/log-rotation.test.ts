@@ -3,7 +3,8 @@ import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { type RotationOptions, startLogRotation, type WrittenLog } from './log-rotation.ts';
 
 const MAX_BYTES = 1_000;
@@ -24,7 +25,7 @@ afterEach(() => {
 
 /** Starts a log rotation whose timers are advanced by the test. */
 function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(path, '')) {
-  const timers: TestTimers = testTimers(Date.UTC(2026, 0, 31));
+  const timers: VirtualTimers = createVirtualTimers(Date.UTC(2026, 0, 31));
   const waits: number[] = [];
   let heard = Promise.withResolvers<void>();
   const warnings: string[] = [];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { type ContainerConfig, type ImageInfo, OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { createExecutor, type ExecutorPorts } from './executor.ts';
 
@@ -61,7 +61,7 @@ function executor(
       removeSandbox: () => call('remove'),
     },
     pullImage: () => call('pull'),
-    timers: testTimers(),
+    timers: createVirtualTimers(),
     volumes: { rewrite: () => call('rewrite') },
     cgroups: { precedesSandbox, create: () => call('limits'), release: () => call('release') },
   } as unknown as ExecutorPorts;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import { silentLog } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import { createKeptJournal, type KeptJournal } from './journal-file.ts';
 
 let root: string;

@@ -6,10 +6,11 @@ import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import { CONFIG_MAPS, SECRETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { createEnvironmentSource } from '../container/configuration-source.ts';
 import { createPodImagePull } from '../images/pod-images.ts';
 import { fileSourceKey } from '../volumes/references.ts';
@@ -18,7 +19,7 @@ import { createKeptReferences, type KeptReferences } from './kept-references.ts'
 const { signal } = new AbortController();
 let root: string;
 let backend: RegistryBackend;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let kept: KeptReferences;
 
 const keptOf = (isStatic = false): KeptReferences =>
@@ -35,7 +36,7 @@ const keptOf = (isStatic = false): KeptReferences =>
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-kept-'));
   backend = await registryBackend();
-  timers = testTimers();
+  timers = createVirtualTimers();
   kept = keptOf();
 });
 afterEach(() => rm(root, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { type ContainerRuntime, OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { createStopInTime } from './stop-in-time.ts';
 
@@ -10,7 +10,7 @@ const { signal } = new AbortController();
  * "SECONDS: GRACE_SECONDS".
  */
 function stubborn() {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const begin = timers.now();
   const calls: string[] = [];
   let ended: () => void = () => undefined;

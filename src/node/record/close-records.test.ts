@@ -4,8 +4,9 @@ import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { closeRecords } from './close-records.ts';
 import { createPodRecorder } from './recorder.ts';
 
@@ -13,7 +14,7 @@ test('closeRecords() reports Pods that no longer exist and whose records lack th
   const backend = await registryBackend();
   const client = inProcessClient(backend);
   const { signal } = new AbortController();
-  const options = { client, timers: testTimers(), log: silentLog, signal };
+  const options = { client, timers: createVirtualTimers(), log: silentLog, signal };
   /** The UIDs of Pods by name. */
   const uids = new Map<string, string>();
   const put = async (name: string, part: number, ...types: string[]): Promise<void> => {

@@ -2,10 +2,11 @@ import { expect, test, vi } from 'vitest';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { createPodRecorder } from './recorder.ts';
 
 const pod: Pod = {
@@ -25,7 +26,7 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
 /** Creates the recorder of an agent. A second recorder on the same backend represents a new agent after a crash. */
 function agent(backend: RegistryBackend) {
   const stop = new AbortController();
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const recorder = createPodRecorder({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
   return { recorder, stop, timers };
 }

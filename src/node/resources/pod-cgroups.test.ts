@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { silentLog } from '../../client/testing.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import { createPodCgroups } from './pod-cgroups.ts';
 
 it('removeOrphans() keeps the group of a Pod that starts while it runs', async () => {

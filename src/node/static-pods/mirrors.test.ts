@@ -4,11 +4,11 @@ import type { Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import { createMirrors, type Mirrors, throughMirrors } from './mirrors.ts';
 

@@ -2,15 +2,16 @@ import { expect, it, vi } from 'vitest';
 import type { Lease, Node } from '../../api/generated/types.ts';
 import { LEASES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startNodeLease } from './node-lease.ts';
 
 const NODE: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', uid: 'u1' } };
 
 it('the node renews its Lease every ten seconds, also after a failed renewal', async () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
   const stop = new AbortController();
   const renewed = () => (backend.objects(LEASES)[0] as Lease | undefined)?.spec?.renewTime;

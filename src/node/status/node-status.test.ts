@@ -3,15 +3,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
 import { EVENTS, LEASES, NODES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerRuntime, ImageInfo, RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';
 import { readCapacity } from './machine-facts.ts';
 import { type NodeStatusReporter, startNodeStatus } from './node-status.ts';
 
 let backend: RegistryBackend;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 let controller: AbortController;
 let problems: string[] | Error;
 let features: RuntimeFeatures | undefined;
@@ -47,7 +48,7 @@ const start = async (): Promise<void> => {
   });
 };
 beforeEach(async () => {
-  timers = testTimers();
+  timers = createVirtualTimers();
   backend = await registryBackend({ timers });
   controller = new AbortController();
   question = async () => undefined;

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 import { createRuntimeState } from './runtime-state.ts';
 
 const setUp = () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const asked: PromiseWithResolvers<string[]>[] = [];
   const images: ImageInfo[] = [];
   let answered = 0;

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../client/client.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startNodeLease } from './node-lease.ts';
 import { createOutageClock, readLastSignOfLife } from './sign-of-life.ts';
 
 test('readLastSignOfLife returns when the previous agent last renewed the Lease', async () => {
   const client = inProcessClient(await registryBackend());
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const read = () => readLastSignOfLife({ client, timers, log: silentLog }, 'n1');
   expect(await read()).toBeUndefined();
   const before = new AbortController();
@@ -24,7 +25,7 @@ test('readLastSignOfLife returns when the previous agent last renewed the Lease'
 test('readLastSignOfLife returns undefined if the API refuses or does not answer within a second', async () => {
   const backend = await registryBackend();
   backend.failNext('get leases', serviceUnavailable('not now'));
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const options = { timers, log: silentLog };
   expect(await readLastSignOfLife({ ...options, client: inProcessClient(backend) }, 'n1')).toBeUndefined();
   const silent = { resource: () => ({ get: () => new Promise(() => undefined) }) } as unknown as Client;
@@ -34,7 +35,7 @@ test('readLastSignOfLife returns undefined if the API refuses or does not answer
 });
 
 test('the outage ends when a worker starts, and for Pods after end() at the time of end()', () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const from = timers.now() - 9000;
   const outages = createOutageClock(from, timers);
   timers.advance(100);
@@ -46,7 +47,7 @@ test('the outage ends when a worker starts, and for Pods after end() at the time
 });
 
 test('there is no outage without a sign of life, or if it is in the future', () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   expect(createOutageClock(undefined, timers).of()).toEqual({});
   expect(createOutageClock(timers.now() + 1, timers).of()).toEqual({});
 });

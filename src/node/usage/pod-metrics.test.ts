@@ -2,19 +2,20 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Namespace, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { startPodMetrics } from './pod-metrics.ts';
 
 const READY: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
 let backend: RegistryBackend;
-let timers: TestTimers;
+let timers: VirtualTimers;
 let metrics: Metrics;
 let stop: AbortController;
 beforeEach(async () => {
-  timers = testTimers();
+  timers = createVirtualTimers();
   backend = await registryBackend({ timers });
   metrics = createMetrics();
   stop = new AbortController();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
-import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
 import { containerRate, createSampler, firstOf, machineRate, type Sample, thinned } from './sampler.ts';
 
 const container = (at: number, cpuSeconds: number, id = 'c'): ContainerUsage => ({

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Pod, Volume } from '../../api/generated/types.ts';
-import { testTimers } from '../../client/testing.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { createVolumeReader } from './volume-usage.ts';
 
 const { signal } = new AbortController();
 let root: string;
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'lifepod-volumes-'));
-  timers = testTimers();
+  timers = createVirtualTimers();
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

@@ -5,9 +5,10 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { createVolumeManager, type VolumeManager } from './volume-manager.ts';
 
 let root: string;
@@ -15,14 +16,14 @@ let backend: RegistryBackend;
 let manager: VolumeManager;
 let retried: string[];
 let failures: string[];
-let timers: ReturnType<typeof testTimers>;
+let timers: VirtualTimers;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
   backend = await registryBackend();
   retried = [];
   failures = [];
-  timers = testTimers();
+  timers = createVirtualTimers();
   manager = managerOf();
 });
 afterEach(async () => {

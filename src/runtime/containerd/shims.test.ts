@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { silentLog } from '../../client/testing.ts';
 import { systemTimers } from '../../platform/node-js.ts';
+import { silentLog } from '../../platform/silent-log.ts';
 import { createShimExits } from './shim-exits.ts';
 import { findBundledShims, removeShimSockets } from './shims.ts';
 

@@ -1,4 +1,5 @@
 /** Tests which calls have an unknown outcome, against a CRI server that returns various codes or is shut down. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { testTimers } from '../../client/testing.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import type { Log } from '../../platform/platform.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { type ContainerRuntime, ExecTimeoutError, OutcomeUnknownError } from '../runtime.ts';
 import { connectRuntime } from './cri-runtime.ts';
 import { execSync } from './exec.ts';
@@ -113,7 +114,7 @@ test('DeadlineExceeded means that a command with a timeout timed out, and that t
 });
 
 test('a command times out after its timeout even if the runtime does not respond', async () => {
-  const timers = testTimers();
+  const timers = createVirtualTimers();
   const unary = (_method: string, _request: object, signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   const running = execSync({ unary } as never, timers, { id: 'c', command: ['true'], timeoutMillis: 1000 }, never);

@@ -2,21 +2,13 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
 import { kinds } from '../../../api/kinds.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { createMemoryStore } from '../../../store/memory/memory-store.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import { loadWatchCache } from '../../cache/watch-cache.ts';
 import { bootstrap } from '../bootstrap.ts';
 import { createRegistry } from '../registry.ts';
-import {
-  failure,
-  manualTimers,
-  NAMESPACES,
-  object,
-  SERVICE_CIDR,
-  SERVICES,
-  startRegistry,
-  strictLog,
-} from '../testing.ts';
+import { failure, NAMESPACES, object, SERVICE_CIDR, SERVICES, startRegistry, strictLog } from '../testing.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { parseServiceCidr } from './service-range.ts';
 
@@ -238,7 +230,7 @@ describe('bootstrap', () => {
   test('bootstrap updates the Service of the API server to another port and another range', async () => {
     const store = createMemoryStore();
     await startRegistry({ store });
-    const options = { store, kinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
+    const options = { store, kinds, timers: createVirtualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
     const registry = await createRegistry(options);
     await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
@@ -259,7 +251,7 @@ async function smallRegistry() {
   const registry = await createRegistry({
     store: createMemoryStore(),
     kinds,
-    timers: manualTimers(),
+    timers: createVirtualTimers(),
     log: strictLog,
     serviceCidr,
   });

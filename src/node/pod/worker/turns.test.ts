@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
-import { silentLog, testTimers } from '../../../client/testing.ts';
+import { silentLog } from '../../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { inTurns } from './turns.ts';
 import { startWorker } from './worker.ts';
 
@@ -39,7 +40,7 @@ it('a worker makes few decisions when actions of many containers end in one turn
   const worker = startWorker(
     { pod: { ...made, status: { phase: 'Pending', startTime: '2026-01-30T00:00:00Z' } }, removed: false },
     {
-      timers: testTimers(Date.UTC(2026, 0, 31)),
+      timers: createVirtualTimers(Date.UTC(2026, 0, 31)),
       log: silentLog,
       get node() {
         decisions += 1;

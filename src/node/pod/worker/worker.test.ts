@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod } from '../../../api/generated/types.ts';
-import { silentLog, testTimers } from '../../../client/testing.ts';
 import type { Action, ContainerState } from '../../../lifecycle/types.ts';
+import { silentLog } from '../../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import type { Outcome, RuntimeView } from './ports.ts';
 import { startWorker } from './worker.ts';
 
@@ -37,7 +38,7 @@ async function workerOfRunningPod() {
   const worker = startWorker(
     { pod, removed: false },
     {
-      timers: testTimers(NOW),
+      timers: createVirtualTimers(NOW),
       log: silentLog,
       node: { ips: ['192.0.2.1'], runtimeName: 'test' },
       observe: () => {

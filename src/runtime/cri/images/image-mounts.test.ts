@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testTimers } from '../../../client/testing.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import type { Connection } from '../connection.ts';
 import { imageMountCalls } from './image-mounts.ts';
 
@@ -15,7 +15,7 @@ test.each([
     if (call === 'ImageStatus') return { info: { info: '{"chainID":"sha256:top"}' } };
     return { mounts: [{ type: 'bind', source: '/s', options: [] }] };
   };
-  const calls = imageMountCalls({ unary } as unknown as Connection, testTimers());
+  const calls = imageMountCalls({ unary } as unknown as Connection, createVirtualTimers());
   const { signal } = new AbortController();
   await calls.imageMounts('i', 'k', signal);
   await calls.releaseImageMounts('k', signal);

@@ -1,12 +1,16 @@
 /**
- * Virtual time: the clock advances only when the simulation advances it, so that hours pass in milliseconds and every run
- * with the same seed is the same.
+ * Virtual time, for simulations and tests: the clock advances only on request, so that hours pass in milliseconds and every run with
+ * the same seed is the same.
  */
 import type { Millis } from '../machinery/time.ts';
-import type { Timers } from '../platform/platform.ts';
-import { createTimerHeap } from '../platform/timer-heap.ts';
+import type { Timers } from './platform.ts';
+import { createTimerHeap } from './timer-heap.ts';
 
 export interface VirtualTimers extends Timers {
+  /** Advances the clock by `millis`, and calls the callback of each timer that becomes due, at its time. */
+  advance(millis: Millis): void;
+  /** Sets the clock forward by `millis`, as a suspension of the machine does, and then calls the callbacks of all due timers. */
+  suspend(millis: Millis): void;
   /**
    * Advances the clock from timer to timer until `until` (called after each step) returns true, no timer is left, or `limit` is
    * reached. Resolves to whether `until` returned true. Rejects after MOST_STEPS steps.
@@ -20,15 +24,25 @@ const MOST_STEPS = 50_000;
 /** Resolves once every promise that does not depend on a timer has settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-export function createVirtualTimers(start: Millis): VirtualTimers {
+export function createVirtualTimers(start: Millis = Date.UTC(2026, 0, 31)): VirtualTimers {
   const heap = createTimerHeap();
   let now = start;
+  const callDue = (at: Millis): void => {
+    now = Math.max(now, at);
+    for (const callback of heap.takeDue(now)) callback();
+  };
   return {
     now: () => now,
     at(time, callback) {
       const entry = heap.add(Math.max(time, now), callback);
       return { cancel: () => heap.remove(entry) };
     },
+    advance(millis) {
+      const end = now + millis;
+      for (let next = heap.nextTime(); next !== undefined && next <= end; next = heap.nextTime()) callDue(next);
+      now = end;
+    },
+    suspend: (millis) => callDue(now + millis),
     async run(until, limit) {
       for (let steps = 0; ; steps++) {
         if (steps > MOST_STEPS)
@@ -40,8 +54,7 @@ export function createVirtualTimers(start: Millis): VirtualTimers {
           now = limit;
           return until();
         }
-        now = Math.max(now, next);
-        for (const callback of heap.takeDue(now)) callback();
+        callDue(next);
       }
     },
   };
