@@ -57,6 +57,7 @@ export default defineConfig({
           ...REAL,
           name: 'own',
           include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
+          isolate: false,
           maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },

@@ -5,10 +5,6 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { clearMachine } from '../../src/engine/leftovers.ts';
-import { nodePlatform } from '../../src/platform/node-js.ts';
-import { runCommand } from '../../src/platform/processes.ts';
-import { killEngine } from './kill-engine.ts';
 
 const { GUARDED_FOLDER: dataDir = '', GUARDED_LINK: link } = process.env;
 const launcher = join(import.meta.dirname, '../../bin/lifepod');
@@ -20,6 +16,11 @@ process.stdin.once('close', () => {
 });
 
 async function cleanUp(): Promise<void> {
+  // Loaded only now, because most guardians have nothing to do, and every start of an engine in the tests starts one.
+  const { clearMachine } = await import('../../src/engine/leftovers.ts');
+  const { nodePlatform } = await import('../../src/platform/node-js.ts');
+  const { runCommand } = await import('../../src/platform/processes.ts');
+  const { killEngine } = await import('./kill-engine.ts');
   await runCommand(launcher, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
     () => undefined,
   );
