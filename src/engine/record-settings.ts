@@ -1,6 +1,7 @@
 /** Parses the limits on the records of Pods' lives: --record-age and --record-size. */
 import type { RecordLimits } from '../controllers/record-limits/record-limits.ts';
 import { parseQuantity } from '../machinery/quantity.ts';
+import { parseDuration } from '../machinery/time.ts';
 import { UserError } from '../platform/files.ts';
 
 export const DEFAULT_RECORD_AGE = '24h';
@@ -8,17 +9,19 @@ export const DEFAULT_RECORD_SIZE = '64Mi';
 
 const MINIMUM_AGE_MILLIS = 60_000;
 const MINIMUM_BYTES = 2 ** 20;
-const UNIT_MILLIS = [24 * 60 * 60 * 1000, 60 * 60 * 1000, 60 * 1000, 1000];
+const DAY_MILLIS = 24 * 60 * 60 * 1000;
 
 /** Returns the limits in milliseconds and bytes. Throws a UserError if one of them is invalid or too small. */
 export function parseRecordLimits(age: string, size: string): RecordLimits {
   return { ageMillis: parseAge(age), bytes: parseSize(size) };
 }
 
+/** An age is a number of days, a Go duration, or both, such as 7d, 24h or 1d12h. */
 function parseAge(text: string): number {
-  const parts = text === '' ? null : /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
-  const millis = UNIT_MILLIS.reduce((sum, unit, index) => sum + unit * Number(parts?.[index + 1] ?? 0), 0);
-  if (parts === null || !Number.isSafeInteger(millis) || millis < MINIMUM_AGE_MILLIS) {
+  const [, days, time = ''] = /^(?:(\d+)d)?(|[\d.].*)$/.exec(text) ?? [];
+  const rest = days !== undefined && time === '' ? 0 : (parseDuration(time) ?? Number.NaN);
+  const millis = Number(days ?? 0) * DAY_MILLIS + rest;
+  if (!Number.isSafeInteger(millis) || millis < MINIMUM_AGE_MILLIS) {
     throw new UserError(
       `--record-age ${JSON.stringify(text)} is not a valid age of records: give one minute or more, such as 30m, 24h or 7d`,
     );
