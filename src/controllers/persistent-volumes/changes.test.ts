@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import type { InformerHandlers } from '../../client/informer.ts';
+import type { WorkQueue } from '../../client/work-queue.ts';
+import type { ObjectMeta } from '../../machinery/meta.ts';
+import { claimHandlers, podHandlers, storageIndexes, unboundClaimsRetry, volumeHandlers } from './changes.ts';
+import type { ClaimProtection } from './protection.ts';
+
+/** The handlers on new indexes, and the keys that they have queued since the last call of queued(). */
+function start() {
+  const keys: string[] = [];
+  const queue = (name: string) => ({ add: (key: string) => keys.push(`${name} ${key}`) }) as unknown as WorkQueue;
+  const queues = {
+    claims: queue('claim'),
+    volumes: queue('volume'),
+    ephemeralClaims: queue('ephemeral'),
+    unusedFolders: queue('folder'),
+  };
+  const indexes = storageIndexes();
+  const retry = unboundClaimsRetry(indexes, queues);
+  const protection = { put() {}, remove() {} } as unknown as ClaimProtection;
+  return {
+    claims: claimHandlers(indexes, queues) as Required<InformerHandlers<PersistentVolumeClaim>>,
+    volumes: volumeHandlers(indexes, queues, retry) as Required<InformerHandlers<PersistentVolume>>,
+    pods: podHandlers(protection, queues) as Required<InformerHandlers<Pod>>,
+    /** Sorted. Includes the keys that are queued in the next turn of the event loop. */
+    async queued(): Promise<string[]> {
+      await new Promise(setImmediate);
+      return keys.splice(0).sort();
+    },
+  };
+}
+
+const claim = (name: string, volumeName?: string, metadata: Partial<ObjectMeta> = {}): PersistentVolumeClaim => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name, namespace: 'a', uid: `uid-${name}`, ...metadata },
+  spec: { volumeName },
+});
+const volume = (name: string, claimRef?: { name: string; uid?: string }): PersistentVolume => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  metadata: { name },
+  spec: { claimRef: claimRef && { namespace: 'a', ...claimRef } },
+});
+const pod = (volumes: NonNullable<Pod['spec']>['volumes']): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'a', uid: 'uid-web' },
+  spec: { containers: [], volumes },
+});
+const OWNED = { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'web', uid: 'uid-web', controller: true }] };
+
+describe('a change of a claim', () => {
+  it('queues the claim and the volume that it names', async () => {
+    const { claims, queued } = start();
+    claims.added(claim('data', 'disk'));
+    expect(await queued()).toEqual(['claim a/data', 'volume disk']);
+    claims.updated(claim('data', 'disk'), claim('data'));
+    expect(await queued()).toEqual(['claim a/data', 'volume disk']);
+  });
+  it('queues the Pod that owns a new claim, because the Pod may have been deleted', async () => {
+    const { claims, queued } = start();
+    claims.added(claim('data', undefined, OWNED));
+    expect(await queued()).toEqual(['claim a/data', 'ephemeral a/web/uid-web']);
+  });
+  it('queues the folder of a deleted claim that names no volume, and the volumes that are reserved for it', async () => {
+    const { claims, volumes, queued } = start();
+    volumes.added(volume('disk', { name: 'data', uid: 'uid-data' }));
+    claims.added(claim('data'));
+    await queued();
+    claims.deleted(claim('data'));
+    expect(await queued()).toEqual(['claim a/data', 'folder pvc-uid-data', 'volume disk']);
+  });
+  it('queues no folder for a deleted claim that names a volume', async () => {
+    const { claims, queued } = start();
+    claims.deleted(claim('data', 'disk'));
+    expect(await queued()).toEqual(['claim a/data', 'volume disk']);
+  });
+});
+
+describe('a change of a volume', () => {
+  it('queues the volume and the claim that it refers to', async () => {
+    const { volumes, claims, queued } = start();
+    claims.added(claim('other'));
+    await queued();
+    for (const change of [volumes.added, volumes.updated]) {
+      change(volume('disk', { name: 'data' }), volume('disk', { name: 'data' }));
+      expect(await queued()).toEqual(['claim a/data', 'volume disk']);
+    }
+  });
+  it('queues each claim without a volume once, and the claims that name the volume, if it refers to no claim', async () => {
+    const { volumes, claims, queued } = start();
+    for (const each of [claim('one'), claim('two'), claim('bound', 'other'), claim('named', 'disk')])
+      claims.added(each);
+    await queued();
+    volumes.added(volume('disk'));
+    volumes.added(volume('second'));
+    expect(await queued()).toEqual(['claim a/named', 'claim a/one', 'claim a/two', 'volume disk', 'volume second']);
+  });
+  it('queues the claim of a deleted volume', async () => {
+    const { volumes, queued } = start();
+    volumes.deleted(volume('disk', { name: 'data' }));
+    volumes.deleted(volume('free'));
+    expect(await queued()).toEqual(['claim a/data']);
+  });
+});
+
+describe('a change of a Pod', () => {
+  const volumes = [
+    { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } },
+    { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+  ];
+  it('queues a new Pod with ephemeral volumes, and no other Pod', async () => {
+    const { pods, queued } = start();
+    pods.added(pod(volumes));
+    expect(await queued()).toEqual(['ephemeral a/web/uid-web']);
+    pods.added(pod(volumes.slice(1)));
+    expect(await queued()).toEqual([]);
+  });
+  it('queues the claims of a deleted Pod, which may no longer be in use', async () => {
+    const { pods, queued } = start();
+    pods.deleted(pod(volumes));
+    expect(await queued()).toEqual(['claim a/data', 'claim a/web-scratch', 'ephemeral a/web/uid-web']);
+  });
+});
