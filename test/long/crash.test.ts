@@ -1,19 +1,17 @@
 /** Tests that Pods survive when the engine or its containerd is killed at various times and started again. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { processesNaming } from '../../src/engine/leftovers.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { LAUNCHER } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 interface ContainerStatus {
   name: string;

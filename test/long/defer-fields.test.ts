@@ -1,6 +1,7 @@
 /** Tests the fields of defer containers with real containers: images, reasons, outcomes, failures, and the information for an entry. */
+
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
@@ -15,19 +16,10 @@ import {
   TELLING,
   untilLogged,
 } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { inPhase, isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
+import { inPhase, isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
 async function started(...args: DeferPodArguments): Promise<Pod> {

@@ -2,6 +2,7 @@
  * Tests that each defer container succeeds exactly once and in order although the engine is killed at each step of the list and started
  * again, and that only the outages move the deadline. LIFEPOD_KILLS=50 adds 50 kills at random times.
  */
+
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -19,19 +20,15 @@ import {
   mortalEngine,
   open,
 } from '../support/killed-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 import { condition, ended, isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
 
-let lifepod: Lifepod;
 let engine: MortalEngine;
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   engine = await mortalEngine(lifepod);
 });
-afterAll(async () => {
-  engine?.end();
-  await lifepod?.stop();
-});
+afterAll(() => engine?.end());
 
 const GATES = ['hook', 'one', 'fail', 'two', 'app', 'three', 'four'] as const;
 type Gate = (typeof GATES)[number];

@@ -1,4 +1,5 @@
 /** Tests cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts lacks, with real containers: many Pods on one engine. */
+
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -17,39 +18,24 @@ import {
   TELLING,
 } from '../support/defer-pods.ts';
 import { busyboxArchive } from '../support/images.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { scratchFolder } from '../support/lifepod.ts';
 import { container, type ScriptedContainer } from '../support/manifests.ts';
-import {
-  inPhase,
-  isReady,
-  type PodRecord,
-  recordPods,
-  restarted,
-  runs,
-  signalFirst,
-  statusOf,
-  waitsFor,
-} from '../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
+import { inPhase, isReady, restarted, runs, signalFirst, statusOf, waitsFor } from '../support/pods.ts';
 import { type Registry, startRegistry } from '../support/registry.ts';
 
 const MAX_EXTENSION_SECONDS = 4;
-let scratch: Scratch;
 let registry: Registry;
-let lifepod: Lifepod;
-let record: PodRecord;
+const scratch = scratchFolder();
 beforeAll(async () => {
-  scratch = scratchFolder();
   registry = await startRegistry(join(scratch.path, 'registry'));
   for (const tag of ['early', 'late']) await registry.push(await busyboxArchive(), `defer/${tag}:1`);
-  lifepod = await startLifepod({ options: ['--max-grace-period-extension', String(MAX_EXTENSION_SECONDS)] });
-  record = await recordPods(lifepod);
 });
 afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
   await registry?.stop();
-  await scratch?.remove();
+  await scratch.remove();
 });
+useOwnEngine({ options: ['--max-grace-period-extension', String(MAX_EXTENSION_SECONDS)] });
 
 const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
 async function started(...args: DeferPodArguments): Promise<Pod> {

@@ -1,22 +1,14 @@
 /** Tests that the engine continues the lists of defer containers after a failure of the machine, which ends all containers. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import { parseTime } from '../../src/machinery/time.ts';
 import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';
 import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
 import { deferPod, entry, logOf, POST } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../support/own-engine.ts';
+import { isReady, runs, statusOf } from '../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 test('after a failure of the machine, PostExit entries run in a new sandbox, even if the deadline has passed', async () => {
   const entries = [entry('one', 'sleep 3600 & wait $!'), entry('two', ':', POST)];
@@ -26,13 +18,12 @@ test('after a failure of the machine, PostExit entries run in a new sandbox, eve
   await lifepod.kubectlOk('delete', 'pod', 'in-time', 'too-late', '--wait=false');
   const [late] = await Promise.all(['too-late', 'in-time'].map((name) => record.until(name, runs('one'))));
   const deadline = parseTime(late?.status?.termination?.deadline) ?? Number.NaN;
-  record.end();
   await lifepod.kill('SIGKILL');
   await clearRunState({ dataDir: lifepod.dataDir, ...nodePlatform('error') });
   const timers = systemTimers();
   await new Promise<void>((resolve) => void timers.at(deadline + 1, resolve));
   await lifepod.up();
-  record = await recordPods(lifepod);
+  await recordAgain();
   await Promise.all(['in-time', 'too-late'].map((name) => record.gone(name)));
   for (const name of ['in-time', 'too-late']) {
     expect(logOf(lifepod, name)).toEqual(['begin one', 'begin two', 'end two']);

@@ -2,21 +2,18 @@
  * Tests Pods whose termination is interrupted by an outage of the engine, or of the engine and its containerd. The outage does not count
  * against the grace period, so every container gets its stop signal, and every entry its turn.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { killContainerd } from '../support/containerd.ts';
 import { type Fleet, fleet } from '../support/defer-fleet.ts';
 import { deferPod, entry, gate, openGate, POST, TELLING } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 import { recordPods } from '../support/pods.ts';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 const timers = systemTimers();
 const until = (at: number): Promise<void> => new Promise((resolve) => void timers.at(at, resolve));

@@ -3,7 +3,7 @@
  * each entry that is due runs once. Each race runs with many Pods.
  */
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { PODS } from '../../src/api/resources.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
@@ -11,15 +11,11 @@ import { systemTimers } from '../../src/platform/node-js.ts';
 import { killContainerd } from '../support/containerd.ts';
 import { type Fleet, fleet, inNamespace } from '../support/defer-fleet.ts';
 import { deferPod, entry, POST, TELLING } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { container } from '../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 import { recordPods } from '../support/pods.ts';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 const timers = systemTimers();
 const after = (millis: number): Promise<void> =>

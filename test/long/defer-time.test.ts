@@ -1,5 +1,6 @@
 /** Tests how the grace period is divided between defer and app containers, with real containers. src/simulation uses virtual time. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import {
@@ -12,19 +13,10 @@ import {
   POST,
   TELLING,
 } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { ended, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
+import { ended, isReady, runs, statusOf } from '../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 async function started(...args: DeferPodArguments): Promise<Pod> {
   await lifepod.apply(deferPod(lifepod, ...args));

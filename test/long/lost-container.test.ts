@@ -2,27 +2,19 @@
  * Tests a Pod one of whose containers was removed from containerd by another program. containerd refuses to remove the sandbox of the Pod
  * until it is restarted. The engine must retry with back-off, and must report why the Pod still exists.
  */
+
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { ctr, killContainerd } from '../support/containerd.ts';
 import { deferPod, entry, logOf, POST, TELLING } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { container } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
+import { isReady, statusOf } from '../support/pods.ts';
 
 /** Ten times the number of attempts that a back-off of 1, 2, 4, … s allows in one minute, the time limit of the test. */
 const MOST_CALLS = 60;
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 /** Returns the number of failed removals of the sandbox, according to containerd's log. */
 const failedRemovals = (sandbox: string): number =>

@@ -1,25 +1,17 @@
 /** Tests `lifepod shutdown-node`, which a machine runs when it shuts down: Pods end in the order of their priority. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
 import { SHUT_DOWN_NODE } from '../../src/cli/up.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record as pods, recordAgain, useOwnEngine } from '../support/own-engine.ts';
+import { condition, inPhase, isReady, statusOf, waitsFor } from '../support/pods.ts';
 
 const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
-let lifepod: Lifepod;
-let pods: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod({
-    options: ['--shutdown-grace-period', '20s', '--shutdown-grace-period-critical-pods', '12s'],
-  });
-  pods = await recordPods(lifepod);
-});
-afterAll(async () => {
-  pods?.end();
-  await lifepod?.stop();
+useOwnEngine({
+  options: ['--shutdown-grace-period', '20s', '--shutdown-grace-period-critical-pods', '12s'],
 });
 
 const ENDS_LATE = 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
@@ -70,10 +62,9 @@ it('shutdown-node ends Pods by priority within their periods and refuses others;
   });
   expect(condition(pods.now('critical'), 'DisruptionTarget')).toBeUndefined();
   expect(await shutdown).toContain('the Pods have ended');
-  pods.end();
 
   await lifepod.up();
-  pods = await recordPods(lifepod);
+  await recordAgain();
   for (const name of ['common', 'critical', 'with-list', 'deaf']) {
     const ended: Pod = await pods.until(name, inPhase('Failed'));
     expect(ended.status).toMatchObject({ reason: 'Terminated', message: MESSAGE });
@@ -94,11 +85,10 @@ it('shutdown-node ends Pods by priority within their periods and refuses others;
 });
 
 it('shutdown-node restarts an engine that is killed during the shutdown, and ends the other Pods by priority ranges', async () => {
-  pods.end();
   await lifepod.kill('SIGTERM');
   lifepod.options.push('--shutdown-grace-period-by-pod-priority', '2000000000=9,0=5');
   await lifepod.up();
-  pods = await recordPods(lifepod);
+  await recordAgain();
   const deaf = { app: [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600; done' }] };
   const names = ['deaf-again', 'critical-again', 'imageless'];
   await lifepod.apply(pod('deaf-again', { ...deaf, spec: { terminationGracePeriodSeconds: 600 } }));
@@ -123,7 +113,7 @@ it('shutdown-node restarts an engine that is killed during the shutdown, and end
   lifepod.options.splice(lifepod.options.indexOf('--port'), 2);
   await lifepod.up();
   expect(await lifepod.kubectlOk(...server)).toBe(before);
-  pods = await recordPods(lifepod);
+  await recordAgain();
   for (const name of names)
     expect((await pods.until(name, inPhase('Failed'))).status).toMatchObject({
       reason: 'Terminated',
@@ -141,10 +131,9 @@ it('a static Pod whose shutdown a killed engine left unfinished is started again
   process.kill(lifepod.pid(), SHUT_DOWN_NODE);
   await pods.until('late-node-1', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
   await lifepod.kill('SIGKILL');
-  pods.end();
 
   await lifepod.up();
-  pods = await recordPods(lifepod);
+  await recordAgain();
   const after = await pods.until('late-node-1', (seen) => isReady(seen) && startOf(seen) !== startOf(before));
   expect(statusOf(after, 'app').restartCount).toBe(0);
 });

@@ -104,8 +104,15 @@ export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<Com
 /** Options with which a full disk causes no eviction and no image removal. Tests of eviction and image removal use separate disks. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
 
+export interface EngineOptions {
+  /** Options of `lifepod up`, in addition to those that every test uses. */
+  options?: string[];
+  /** Becomes the data folder. Absent: a new scratch folder. */
+  scratch?: Scratch;
+}
+
 /** Starts an engine, and loads the image busybox:1.28 into it. */
-export async function startLifepod(extra: { options?: string[]; scratch?: Scratch } = {}): Promise<Lifepod> {
+export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   try {
     const ranges = await chooseFreeRanges();

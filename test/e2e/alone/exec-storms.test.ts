@@ -1,9 +1,10 @@
 /** Many exec requests at the same time are queued, and delay neither the runtime nor the probes of the Pod. */
+
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { adminOf, SPDY, spdyStreams, upgrade } from '../../support/raw-streams.ts';
 
 const EXEC = '/api/v1/namespaces/default/pods/box/exec?container=app&command=true&stdout=true';
@@ -11,17 +12,11 @@ const CLIENTS = 60;
 /** Time limit for all requests together: ten times the usual duration, half the duration with a shim that loses track of commands. */
 const STALL_MILLIS = 35_000;
 
-let lifepod: Lifepod;
-
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1 };
   await lifepod.apply(pod('box', { app: [{ name: 'app', script: WAIT, livenessProbe }] }));
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
-});
-
-afterAll(async () => {
-  await lifepod?.stop();
 });
 
 /** Functions that run the command over one transport each, and resolve with the received status. */

@@ -3,6 +3,7 @@
  * must serve other clients at the same time, and the engine, its runtime and its Pods must still run afterwards.
  * LIFEPOD_FUZZ_REQUESTS sets the number of requests; `npm run fuzz` sends 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
+
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
@@ -15,9 +16,9 @@ import { containerdPid } from '../../support/containerd.ts';
 import { pathOf, validObject } from '../../support/hostile-objects.ts';
 import { type HostileRequest, hostileBytes, hostileRequest } from '../../support/hostile-requests.ts';
 import { hostileStream } from '../../support/hostile-streams.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 import { longestWait } from '../../support/other-client.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { adminOf, upgrade } from '../../support/raw-streams.ts';
 
 const seed = Number(process.env['LIFEPOD_FUZZ_SEED'] ?? process.env['LIFEPOD_SEED']);
@@ -42,7 +43,6 @@ const UPSTREAM_FAILURES = [
   /^500 Internal error occurred: unable to upgrade connection: /,
 ];
 
-let lifepod: Lifepod;
 let agent: Agent;
 let containerd: number;
 let memoryBefore: number;
@@ -51,8 +51,8 @@ let memoryBefore: number;
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
 
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   agent = new Agent({ ...adminOf(lifepod.kubeconfig), keepAlive: true });
   await lifepod.kubectlOk('create', 'namespace', 'kept');
   await lifepod.kubectlOk('create', 'namespace', 'other');
@@ -79,10 +79,7 @@ beforeAll(async () => {
   memoryBefore = peakMemory();
 });
 
-afterAll(async () => {
-  agent?.destroy();
-  await lifepod?.stop();
-});
+afterAll(() => agent?.destroy());
 
 /** Sends the request. Returns the status code and the body, which is empty for a watch or a followed log: they are aborted. */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {

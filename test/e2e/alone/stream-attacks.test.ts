@@ -1,12 +1,13 @@
 /** Malformed frames end only the connection of the client that sends them, and never affect the container runtime. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { containerdPid } from '../../support/containerd.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import {
   adminOf,
   flushed,
@@ -35,17 +36,12 @@ function linkOf(path: string): string {
   }
 }
 
-let lifepod: Lifepod;
 let containerd: number;
 
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   await lifepod.apply(pod('box', { app: [{ name: 'app', script: WAIT }] }));
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
-});
-
-afterAll(async () => {
-  await lifepod?.stop();
 });
 
 beforeEach(() => {

@@ -1,7 +1,8 @@
 /** Resource usage of the node and its containers: `kubectl top`, /metrics, and the documents that the proxy of the Node serves. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { beforeAll, expect, test } from 'vitest';
 import { parseQuantity, quantityMilli, quantityValue } from '../../../src/machinery/quantity.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { metricOf, readMetrics } from '../../support/prometheus.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -10,9 +11,8 @@ const IDLE_MILLICORES = 50;
 /** A shell script that uses all the time of two cores that other processes leave. */
 const BURN = 'while :; do :; done & while :; do :; done';
 
-let lifepod: Lifepod;
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   const container = (name: string, script: string, more: object = {}) => ({
     name,
     image: 'busybox:1.28',
@@ -64,7 +64,6 @@ beforeAll(async () => {
   await lifepod.apply({ apiVersion: 'v1', kind: 'List', items });
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod', '--all', '--timeout=60s');
 });
-afterAll(() => lifepod?.stop());
 
 /** Runs kubectl top. Returns the cells of each row by the name in the first column. */
 async function top(...args: string[]): Promise<Map<string, string[]>> {

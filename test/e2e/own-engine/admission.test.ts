@@ -1,23 +1,15 @@
 /** Admission by the node of Pods that were bound without the scheduler or come from manifest files, and preemption. */
+
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Node, Pod } from '../../../src/api/generated/types.ts';
 import { parseQuantity } from '../../../src/machinery/quantity.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { condition, inPhase, isReady, statusOf } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 const APPARMOR = '/sys/module/apparmor/parameters/enabled';
 const appArmor = existsSync(APPARMOR) && readFileSync(APPARMOR, 'utf8').startsWith('Y');
@@ -139,10 +131,9 @@ describe('a Pod bound to the node', () => {
   test('a rejected Pod stays rejected after a restart of the engine, and can be deleted', async () => {
     const before = outcome(record.now('much-cpu'));
     await record.until('here', isReady);
-    record.end();
     await lifepod.kill('SIGKILL');
     await lifepod.up();
-    record = await recordPods(lifepod);
+    await recordAgain();
     expect(outcome(await lifepod.get<Pod>('pod', 'much-cpu'))).toEqual(before);
     await lifepod.kubectlOk('delete', 'pod', 'much-cpu', '--timeout=30s');
   });

@@ -2,7 +2,7 @@
 
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { processesNaming } from '../../../src/engine/leftovers.ts';
 import { uidOf } from '../../../src/machinery/meta.ts';
@@ -10,25 +10,15 @@ import { systemTimers } from '../../../src/platform/node-js.ts';
 import { haveEnded } from '../../../src/runtime/containerd/process-table.ts';
 import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../../support/defer-pods.ts';
 import { watchLeaks } from '../../support/leaks.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
-import { condition, isReady, type PodRecord, recordPods, runs, statusOf } from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { condition, isReady, runs, statusOf } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine();
 
 async function restart(): Promise<void> {
-  record.end();
   await lifepod.kill('SIGTERM');
   await lifepod.up();
-  record = await recordPods(lifepod);
+  await recordAgain();
 }
 
 test('volumes stay mounted until all defer containers have ended, even if the engine restarts', async () => {

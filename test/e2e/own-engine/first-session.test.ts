@@ -1,17 +1,15 @@
 /** A first session with kubectl: the steps in examples/01-init-containers/README.md. */
+
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Lifepod, REPOSITORY, startLifepod } from '../../support/lifepod.ts';
+import { expect, test } from 'vitest';
+import { REPOSITORY } from '../../support/lifepod.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 const EXAMPLE = join(REPOSITORY, 'examples/01-init-containers');
 const MYAPP = join(EXAMPLE, 'myapp.yaml');
 const SERVICES = join(EXAMPLE, 'services.yaml');
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 test('kubectl apply -f creates the Pod, and get -f shows Init:0/2 from the server’s table', async () => {
   expect(await lifepod.kubectlOk('apply', '-f', MYAPP)).toBe('pod/myapp-pod created\n');

@@ -1,20 +1,17 @@
 /** Pods cannot reach programs that listen only on loopback addresses of the node, even while a Pod has a hostPort. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
 import { containerGroup, processesOf } from '../../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { type Datagram, listenOn, routeLoopbackOutside } from '../../support/pod-packets.ts';
 
 const HOST_PORT = 28_086;
 const SERVE = 'trap "exit 0" TERM; while :; do echo hello from inside | nc -l -p 8080 & wait $!; done';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 async function start(name: string, more: object = {}): Promise<Pod> {
   const listens = {

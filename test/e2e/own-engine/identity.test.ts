@@ -1,28 +1,20 @@
 /** Users, capabilities, profiles and namespaces of containers as /proc shows them, host names, DNS settings and host ports. */
+
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { findProgram, runCommandOk } from '../../../src/platform/processes.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
 import { containerGroup, processesOf } from '../../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../../support/own-engine.ts';
+import { inPhase, isReady, statusOf, waitsFor } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod({ options: ['--allowed-unsafe-sysctls', 'kernel.msg*,net.core.somaxconn'] });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine({ options: ['--allowed-unsafe-sysctls', 'kernel.msg*,net.core.somaxconn'] });
 
 const inside = (name: string, container: string, script: string): Promise<string> =>
   lifepod.kubectlOk('exec', name, '-c', container, '--', 'sh', '-c', script);

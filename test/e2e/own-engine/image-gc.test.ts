@@ -1,30 +1,21 @@
 /** Garbage collection of unused images with a threshold of 1 % of the disk, which every disk exceeds. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { CRI_NAMESPACE, connect } from '../../../src/runtime/cri/connection.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
 import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, waitsFor } from '../../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../../support/own-engine.ts';
+import { isReady, waitsFor } from '../../support/pods.ts';
 
-let scratch: Scratch;
-let lifepod: Lifepod;
-let record: PodRecord;
-
-beforeAll(async () => {
-  scratch = scratchFolder();
-  const thresholds = ['--image-gc-high-threshold', '1', '--image-gc-low-threshold', '0'];
-  lifepod = await startLifepod({ options: [...thresholds, '--minimum-image-ttl-duration', '1s'] });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-  await scratch?.remove();
-});
+const scratch = scratchFolder();
+afterAll(() => scratch.remove());
+const thresholds = ['--image-gc-high-threshold', '1', '--image-gc-low-threshold', '0'];
+useOwnEngine({ options: [...thresholds, '--minimum-image-ttl-duration', '1s'] });
 
 /** Subscribes to containerd's events, then calls `begun`. Resolves when containerd has removed the image. */
 async function removal(name: string, begun: () => Promise<void>): Promise<void> {

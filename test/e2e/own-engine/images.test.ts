@@ -1,4 +1,5 @@
 /** Images of Pods from registries and archives: pull secrets, tags, digests, pull policies, and the status of waiting Pods. */
+
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +9,10 @@ import { findProgram } from '../../../src/platform/processes.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
 import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
 import { busyboxArchive } from '../../support/images.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { scratchFolder } from '../../support/lifepod.ts';
 import { pod, type ScriptedContainer, WAIT } from '../../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../../support/own-engine.ts';
+import { inPhase, isReady, statusOf, waitsFor } from '../../support/pods.ts';
 import {
   REGISTRY_PASSWORD,
   REGISTRY_USER,
@@ -19,25 +21,19 @@ import {
   startRegistry,
 } from '../../support/registry.ts';
 
-let scratch: Scratch;
 let open: Registry;
 let closed: Registry;
-let lifepod: Lifepod;
-let record: PodRecord;
 
+const scratch = scratchFolder();
 beforeAll(async () => {
-  scratch = scratchFolder();
   open = await startRegistry(join(scratch.path, 'open'));
   closed = await startRegistry(join(scratch.path, 'closed'), { password: true });
-  lifepod = await startLifepod({ options: ['--max-parallel-image-pulls', '1'] });
-  record = await recordPods(lifepod);
 });
 afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
   await Promise.all([open?.stop(), closed?.stop()]);
-  await scratch?.remove();
+  await scratch.remove();
 });
+useOwnEngine({ options: ['--max-parallel-image-pulls', '1'] });
 
 const of = (image: string, more: Partial<ScriptedContainer> = {}): ScriptedContainer => ({
   name: 'app',

@@ -1,17 +1,16 @@
 /** kubectl with the cluster and with kinds other than Pods. */
+
 import { request } from 'node:https';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { pod } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { readMetrics } from '../../support/prometheus.ts';
 
-let lifepod: Lifepod;
 let server: string;
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
   server = (await lifepod.kubectlOk('config', 'view', '-o', 'jsonpath={.clusters[0].cluster.server}')).trim();
 });
-afterAll(() => lifepod?.stop());
 
 /** Sends a request without a client certificate. */
 const anonymous = (path: string): Promise<{ code: number; body: string }> =>

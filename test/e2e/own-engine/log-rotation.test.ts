@@ -1,4 +1,5 @@
 /** Log rotation: logs of 10 MiB are rotated, `kubectl logs -f` continues, and the logs of a container have a limited size. */
+
 import {
   closeSync,
   existsSync,
@@ -12,16 +13,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 /** The number of lines before the rotation. They take about 15 MiB, including the prefix that the runtime writes in each line. */
 const FIRST = 300_000;

@@ -1,33 +1,33 @@
 /** A start of the engine while the machine's containerd is down, and containers of lifepod still run. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { type Containerd, startContainerd } from '../../../src/runtime/containerd/containerd.ts';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { type RealRuntime, startRealRuntime } from '../../integration/containerd-fixture.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { LAUNCHER } from '../../support/lifepod.ts';
 import { pod } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 let machine: RealRuntime;
-let lifepod: Lifepod;
 let next: Containerd | undefined;
-beforeAll(async () => {
+afterAll(async () => {
+  await next?.stop();
+  await machine?.close();
+});
+useOwnEngine(async () => {
   machine = await startRealRuntime();
   // lifepod looks for the state of the machine's containerd in the folder of the socket. The test's containerd has it elsewhere.
   const { state, socket } = containerdPaths(machine.where.dataDir);
   const tasks = 'io.containerd.runtime.v2.task';
   mkdirSync(join(state, tasks), { recursive: true });
   symlinkSync(join(state, tasks), join(dirname(socket), tasks));
-  lifepod = await startLifepod({ options: ['--container-runtime-endpoint', machine.containerd.endpoint] });
-});
-afterAll(async () => {
-  await lifepod?.stop();
-  await next?.stop();
-  await machine?.close();
+  return { options: ['--container-runtime-endpoint', machine.containerd.endpoint] };
 });
 
 /** Starts `lifepod up` with the options. Resolves when the command has reported that it waits for containerd. */

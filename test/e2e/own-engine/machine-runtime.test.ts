@@ -1,8 +1,9 @@
 /** An engine that uses the machine's containerd: Pods, limits, images, and cleanup. */
+
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
 import { findProgram } from '../../../src/platform/processes.ts';
@@ -11,30 +12,25 @@ import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts
 import type { ContainerConfig } from '../../../src/runtime/runtime.ts';
 import { type RealRuntime, startRealRuntime } from '../../integration/containerd-fixture.ts';
 import { containerGroup, groupExists, limitsOf, podGroup } from '../../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { isReady, statusOf } from '../../support/pods.ts';
 import { type Registry, startHalfwayGate, startRegistry } from '../../support/registry.ts';
 
 let machine: RealRuntime;
 let registry: Registry;
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
+afterAll(async () => {
+  await registry?.stop();
+  await machine?.close();
+});
+useOwnEngine(async () => {
   machine = await startRealRuntime();
   registry = await startRegistry(join(machine.where.dataDir, 'registry'));
   const runtime = ['--container-runtime-endpoint', machine.containerd.endpoint];
   const resolvConf = join(machine.where.dataDir, 'resolv.conf');
   writeFileSync(resolvConf, 'nameserver 192.0.2.53\nsearch node.example\n');
   const options = [...runtime, '--max-parallel-image-pulls', '2', '--resolv-conf', resolvConf];
-  lifepod = await startLifepod({ options });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-  await registry?.stop();
-  await machine?.close();
+  return { options };
 });
 
 const deadline = (): AbortSignal => AbortSignal.timeout(30_000);
@@ -149,10 +145,9 @@ test('--max-parallel-image-pulls limits the number of parallel pulls, and the ne
 
 test('an engine that restarts without options uses the same runtime and keeps the containers', async () => {
   const before = statusOf(record.now('guest'), 'app').containerID;
-  record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.cliOk('up', '--detach');
-  record = await recordPods(lifepod);
+  await recordAgain();
   const after = statusOf(await record.until('guest', isReady), 'app');
   expect([after.containerID, after.restartCount]).toEqual([before, 0]);
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');

@@ -1,38 +1,30 @@
 /** The Node object: capacity, conditions and images, and the effect of taints on Pods. */
+
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Node } from '../../../src/api/generated/types.ts';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
 import { containerdPid } from '../../support/containerd.ts';
 import { limitsOf } from '../../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod } from '../../support/manifests.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
+import { lifepod, record as pods, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { condition, inPhase, isReady, statusOf } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let pods: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod({
-    options: [
-      '--kube-reserved',
-      'cpu=100m,memory=64Mi,ephemeral-storage=1Mi',
-      '--system-reserved',
-      'memory=32Mi,pid=50',
-      '--eviction-hard',
-      'memory.available<100Mi',
-      '--max-pods',
-      '4',
-      '--terminated-pod-gc-threshold',
-      '2',
-    ],
-  });
-  pods = await recordPods(lifepod);
-});
-afterAll(async () => {
-  pods?.end();
-  await lifepod?.stop();
+useOwnEngine({
+  options: [
+    '--kube-reserved',
+    'cpu=100m,memory=64Mi,ephemeral-storage=1Mi',
+    '--system-reserved',
+    'memory=32Mi,pid=50',
+    '--eviction-hard',
+    'memory.available<100Mi',
+    '--max-pods',
+    '4',
+    '--terminated-pod-gc-threshold',
+    '2',
+  ],
 });
 
 const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
@@ -167,7 +159,7 @@ it('a start of the engine removes files that deleted Pods have left on the disk'
     writeFileSync(join(folder, '0.log'), 'of old');
   }
   await lifepod.up();
-  pods = await recordPods(lifepod);
+  await recordAgain();
   expect(left.filter((folder) => existsSync(folder))).toEqual([]);
   await pods.until('tolerant', isReady);
 });

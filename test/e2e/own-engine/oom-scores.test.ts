@@ -1,13 +1,15 @@
 /** OOM scores: containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
+
 import { readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { findContainerd, findShims } from '../../../src/runtime/containerd/process-table.ts';
 import { killContainerd } from '../../support/containerd.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { LAUNCHER } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 /** The score with which the test starts the engine. Some desktops and supervisors start programs with a score above 0. */
 const GIVEN = 300;
@@ -18,15 +20,13 @@ const [engineScore, shimScore] = mayLower ? [-999, -998] : [0, 1];
 
 const scoreOf = (pid: number | 'self'): number => Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
 
-let lifepod: Lifepod;
+useOwnEngine();
 beforeAll(async () => {
   expect(mayLower || scoreOf('self') === 0, 'this process has the score 0').toBe(true);
-  lifepod = await startLifepod();
   await lifepod.kill('SIGTERM');
   const up = ['up', '--detach', '--data-dir', lifepod.dataDir, ...lifepod.options];
   await runCommandOk('choom', ['-n', String(GIVEN), '--', LAUNCHER, ...up]);
 });
-afterAll(() => lifepod?.stop());
 
 const paths = () => containerdPaths(lifepod.dataDir);
 const expectLowered = (): void => {

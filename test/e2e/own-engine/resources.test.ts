@@ -1,6 +1,7 @@
 /** Requests and limits in the files of control groups, and processes that exceed their limits. */
+
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
 import { limitsSwap } from '../../../src/platform/cgroups.ts';
 import {
@@ -14,20 +15,11 @@ import {
   shares,
   swapBytesOf,
 } from '../../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { ended, isReady, type PodRecord, recordPods, restarted, statusOf } from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { ended, isReady, restarted, statusOf } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod({ options: ['--pod-pids-limit', '40'] });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+useOwnEngine({ options: ['--pod-pids-limit', '40'] });
 
 const limit = (cpu: string, memory: string): object => ({ resources: { limits: { cpu, memory } } });
 const request = (cpu: string, memory: string): object => ({ resources: { requests: { cpu, memory } } });
@@ -212,10 +204,9 @@ test('a restart of the engine keeps the control groups of its Pods, and removes 
   const { openCgroups } = await import('../../../src/platform/cgroups.ts');
   const orphan = groupIn(lifepod.dataDir, 'burstable', 'pod00000000-0000-4000-8000-000000000000');
   await (await openCgroups()).set(orphan, {});
-  record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  record = await recordPods(lifepod);
+  await recordAgain();
   expect(groupExists(orphan)).toBe(false);
   expect(groupExists(kept)).toBe(true);
   expect(restarted('app', 1)(record.now('guaranteed'))).toBe(false);

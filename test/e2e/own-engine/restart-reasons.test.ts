@@ -11,27 +11,15 @@ import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { connectRuntime } from '../../../src/runtime/cri/cri-runtime.ts';
 import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
 import type { ContainerRuntime } from '../../../src/runtime/runtime.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { linesOf, untilLogHasLines } from '../../support/log-file.ts';
 import { pod, SHARED } from '../../support/manifests.ts';
-import {
-  inPhase,
-  isReady,
-  type PodRecord,
-  recordPods,
-  restarted,
-  runs,
-  signalFirst,
-  statusOf,
-} from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { inPhase, isReady, restarted, runs, signalFirst, statusOf } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 let runtime: ContainerRuntime;
 let socket: string;
+useOwnEngine();
 beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
   socket = containerdPaths(lifepod.dataDir).socket;
   runtime = await connectRuntime({
     endpoint: `unix://${socket}`,
@@ -42,11 +30,7 @@ beforeAll(async () => {
   await makeBusyboxArchive(archive, { reference: 'docker.io/library/busybox:other' });
   await lifepod.cliOk('image', 'load', archive);
 });
-afterAll(async () => {
-  record?.end();
-  await runtime?.close();
-  await lifepod?.stop();
-});
+afterAll(() => runtime?.close());
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
@@ -205,10 +189,9 @@ test('init containers do not run again when all are removed from the runtime, ev
   await signalFirst(lifepod, 'collected', 'app', 'TERM');
   const after = await record.until('collected', (pod) => restarted('app', 1)(pod) && isReady(pod));
   expect(statusOf(after, 'init-1')).toEqual(statusOf(before, 'init-1'));
-  record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  record = await recordPods(lifepod);
+  await recordAgain();
   await signalFirst(lifepod, 'collected', 'other', 'TERM');
   const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
   for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));

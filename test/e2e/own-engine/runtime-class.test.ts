@@ -1,27 +1,22 @@
 /** Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and runs runc. */
+
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { limitsOf, podGroup, shares } from '../../support/control-groups.ts';
-import { type Lifepod, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
-import { isReady, type PodRecord, recordPods } from '../../support/pods.ts';
+import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { isReady } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 const scratch = scratchFolder();
 const notes = join(scratch.path, 'second-runc.log');
-beforeAll(async () => {
+useOwnEngine(() => {
   const program = join(scratch.path, 'second-runc');
   writeFileSync(program, `#!/bin/sh\necho "$@" >> ${notes}\nexec runc "$@"\n`);
   chmodSync(program, 0o700);
   writeFileSync(notes, '');
-  lifepod = await startLifepod({ scratch, options: ['--runtime-handler', `second=${program}`] });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
+  return { scratch, options: ['--runtime-handler', `second=${program}`] };
 });
 
 const runtimeClass = (name: string, more: object): object => ({
@@ -85,10 +80,9 @@ test('a Pod with a missing RuntimeClass is rejected, and an Event reports a miss
 
 test('an engine that restarts without options still has the runtime handler of its first start', async () => {
   await lifepod.apply(runtimeClass('second', {}));
-  record.end();
   await lifepod.kill('SIGTERM');
   await lifepod.cliOk('up', '--detach');
-  record = await recordPods(lifepod);
+  await recordAgain();
   await lifepod.apply(pod('again', { spec: { runtimeClassName: 'second' } }));
   await record.until('again', isReady);
 });

@@ -1,19 +1,17 @@
 /** Static Pods from the files in <data-dir>/manifests, and their mirrors in the API. */
+
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Node, Pod } from '../../../src/api/generated/types.ts';
-import { type Lifepod, launch, startLifepod, untilLine } from '../../support/lifepod.ts';
+import { launch, untilLine } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
 
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+useOwnEngine();
 
 const manifest = (file: string): string => join(lifepod.dataDir, 'manifests', file);
 const write = (file: string, content: object): void => writeFileSync(manifest(file), stringify(content));

@@ -1,25 +1,17 @@
 /** PersistentVolumes and claims are provisioned, bound, used, retained and deleted, with real folders and containers. */
+
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/api/generated/types.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { type Scratch, scratchFolder } from '../../support/lifepod.ts';
 import { pod, type ScriptedContainer, WAIT } from '../../support/manifests.ts';
-import { ended, inPhase, isReady, type PodRecord, recordPods } from '../../support/pods.ts';
+import { lifepod, record, useOwnEngine } from '../../support/own-engine.ts';
+import { ended, inPhase, isReady } from '../../support/pods.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-let links: Scratch;
-beforeAll(async () => {
-  links = scratchFolder();
-  lifepod = await startLifepod({ scratch: behindLink(links.path) });
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-  await links?.remove();
-});
+const links = scratchFolder();
+afterAll(() => links.remove());
+useOwnEngine(() => ({ scratch: behindLink(links.path) }));
 
 /** Returns a data folder that does not exist yet. Its path has a symbolic link, to test that no mounted volume is deleted even then. */
 function behindLink(links: string): Scratch {

@@ -2,37 +2,28 @@
  * Tests node-pressure eviction with real containers. The data folder is on a small separate disk, and memory thresholds have values that
  * are always exceeded.
  */
+
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Node, Pod } from '../../../src/api/generated/types.ts';
 import { runCommandOk } from '../../../src/platform/processes.ts';
 import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
 import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 import { ownDisk } from '../../support/own-disk.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, restarted, statusOf } from '../../support/pods.ts';
+import { lifepod, record as pods, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
+import { condition, inPhase, isReady, restarted, statusOf } from '../../support/pods.ts';
 
 const DISK = ['--eviction-hard', 'nodefs.available<256Mi', '--eviction-pressure-transition-period', '0s'];
-let lifepod: Lifepod;
-let pods: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod({ scratch: await ownDisk('1g', 20_000), options: DISK });
-  pods = await recordPods(lifepod);
-});
-afterAll(async () => {
-  pods?.end();
-  await lifepod?.stop();
-});
+useOwnEngine(async () => ({ scratch: await ownDisk('1g', 20_000), options: DISK }));
 
 /** Restarts the engine with additional options, such as thresholds, while the Pods keep running. */
 const restartWith = async (...options: string[]): Promise<void> => {
-  pods.end();
   await lifepod.kill('SIGTERM');
   lifepod.options.push(...options);
   await lifepod.up();
-  pods = await recordPods(lifepod);
+  await recordAgain();
 };
 const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
   for (const manifest of manifests) await lifepod.apply(manifest);
@@ -160,11 +151,10 @@ describe('a full disk', () => {
     expect(await lifepod.cliOk('status')).not.toContain(isFull);
     await fillDisk(join(lifepod.dataDir, 'pods', uid ?? '', 'volumes/kubernetes.io~empty-dir/data/file'));
     expect(await lifepod.cliOk('status')).toContain(isFull);
-    pods.end();
     await lifepod.kill('SIGKILL');
     lifepod.options.push(...DISK);
     await lifepod.up();
-    pods = await recordPods(lifepod);
+    await recordAgain();
     expect((await evicted('hidden')).status?.message).toMatch(/^The node was low on resource: ephemeral-storage. /);
     expect(pods.now('modest').status?.phase).toBe('Running');
   });
@@ -279,11 +269,10 @@ describe('memory', () => {
     await run(pod('slow', { app: [{ name: 'app', script: slow }] }));
     await restartWith(...soft);
     await pods.until('slow', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
-    pods.end();
     await lifepod.kill('SIGKILL');
     lifepod.options.push(...none);
     await lifepod.up();
-    pods = await recordPods(lifepod);
+    await recordAgain();
     const { status } = await pods.until('slow', inPhase('Failed'));
     expect(status).toMatchObject({
       reason: 'Evicted',
@@ -304,10 +293,9 @@ describe('other signals', () => {
     await run(pod('few'), pod('many', { app: [{ name: 'app', script: many }] }));
     await restartWith('--eviction-hard', 'pid.available<100M');
     await pods.until('many', isEvicted);
-    pods.end();
     await lifepod.kill('SIGKILL');
     await lifepod.up();
-    pods = await recordPods(lifepod);
+    await recordAgain();
     const { status } = await pods.until('many', inPhase('Failed'));
     expect(status).toMatchObject({
       reason: 'Evicted',
@@ -332,14 +320,13 @@ describe('other signals', () => {
   });
 
   it('when the image disk is full, unused images are removed before a Pod is evicted, and data on other disks does not count', async () => {
-    pods.end();
     await lifepod.kill('SIGTERM');
     const { root } = containerdPaths(lifepod.dataDir);
     const moved = `mv ${root} ${root}-old; mkdir ${root}; mount -t tmpfs -o size=400m tmpfs ${root}; cp -a ${root}-old/. ${root}; rm -r ${root}-old`;
     await runCommandOk('sh', ['-ec', moved]);
     lifepod.options.push('--eviction-hard', 'imagefs.available<280Mi', '--minimum-image-ttl-duration', '0s');
     await lifepod.up();
-    pods = await recordPods(lifepod);
+    await recordAgain();
     const { spec, mount } = data({});
     await run(pod('elsewhere', { app: [{ name: 'app', script: fill(300, '/data/file'), ...mount }], spec }));
 
@@ -368,9 +355,8 @@ describe('other signals', () => {
     await lifepod.kill('SIGKILL');
     expect(await lifepod.cliOk('shutdown-node')).toContain('\nthe Pods have ended;');
     rmSync(filling);
-    pods.end();
     await lifepod.up();
-    pods = await recordPods(lifepod);
+    await recordAgain();
     // If the status of the Pod could not be written, the Pod runs again after the restart.
     await pods.until('elsewhere', (seen) => inPhase('Failed')(seen) || restarted('app', 1)(seen));
 
