@@ -77,7 +77,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The response to a failed request (status Failure), or to a successful delete (status Success). */
+/** The response to a failed request (status Failure), or to a delete request that deleted the object immediately (status Success). */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
