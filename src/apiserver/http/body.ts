@@ -15,7 +15,7 @@ import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
 
-/** The limit on the length of a request body, which is upstream's. */
+/** The limit on the length of a request body. Upstream has the same limit. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
@@ -138,7 +138,7 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses the text as YAML only if it is not a JSON object: kubectl, for example, sends JSON as YAML in server-side apply. */
+/** Parses the text as YAML only if it is not a JSON object: parsing YAML is slow, and kubectl, for example, sends JSON as YAML. */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {

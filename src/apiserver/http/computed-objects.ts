@@ -24,7 +24,7 @@ export async function getComputed(
   return object;
 }
 
-/** Computes all objects with usage that the namespace and the selectors match. Ignores the other options of the list. */
+/** Computes the objects for which the node reports usage and which the namespace and the selectors match. Ignores other options. */
 export async function listComputed(
   server: ServerContext,
   { kind }: ResourceRoute,

@@ -21,7 +21,7 @@ export interface Exchange {
   /** The path as the client sent it (percent-encoded), without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Aborts when the response or its connection closes (but not after take()), and when close() ends this long-running request. */
+  /** Aborts when the response or its connection closes, unless take() was called, and when the closing server ends the request. */
   readonly signal: AbortSignal;
   user: UserInfo;
   /** Absent before the route is resolved, and for requests that are not for a resource. */

@@ -1,7 +1,7 @@
 /** Creates the content of /version: the version of Kubernetes whose API lifepod implements, and the version of lifepod. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** Returns the content of /version. `version` is the version of lifepod, for example 0.1.0. */
+/** `version` is the version of lifepod, for example 0.1.0. */
 export const versionInfo = (version: string): Record<string, string> => ({
   major: '1',
   minor: '33',

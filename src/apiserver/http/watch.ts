@@ -1,8 +1,8 @@
 /**
  * Serves watches: writes one line of JSON per event until the client disconnects, the watch ends or the server closes.
  *
- * Invariant: the bytes of the events that wait for a slow client, except the initial events, are at most MAX_PENDING_BYTES. If they
- * exceed it, the connection is cut, and the client can start a new watch from the last resourceVersion that it received.
+ * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If
+ * they exceed the bound, the connection is cut, and the client can start a new watch from the last resourceVersion that it received.
  */
 
 import { encodeOnce } from '../../machinery/encode.ts';

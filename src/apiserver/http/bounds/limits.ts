@@ -24,7 +24,7 @@ export const DEFAULT_LIMITS: Limits = {
   forwarded: 8192,
 };
 
-/** The Retry-After of refused requests. Source: the max-in-flight filter of v1.33. */
+/** The Retry-After of requests that exceed a limit. Source: the max-in-flight filter of v1.33. */
 const RETRY_SECONDS = 1;
 
 /** Returns the error for a request that exceeds a limit. */

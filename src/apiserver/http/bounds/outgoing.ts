@@ -18,11 +18,11 @@ const BUDGET_BYTES = 64 * 1024 * 1024;
  */
 export const STALLED_MILLIS = 60_000;
 
-/** Writes one response, and counts its waiting bytes. hold() and release() are those of Holder; the end releases all objects. */
+/** Writes one response, and counts its waiting bytes. hold() and release() work as in Holder until the response closes. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Writes a part of the body. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. Cuts the client after `within` milliseconds; undefined: never. */
+  /** Resolves when the connection accepts more or is closed. If `within` is set, cuts the client after that many milliseconds. */
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 /** The limit on waiting requests of one connection. Each takes a few kB of memory. Clients that pipeline send only a few ahead. */
 const MAX_WAITING = 100;
 
-/** The requests of one connection. */
+/** The unfinished requests of one connection. */
 interface Line {
   /** The responses that are not complete, in the order of their requests. */
   answers: Set<ServerResponse>;
