@@ -219,7 +219,7 @@ function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource
   return { objects, put, remove, replace };
 }
 
-/** Lists all pages. Returns their transformed items, and the revision of the first page, which is that of all pages. */
+/** Lists all pages. Returns their transformed items, and the resourceVersion of the first page, which all pages share. */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,
