@@ -47,7 +47,7 @@ const shown = (value: unknown): string =>
 
 const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
-/** Thrown to abort a validation that has found more errors than a response lists. */
+/** The error that stops a validation after it has found more errors than a response lists. */
 class EnoughErrors extends Error {}
 
 /** The errors created so far during the current call of firstErrors(); undefined outside of such a call. */
@@ -112,7 +112,7 @@ export const tooLong = (field: string, maxBytes: number): FieldError =>
 export const tooMany = (field: string, actual: number, max: number): FieldError =>
   fieldError('FieldValueTooMany', field, `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`);
 
-/** The text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
+/** Returns the text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
 /** Returns the errors that a response lists, and their texts, joined like upstream's. The text ends with `and more` if it is cut. */

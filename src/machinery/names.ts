@@ -118,7 +118,7 @@ export function pathSegmentErrors(value: string): string[] {
   return errors;
 }
 
-/** Validates a label key, an annotation key (lowercased) or a finalizer: a name with an optional DNS prefix. */
+/** Validates a name with an optional DNS prefix, such as a label key, a lowercased annotation key or a finalizer. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');

@@ -45,7 +45,7 @@ export interface GroupResource {
   resource: string;
 }
 
-/** The resource as messages show it: `pods`, `events.events.k8s.io`. */
+/** Returns the resource as messages show it, such as `pods` or `events.events.k8s.io`. */
 export const groupResourceText = (ref: GroupResource): string =>
   ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
 

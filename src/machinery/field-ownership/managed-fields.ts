@@ -1,5 +1,5 @@
 /**
- * Tracks which manager owns which fields of an object: updates metadata.managedFields on each write.
+ * Tracks which manager owns which fields of an object: computes the entries of metadata.managedFields after each write.
  *
  * Boundary: the functions get plain objects and return entries of managedFields. The ownership of an object's fields is tracked from
  * the first server-side apply on. The fields that the object already has at that time are owned by kubectl-client-side-apply if they

@@ -1,6 +1,6 @@
 /**
  * Applies a JSON patch, which is a list of operations on paths.
- * Source: RFC 6902; limits and errors are those of the API server of v1.33.
+ * Source: RFC 6902; the API server of v1.33 (errors, and limits except MAX_SHIFTED).
  *
  * No library is used, because the available ones copy the whole document for each move or copy, or compare all pairs of elements.
  */
@@ -143,7 +143,7 @@ class PatchedDocument {
     return found;
   }
 
-  /** Returns the parent of the value at the pointer, and the value's key in it. Throws for the root, which has no parent. */
+  /** Returns the parent of the value at the pointer, and the value's key in the parent. Throws if there is no parent (the root). */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));
