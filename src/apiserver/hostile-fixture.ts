@@ -1,4 +1,4 @@
-/** For tests of requests meant to cause harm: starts a server on a registry with an LMDB store, and measures the delay of others. */
+/** For tests of harmful requests: starts a server on a registry with an LMDB store, and measures the delay of other clients. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** The limit on `othersWaited` in the tests: about ten times the longest delay that their requests caused when it was chosen. */
+/** The limit on `othersWaited` in the tests: about ten times the longest delay when the limit was chosen. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
