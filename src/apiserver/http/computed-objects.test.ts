@@ -140,7 +140,7 @@ test('the proxy of a Node returns the document that the node serves at the path'
     },
   });
   expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
-  // Paths below another subresource, such as status, do not exist.
+  // Only proxy supports further paths: a path below status does not exist.
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
 });
 

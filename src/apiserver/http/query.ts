@@ -32,7 +32,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
 }
 
 /**
- * Returns undefined if the parameter is absent, false if its value is `0` or `false` (in any case), and otherwise true.
+ * Returns undefined if the parameter is absent, false if its value is `0` or `false` (in lower or upper case), and otherwise true.
  * Source: apimachinery, Convert_Slice_string_To_bool.
  */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
