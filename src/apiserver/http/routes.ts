@@ -95,7 +95,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PATCH: 'patch',
 };
 
-/** Adds the verb to the path. `watch`: the value of the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
+/** Adds the verb to the path. `watch`: the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };
