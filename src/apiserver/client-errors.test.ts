@@ -1,11 +1,11 @@
-/** Clients that send invalid or refused requests can still read the response of the server. */
+/** Tests that clients that send invalid or refused requests can still read the response of the server. */
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
 import { startTestServer } from './server-fixture.ts';
 
-/** The script of the client, which runs in its own process, so that it keeps sending while the server closes the connection. */
+/** The script of a client. The client runs in its own process, so that it keeps sending while the server closes the connection. */
 const CLIENT = `
   const { body, times, ...options } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
   const ask = () => new Promise((resolve) => require('node:https')

@@ -1,4 +1,4 @@
-/** Clients that keep more connections, watches or streams open than the server allows. */
+/** Tests the limits on the connections, watches and streams that clients keep open. */
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

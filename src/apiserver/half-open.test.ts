@@ -1,4 +1,4 @@
-/** Clients that connect but do not finish the TLS handshake. */
+/** Tests that the server disconnects clients that connect but do not finish the TLS handshake. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
@@ -27,7 +27,7 @@ test('a client that does not finish the TLS handshake within 10 s is disconnecte
   const [silent, half, whole, slow] = await Promise.all([client(), client(), client(), client()]);
   half.write(hello.subarray(0, hello.length / 2));
   whole.write(hello);
-  // This client sends a byte every second, so that its connection is never idle for long.
+  // The client `slow` sends a byte every second, so that its connection is never idle for long.
   let sent = 0;
   const drip = setInterval(() => slow.write(hello.subarray(sent, ++sent)), 1000);
   const begun = performance.now();

@@ -1,4 +1,4 @@
-/** Bodies that take a parser far longer than their length suggests. They are refused without delaying other clients. */
+/** Tests bodies that need far more time or memory than their length suggests, or that are invalid: they do not harm other clients. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -248,7 +248,7 @@ describe('incomplete bodies', () => {
     outgoing.flushHeaders();
     const [socket] = (await once(outgoing, 'socket')) as [Socket];
     if (socket.connecting) await once(socket, 'secureConnect');
-    // A million chunks of one byte each.
+    // Send a million chunks of one byte each.
     socket.write('1\r\nx\r\n'.repeat(1_000_000));
     socket.write('0\r\n\r\n');
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
@@ -259,7 +259,7 @@ describe('incomplete bodies', () => {
 });
 
 describe('bodies of slow requests', () => {
-  /** The path of PodRecords, which may be larger than ConfigMaps. */
+  /** The path of PodRecords, because a PodRecord may be larger than a ConfigMap. */
   const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
   const recordOf = (name: string, length: number): string => {
     const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };
@@ -267,8 +267,8 @@ describe('bodies of slow requests', () => {
   };
 
   /**
-   * Starts a server on which creates do not finish before `answer` is called, except of an object named `small`. Sends bodies until
-   * the server has no room for another large body.
+   * Starts a server on which no create request finishes before `answer` is called, except for objects named `small`. Sends bodies
+   * until the server has no room for another body of LARGE bytes.
    */
   async function startFullServer() {
     const slow = await startTestServer();
@@ -315,8 +315,8 @@ describe('bodies of slow requests', () => {
     const leave = new AbortController();
     const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
     const next = slow.post('next', 900_000);
-    // Once these requests have responses, the server has read the body of `left`. After the next five requests, the server knows
-    // that the client of `left` has disconnected.
+    // When these five requests have responses, the server has read the body of `left`. When the next five requests have responses,
+    // the server has noticed that the client of `left` has disconnected.
     for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
     leave.abort();
     expect(await left).toBe('left');

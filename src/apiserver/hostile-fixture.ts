@@ -1,4 +1,4 @@
-/** For tests of requests meant to cause harm: starts a server on a real registry and store, and measures the delay of other clients. */
+/** For tests of harmful requests: starts a server on a registry with an LMDB store, and measures the delay of other clients. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** The limit on the delay of other clients: ten times the longest delay that the tested requests cause. */
+/** The limit on `othersWaited` in the tests: about ten times the longest delay when the limit was chosen. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -33,9 +33,9 @@ export async function startHostileServer(): Promise<TestServer & { registry: Reg
 }
 
 /**
- * Sends `request`, and sends requests of another client, one after another, until the response arrives. Returns the response and
- * `othersWaited`: the longest time that a request of the other client took, in milliseconds of CPU time of this thread, so that
- * other load on the machine does not count.
+ * Calls `request`, and sends requests of another client, one after another, until the response of `request` arrives. Returns this
+ * response and `othersWaited`: the longest time that a request of the other client took, in milliseconds of CPU time of this
+ * thread, so that other load on the machine does not count.
  */
 export async function whileServingOthers(
   at: TestServer,

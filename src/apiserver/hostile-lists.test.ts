@@ -1,5 +1,5 @@
 /**
- * Lists that are as long as a request body allows. The server never compares each element with all others, and the length of its
+ * Tests very long lists in objects and requests. The server never compares each element with all others, and the length of its
  * responses is bounded.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,8 +17,8 @@ const pod = (name: string, container: object, rest: object = {}): string =>
   JSON.stringify({ metadata: { name }, spec: { containers: [{ name: 'a', image: 'b', ...container }], ...rest } });
 
 /**
- * The length of the lists. Comparing all pairs of so many elements would take ten times OTHERS_WAIT_MILLIS; linear work takes a
- * tenth of OTHERS_WAIT_MILLIS.
+ * The length of most lists. Comparing all pairs of so many elements would take about ten times OTHERS_WAIT_MILLIS; linear work takes
+ * about a tenth of OTHERS_WAIT_MILLIS.
  */
 const COUNT = 10_000;
 

@@ -1,4 +1,4 @@
-/** Requests in which a name is a value that JavaScript cannot convert to a string. They are refused as for any value but a string. */
+/** Tests requests in which a name is an object that JavaScript cannot convert to a string: the server refuses them without failing. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';

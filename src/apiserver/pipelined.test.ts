@@ -1,4 +1,4 @@
-/** Clients that send several requests on a connection without waiting for the responses. */
+/** Tests clients that send several requests on a connection without waiting for the responses. */
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
@@ -18,7 +18,7 @@ async function codes(socket: TLSSocket): Promise<string[]> {
   return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 }
 
-/** Starts a server on which reading a ConfigMap does not finish before `answer` is called. `gets` returns the number of reads. */
+/** Starts a server on which no read of an object finishes before `answer` is called. `gets` returns the number of begun reads. */
 async function startSlowServer(): Promise<TestServer & { gets(): number; answer(): void }> {
   const at = await startTestServer();
   const answered = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** For the tests of the API server: starts a server on a registry with an in-memory store, and provides an HTTPS client. */
+/** For the tests of the API server: starts a server, by default on a registry with an in-memory store, and an HTTPS client. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ import type { NodeReports } from '../ports/node-reports.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
-/** A few kinds of two API groups, for tests of documents that describe all kinds. */
+/** A few kinds of two API groups. With them, the discovery and OpenAPI documents are short enough for a test to compare. */
 export const fewKinds = kinds.filter(
   ({ group, plural }) =>
     (group === '' && ['bindings', 'configmaps', 'nodes', 'pods'].includes(plural)) || plural === 'leases',
@@ -56,21 +56,21 @@ export interface Answer {
   code: number;
   headers: IncomingMessage['headers'];
   text: string;
-  /** The parsed body; undefined if the body is compressed or not JSON. */
+  /** The parsed body; undefined if the body is compressed or its Content-Type is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many kinds
   json: any;
 }
 
 export interface TestServer extends AsyncDisposable {
   server: ApiServer;
-  /** The backend of the server, unless the test passes its own. */
+  /** A registry, which the server uses as its backend unless the test passes another one. */
   backend: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
   /** Resolves to the response once its body has arrived. Without `agent`, the client is the administrator. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** Resolves to the response once its headers have arrived. */
+  /** Like call(), but resolves once the headers of the response have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
   anonymous: Agent;
 }

@@ -7,12 +7,12 @@
  * the node provides the logs and streams of containers.
  *
  * Invariants:
- *  1. A request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
- *     are not sent.
- *  2. A client without a certificate of lifepod's authority gets 401, except for health and version.
+ *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their
+ *     details are not sent.
+ *  2. A client without a certificate of lifepod's authority can read only health and version.
  *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
- *  5. close() ends watches, followed logs and streams immediately, and gives all other requests CLOSE_GRACE_MILLIS to finish.
+ *  5. close() ends watches, followed logs and streams immediately, and cuts all other requests after CLOSE_GRACE_MILLIS.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ import type { Pki } from './pki/pki.ts';
 import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/** How long the server keeps idle connections. Go's clients keep them for 90 s, and the server must not close them earlier. */
+/** How long the server keeps idle connections: longer than Go's clients (90 s), which could otherwise use a closed one. */
 const KEEP_ALIVE_MILLIS = 120_000;
 /** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
@@ -68,15 +68,15 @@ export interface ApiServerOptions {
   host?: string;
   /** The port to listen on; 0 picks a free port. */
   port: number;
-  /** The version of lifepod, for example 0.1.0, which /version reports in addition to that of Kubernetes. */
+  /** The version of lifepod, for example 0.1.0. /version and the OpenAPI documents contain it. */
   version: string;
   timers: Timers;
   log: Log;
-  /** The checks of /readyz in addition to ping and shutdown. */
+  /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
   readyChecks?: HealthChecks;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
-  /** The limits on connections, watches and streams. The default is DEFAULT_LIMITS. */
+  /** The limits on connections, TLS handshakes, watches and streams. The default is DEFAULT_LIMITS. */
   limits?: Limits;
 }
 
@@ -105,7 +105,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       cert: options.pki.serving.certificate,
       key: options.pki.serving.key,
       ca: options.pki.caCertificate,
-      // A client certificate is optional, because health and version need no authentication. authenticate() checks the certificate.
+      // A client certificate is optional, because health and version need none. authenticate() refuses unverified certificates.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
@@ -121,7 +121,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });
   });
-  // A closing server needs no connection whose last response is sent.
+  // While the server closes, close each connection that becomes idle, so that close() does not wait for it.
   requests.onIdleWhileClosing = () => server.closeIdleConnections();
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
   await listen(server, host, options.port);
@@ -157,11 +157,11 @@ async function close(server: Server, requests: RequestHandler, timers: Timers): 
 }
 
 interface RequestHandler {
-  /** `upgrading` is set if the client requests an upgrade to another protocol; `response` then comes from answerOn(). */
+  /** `upgrading` is set if upgradeFilter() accepted the client's upgrade request; `response` then comes from answerOn(). */
   handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
   /** Ends long-running requests. Adds `Connection: close` to all responses whose headers are not sent yet. */
   close(): void;
-  /** Called after each response that ends while the server is closing. */
+  /** Called when a response or an upgraded connection has ended while the server is closing. */
   onIdleWhileClosing: () => void;
 }
 
@@ -219,7 +219,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         // Node.js treats the connection as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // Close a connection on which an upgrade was ignored: Node.js 24 no longer responds there to a request with too large headers.
+      // Close a connection after an ignored upgrade: on it, Node.js 24 does not respond to later requests with too large headers.
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {

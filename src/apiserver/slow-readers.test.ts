@@ -1,4 +1,4 @@
-/** Clients that request large responses and do not read them. The waiting bytes are bounded, and clients that read get everything. */
+/** Tests clients that do not read large responses: the waiting bytes are bounded, and clients that read get everything. */
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ import { configMap, object, ref } from './registry/testing.ts';
 import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Ten times the budget for waiting bytes. */
+/** The limit on the growth of the process: ten times the budget for waiting bytes. */
 const MEMORY_BYTES = 640 * MEBIBYTE;
 
 /** Collects garbage and returns the used bytes of the heap. */
@@ -56,7 +56,7 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
   async (headers) => {
     await using at = await startHostileServer();
     await fill(at.registry, 30);
-    // This list fills the cache of encoded texts, so that the measurement below does not include them.
+    // Read the list once before the measurement, so that the measurement does not include the cached texts of the objects.
     await at.call('GET', CONFIG_MAPS);
     const [before, heapBefore] = [process.memoryUsage().rss, heapBytes()];
     const lists = await unread(at, `${CONFIG_MAPS}?includeObject=Object`, 50, headers);
@@ -64,7 +64,7 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
     expect(code).toBe(200);
     expect(json.items).toHaveLength(30);
     expect(json.items[29].data.text).toBe(text);
-    // The list that was read takes 30 MiB; 25 MiB is half of one copied object for each of the other lists.
+    // The list that this test has read takes 30 MiB. Each of the 50 unread lists may take half of an object, 25 MiB together.
     expect(heapBytes() - heapBefore).toBeLessThan((30 + 25) * MEBIBYTE);
     expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
     for (const list of lists) list.destroy();
@@ -77,7 +77,7 @@ test('slow lists keep only a limited amount of memory for objects that were upda
   await fill(at.registry, names.length);
   const before = heapBytes();
   const open: IncomingMessage[] = [];
-  // Each list keeps 10 MiB that no other list shares.
+  // Open a list before each update of all objects, so that each list keeps 10 MiB that no other list shares.
   for (let round = 0; round < 40; round++) {
     open.push(...(await unread(at, CONFIG_MAPS, 1)));
     for (const name of names) {
@@ -85,7 +85,7 @@ test('slow lists keep only a limited amount of memory for objects that were upda
     }
   }
   const cut = Promise.race(open.map(closed));
-  // The limit covers the budget, the event window and the cache.
+  // The limit covers the budget for held objects, the window of past events and the cache.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   const { json } = await at.call('GET', CONFIG_MAPS);
   expect(json.items[9].data.round).toBe('39');
@@ -102,7 +102,7 @@ test('lists of uncached objects count toward the budget, and those with the most
   const cut = Promise.race(lists.map(closed));
   const { json } = await at.call('GET', RECORDS_PATH);
   expect(json.items).toHaveLength(10);
-  // Without a budget, the values and texts of 40 lists would take 800 MiB.
+  // Without a budget, the values and texts of 40 lists with 10 objects of 1 MiB each would take 800 MiB.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   for (const list of lists) list.resume();
   await cut;
@@ -158,7 +158,7 @@ test('watches of clients that do not read are cut when too many bytes wait, and 
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // Read now, because a client that does not read does not notice that the server has cut its connection.
+  // Read only now: a client that does not read does not notice that the server has cut its connection.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();
@@ -183,7 +183,7 @@ test('if the budget is exceeded, the client with the most waiting bytes is cut',
   const [shared, own] = [{}, {}];
   muchOut.keep(shared, MEBIBYTE / 2);
   fewOut.keep(shared, MEBIBYTE / 2);
-  // Both responses keep the same object, which counts once.
+  // Both responses keep the object `shared`, which counts once in the budget.
   expect(budget.bytes()).toBe(MEBIBYTE / 2);
   const muchClosed = closed(much);
   muchOut.keep(own, MEBIBYTE / 2 + 1);

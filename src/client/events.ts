@@ -1,6 +1,6 @@
 /**
- * Records core/v1 Events. Never blocks its caller and never throws: Events are sent one after another, in order, from a
- * bounded queue. A repeated Event increments the count of the existing one.
+ * Records core/v1 Events. event() never waits and never throws: Events are sent one after another, in order, from a bounded
+ * queue. An Event that repeats a remembered one increments the count of the stored Event.
  * Source: client-go's tools/record of v1.33 (behavior, names and fields).
  */
 
@@ -16,9 +16,9 @@ import type { Client } from './client.ts';
 
 /** While this many Events are queued, new ones are dropped. */
 const MAX_QUEUED = 1000;
-/** How many different Events are remembered. A repetition of a remembered Event patches the existing object. */
+/** The number of different Events that are remembered. A repetition of a remembered Event patches the stored Event. */
 const MAX_REMEMBERED = 4096;
-/** The API's limit for the field `note` of events.k8s.io/v1. */
+/** The limit on the message. It is the API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
 const MAX_MESSAGE_BYTES = 1024;
 const CUT = ' ...';
 const MAX_TRIES = 12;
@@ -28,11 +28,11 @@ const RETRY_MAX_MILLIS = 10_000;
 export interface EventRecorderOptions {
   /** For example `kubelet` or `default-scheduler`. */
   component: string;
-  /** The node's name. */
+  /** The name of the node on which the component runs; absent for components that do not belong to a node. */
   host?: string;
   timers: Timers;
   log: Log;
-  /** Stops the recorder and drops the queued Events. */
+  /** Stops the recorder and drops the queued Events. If absent, the recorder never stops. */
   signal?: AbortSignal;
 }
 
@@ -91,14 +91,14 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
-/** Returns a function that creates an Event, or increments the count of the same earlier Event. It rejects if the call fails. */
+/** Returns a function that creates an Event or increments the count of the same stored Event. The function rejects if a call fails. */
 function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
   const events = client.resource<CoreV1Event>(EVENTS);
   /** The remembered Events, by the result of identityOf(), the least recently used first. */
   const known = new Map<string, Known>();
   let lastNanos = 0n;
 
-  /** Returns the time in nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
+  /** Returns the time in nanoseconds since the epoch, or a slightly later one, so that each returned number is unique. */
   const uniqueNanos = (at: number): bigint => {
     const nanos = BigInt(Math.floor(at)) * 1_000_000n;
     lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
@@ -129,7 +129,7 @@ function eventStore(client: Client, { component, host }: EventRecorderOptions): 
     const key = identityOf(draft);
     const before = known.get(key);
     if (before !== undefined && (await increment(key, before, draft))) return;
-    // An Event that has expired is created again with its count continued.
+    // If the stored Event no longer exists, the new Event continues its count.
     const { at, ...content } = draft;
     const time = formatTime(at);
     const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
@@ -155,7 +155,7 @@ const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namesp
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
 
-/** Cuts the message to MAX_MESSAGE_BYTES: many messages are kept in memory, and a probe can print output of any length. */
+/** Truncates the message to MAX_MESSAGE_BYTES: thousands of messages are kept in memory, and a probe can print output of any length. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;

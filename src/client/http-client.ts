@@ -2,7 +2,8 @@
  * The client of an API server in another process: HTTPS with a client certificate and keep-alive connections.
  * Idle connections do not keep the process alive.
  *
- * Every failure is an ApiError: the server's Status, or 503 ServiceUnavailable if the server cannot be reached.
+ * Every rejection is an ApiError: the server's Status, 503 ServiceUnavailable if the server does not send a complete response, or
+ * the reason Unknown if a failure's response is not a Status.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
@@ -24,13 +25,13 @@ export interface HttpClientOptions {
   keyPem: string;
 }
 
-/** A call fails if the server sends nothing for this long. Does not apply to watches and to open(). */
+/** A call fails if its connection is silent for this long. Does not apply to watches and to open(). */
 const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
   /**
    * Sends a GET and resolves with the body, which need not be JSON and may be endless, such as a log. The body is destroyed
-   * when `signal` aborts. Rejects with an ApiError; if the connection is lost later, the body emits an error.
+   * when `signal` aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the body emits an error.
    */
   open(path: string, signal: AbortSignal): Promise<Readable>;
 }
@@ -51,7 +52,7 @@ interface Call {
 }
 
 interface Connection {
-  /** Resolves with the response once its headers have arrived with a 2xx status; the caller reads the body. */
+  /** Resolves with the response once its headers have arrived; the caller reads the body. Rejects unless the status is 2xx. */
   open(call: Call, options: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage>;
 }
 
@@ -91,13 +92,13 @@ function connection(options: HttpClientOptions): Connection {
   };
 }
 
-/** The server closed a reused keep-alive connection before it answered a GET. The request is safe to send again. */
+/** The error if the server closed a reused keep-alive connection before it responded to a GET, which is safe to send again. */
 class StaleConnection extends Error {}
 
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
   outgoing.reusedSocket && error.code === 'ECONNRESET' && call.method === 'GET';
 
-/** Returns the text of a Warning header: `text` for `299 - "text"`. Source: RFC 7234, section 5.5. */
+/** Returns the quoted text of a Warning header, such as `text` in `299 - "text"`. Source: RFC 7234, section 5.5. */
 function warningText(header: string): string {
   const quoted = /"((?:[^"\\]|\\.)*)"/.exec(header)?.[1];
   return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');

@@ -18,7 +18,7 @@ const object = (name: string, data: Record<string, string> = {}): KubeObject & {
 const updateOf = (old: KubeObject, { metadata }: KubeObject): string =>
   `updated ${metadata.name} ${old.metadata.resourceVersion}>${metadata.resourceVersion}`;
 
-/** Delays new watches until the returned function is called. */
+/** Delays watches that begin from now on until the returned function is called. */
 function holdWatches(backend: RegistryBackend): () => void {
   const { watch } = backend;
   const released = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ async function setUp(options: { fieldSelector?: string } = {}) {
         deleted: (each) => record(`deleted ${each.metadata.name}`),
       },
     );
-  /** Resolves once the handlers have been called `count` times. */
+  /** Resolves once the handlers have been called at least `count` times. */
   const until = async (count: number): Promise<void> => {
     while (heard.length < count) {
       await new Promise<void>((resolve) => {
@@ -106,7 +106,7 @@ test('after a lost watch, an informer watches again from the last revision, with
   stop.abort();
 });
 
-// The API server keeps the last 1000 events of a resource. More changes than that make the informer's revision expire.
+// The API server keeps at most the last 1000 events of a resource. After more changes than that, the informer's revision has expired.
 test('after 410 Gone, an informer lists again and calls the handlers for the difference', async () => {
   const { backend, timers, heard, start, stop, until, called } = await setUp();
   for (const name of ['same', 'gone', 'replaced']) await backend.set(CONFIG_MAPS, object(name));

@@ -2,9 +2,10 @@
  * A local copy of a resource, kept current by list and watch, that calls its handlers for each change.
  *
  * Invariants:
- *  1. Handlers of one object are called in the order of its changes; `added` first, `deleted` last.
- *  2. Handlers are also called for the changes between a lost watch and the next list: for each changed object with one
- *     update, for each deleted object with its last known state.
+ *  1. The handlers for one object are called in the order of its changes: `added` first, `deleted` last.
+ *  2. A list after a lost watch calls the handlers for the difference: `added` or `updated` once for each new or changed
+ *     object, `deleted` with the last known state for each deleted object, and both `deleted` and `added` for each
+ *     object that was replaced.
  *  3. get() and list() return the new state before the handlers are called.
  *
  * Source: client-go's reflector and shared informer (behavior).
@@ -33,16 +34,16 @@ export interface InformerOptions {
   signal: AbortSignal;
 }
 
-/** Handlers must not modify the objects, because the local copy contains the same ones. */
+/** Handlers must not modify the objects, because the local copy contains the same objects. */
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
-  /** `object`: the last known state. */
+  /** `object`: the last known state of the deleted object. */
   deleted?(object: T): void;
 }
 
 export interface Informer<T extends KubeObject> {
-  /** Resolves once the handlers have been called for every object of the first list, or the informer has been stopped. */
+  /** Resolves once the handlers have been called for every object of the first list, or once the informer has stopped. */
   readonly synced: Promise<void>;
   get(namespace: string | undefined, name: string): T | undefined;
   list(): T[];
@@ -57,7 +58,7 @@ export function createInformer<T extends KubeObject>(
   options: InformerOptions,
   handlers: InformerHandlers<T>,
 ): Informer<T>;
-/** Stores `transform(object)` in place of each received object; the result must keep the metadata. */
+/** Creates an informer that stores `transform(object)` in place of each received object. The result must keep the metadata. */
 export function createInformer<From extends KubeObject, T extends KubeObject>(
   client: ResourceClient<From>,
   options: InformerOptions,
@@ -88,7 +89,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   readonly #transform: (object: From) => T;
   readonly #selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>;
   readonly #synced = Promise.withResolvers<void>();
-  /** The revision to watch from; undefined: list first. */
+  /** The revision to watch from; undefined if the informer must list first. */
   #resourceVersion: string | undefined;
   #failures = 0;
 
@@ -124,7 +125,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
         this.#failures++;
         this.#logFailure(error as Error);
       }
-      // After a single 410 Gone the informer lists again without a pause.
+      // After a single failure, the informer does not pause if it lists next, as after 410 Gone.
       if (this.#failures > 1 || (this.#failures === 1 && this.#resourceVersion !== undefined)) {
         await pause(timers, backOffMillis(this.#failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
       }
@@ -218,7 +219,7 @@ function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource
   return { objects, put, remove, replace };
 }
 
-/** Lists all pages and returns their transformed items. All pages show the revision of the first page, which is returned too. */
+/** Lists all pages. Returns their transformed items, and the resourceVersion of the first page, which all pages share. */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,
@@ -234,7 +235,7 @@ async function listAll<From extends KubeObject, T>(
   }
 }
 
-/** Adds the kind and apiVersion of the list to the item, because an API server omits them from the items of a list. */
+/** Adds the kind and apiVersion to an item without them, because an API server may omit them from the items of a list. */
 function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
   if (item.kind) return item;
   return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };

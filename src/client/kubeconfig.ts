@@ -6,7 +6,7 @@ import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
 
 export interface KubeconfigContext extends HttpClientOptions {
-  /** The namespace of the context, if it sets one. */
+  /** Absent if the context sets no namespace. */
   namespace?: string;
 }
 
@@ -20,17 +20,17 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
-/** Returns a client for the current context. Rejects with a UserError if the file or a required field is missing or invalid. */
+/** Returns a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
-/** Returns the server, the credentials and the namespace of the current context. Source: client-go's kubeconfig v1 format. */
+/** Returns the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
 export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>
   contextOf([await readFileOf(path)], undefined);
 
 /**
  * Returns the context named `context`, or the current context if `context` is undefined. The files are merged: the first
- * file that defines an entry wins. Missing files are skipped if several paths are given. Rejects with a UserError if the
- * result is incomplete or invalid. Source: how client-go merges KUBECONFIG.
+ * file that defines an entry wins. Missing files are skipped if several paths are given. Rejects with a UserError if a
+ * file cannot be parsed or the result is incomplete. Source: how client-go merges the files in KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
   const files = await Promise.all(
@@ -53,8 +53,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
   /**
-   * The field of the first entry in the list that has the name. File names in its values are relative to the folder of
-   * the file at `path`.
+   * Returns the field `field` of the first entry in `list` that is called `name` and has the field. `path`: the file with
+   * this entry; file names in `values` are relative to its folder.
    */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {

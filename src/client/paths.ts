@@ -1,7 +1,10 @@
 /** The paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
-/** Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. */
+/**
+ * Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. Absent arguments are omitted
+ * from the path.
+ */
 export function resourcePath(
   ref: ResourceRef,
   namespace: string | undefined,
@@ -16,7 +19,7 @@ export function resourcePath(
   return `/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** Returns the query with all options that are set, such as `?limit=500&watch=true`, or '' if none is set. */
+/** Returns the query with all options that are neither undefined nor '', such as `?limit=500&watch=true`; '' if there are none. */
 export function queryText(options: Record<string, string | number | boolean | undefined>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {

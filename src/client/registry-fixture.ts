@@ -18,20 +18,20 @@ import { createMemoryStore } from '../store/memory/memory-store.ts';
 export interface RegistryBackend extends ResourceBackend {
   /** All calls so far, each as `<verb> <resource>[/<subresource>] <namespace>/<name>`, such as `create pods/binding a/x`. */
   readonly calls: string[];
-  /** Makes the next call whose text in `calls` begins with `begin` fail with `error`. */
+  /** Makes the next call whose text in `calls` begins with `begin` fail with `error`, without calling the registry. */
   failNext(begin: string, error: Error): void;
   /** Ends all running watches, like a lost connection. */
   endWatches(): void;
   /**
    * Creates or replaces the object as another client would: the call is not in `calls`, and failNext() does not apply to it.
-   * The object must be valid. A status, if there is one, is written with a second call.
+   * The object must be valid. Its status, if the kind has one, is written with a second call.
    */
   set<T extends KubeObject>(ref: ResourceRef, object: T): Promise<T>;
   /** Replaces the status, as another client would. */
   setStatus(ref: ResourceRef, namespace: string | undefined, name: string, status: object): Promise<void>;
   /** Deletes the object without a grace period, as another client would. An object with finalizers remains. */
   remove(ref: ResourceRef, namespace: string | undefined, name: string): Promise<void>;
-  /** The current objects of the resource, in the order of namespaces and names. */
+  /** Returns the current objects of the resource, in the order of namespaces and names. */
   objects(ref: ResourceRef): KubeObject[];
 }
 
@@ -44,7 +44,7 @@ export interface RegistryBackendOptions {
   serviceCidr?: string;
 }
 
-/** Starts a registry with the objects that every cluster has. */
+/** Starts a registry with the objects that every cluster has, and with the requested namespaces. */
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
   const { timers = createVirtualTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
@@ -68,7 +68,7 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
   const calls: string[] = [];
   const failures: { begin: string; error: Error }[] = [];
   const watches = new Set<AbortController>();
-  /** Records the call. If failNext() was called for it, throws the error given there. */
+  /** Records the call. If failNext() was called for such a call, throws the error that was passed to failNext(). */
   const record = (verb: string, { resource }: ResourceRef, namespace = '', name = '', subresource?: string): void => {
     const call = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${name}`;
     calls.push(call);

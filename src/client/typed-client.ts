@@ -10,7 +10,7 @@ export const backendClient = (backend: ResourceBackend): Client => ({
   resource: <T extends KubeObject>(ref: ResourceRef) => resourceClient<T>(backend, ref),
 });
 
-/** Returns a client of the API server in the same process. `backend` is the registry, which is called directly, without HTTP. */
+/** Returns a client of the API server in the same process. `backend` is the registry, which the client calls without HTTP. */
 export const inProcessClient = backendClient;
 
 function resourceClient<T extends KubeObject>(backend: ResourceBackend, ref: ResourceRef): ResourceClient<T> {

@@ -7,7 +7,7 @@ function setUp() {
   const timers = createVirtualTimers();
   const stop = new AbortController();
   const begun: string[] = [];
-  /** By key: a function that ends the processing of the key, with an error if one is given. */
+  /** For each key, a function that ends the processing of the key. If an error is passed, the processing fails with this error. */
   const finish = new Map<string, (error?: Error) => Promise<void>>();
   const queue = createWorkQueue({
     name: 'test',
@@ -131,7 +131,7 @@ test('workQueueMetrics includes a queue until it is stopped', async () => {
   expect((metrics()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
 });
 
-/** A queue of 60 keys, each of which blocks the event loop for 5 ms and awaits nothing. */
+/** Creates a queue of 60 keys. The processing of each key blocks the event loop for 5 ms and awaits nothing. */
 function setUpBusy() {
   const stop = new AbortController();
   let done = 0;
@@ -160,7 +160,7 @@ test('a work queue yields to the event loop while it processes many keys without
   setImmediate(look);
   await queue.idle();
   expect(done()).toBe(60);
-  // add() processes the first 16 keys immediately. The other 44 keys take 220 ms, in several turns of the event loop.
+  // add() processes the first 16 keys immediately. The other 44 keys take 220 ms, spread over several turns of the event loop.
   expect(seen.length).toBeGreaterThan(5);
 });
 

@@ -18,18 +18,18 @@ export interface WorkQueueOptions {
   process(key: string): Promise<void>;
   log: Log;
   timers: Timers;
-  /** Stops the queue: no further key is processed. */
+  /** Stops the queue: the processing of no further key begins. */
   signal: AbortSignal;
 }
 
 export interface WorkQueue {
-  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off is retried immediately. */
+  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off does not wait any longer. */
   add(key: string): void;
   /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
 }
 
-/** The figures of all running queues of this process. */
+/** The figures for the metrics of all queues of this process that have not been stopped. */
 const figures = new Set<QueueFigures>();
 
 interface QueueFigures {
@@ -40,7 +40,10 @@ interface QueueFigures {
   retries: number;
 }
 
-/** Returns the metrics of all running queues, named as in client-go. The values of queues with the same name are added up. */
+/**
+ * Returns the metrics of all queues that have not been stopped. Their names are client-go's, except workqueue_active. The values
+ * of queues with the same name are added up.
+ */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);
   const samples = (figure: (one: QueueFigures) => number): MetricSample[] =>
@@ -81,7 +84,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
-  /** While true, processing of further keys waits for the next turn of the event loop. Set by rest(). */
+  /** While true, the processing of further keys waits for the next turn of the event loop. rest() sets it. */
   let resting = false;
   const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
   const own = figuresOf(options.name, waiting, active);
@@ -148,7 +151,7 @@ const figuresOf = (name: string, waiting: Set<string>, active: Set<string>): Que
   retries: 0,
 });
 
-/** Keeps the pending calls of idle(). notify() resolves them if the queue is idle. */
+/** Keeps the pending calls of idle(). notify() resolves these calls if the queue is idle. */
 function createIdlers(isIdle: () => boolean) {
   let idlers: (() => void)[] = [];
   return {
@@ -170,7 +173,7 @@ function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: strin
   const failures = new Map<string, number>();
   const timersByKey = new Map<string, Timer>();
   return {
-    /** Counts and logs a failure, and starts the back-off timer if `retry` is true. A key that is already queued needs no timer. */
+    /** Counts and logs a failure, and starts the back-off timer if `retry` is true. A key that is queued again needs no timer. */
     failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);

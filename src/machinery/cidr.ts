@@ -1,8 +1,8 @@
-/** IPv4 addresses and address ranges. Pure. */
+/** Parses, formats and compares IPv4 addresses and address ranges. */
 import { isIPv4 } from 'node:net';
 
 export interface Cidr {
-  /** The first address of the range, as a number. */
+  /** The first address of the range, as a number from 0 to 2^32-1. */
   base: number;
   prefixLength: number;
 }
@@ -25,8 +25,8 @@ export function tryParseCidr(text: string): Cidr | undefined {
 }
 
 /**
- * The address as a number; undefined if the text is not an IPv4 address. Leading zeros are rejected, because programs interpret them
- * differently.
+ * Returns the address as a number; undefined if the text is not an IPv4 address. Leading zeros are rejected, because programs
+ * interpret them differently.
  */
 export const parseIpv4 = (text: string): number | undefined =>
   isIPv4(text) ? text.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0) : undefined;

@@ -1,8 +1,8 @@
-/** The JSON text of immutable objects, encoded once for all clients that read the object. */
+/** Encodes immutable objects as JSON. Each object is encoded once for all clients that read it. */
 
 const texts = new WeakMap<object, string>();
 
-/** Returns JSON.stringify(object), cached until the object is garbage-collected. The object must be immutable. */
+/** Returns JSON.stringify(object), and caches the text until the object is garbage-collected. The object must be immutable. */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
   if (known !== undefined) return known;

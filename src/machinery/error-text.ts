@@ -1,23 +1,23 @@
 /**
  * Limits the size of the response to a failed request.
  *
- * Messages and causes quote values that the client sent, and the path of a field contains the keys of all its parents. The texts can
- * be a thousand times as long as the request, and longer than the longest possible JavaScript string.
+ * Messages and causes quote values that the client sent, and the path of a field contains the keys of all its parents. Without limits,
+ * the texts could be a thousand times as long as the request, and longer than the longest possible JavaScript string.
  */
 import { defined } from './drop-undefined.ts';
 import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
-/** The maximum length of an error's message, and of all its causes together, in UTF-16 code units. */
+/** The maximum length of an error's message, and of all its causes together unless there is only one, in UTF-16 code units. */
 export const MAX_ERROR_CHARS = 1024 * 1024;
 
-/** Truncates a text to MAX_ERROR_CHARS and marks the truncation with "...". */
+/** Truncates a text that is longer than MAX_ERROR_CHARS to this length, and appends "..." to it. */
 export const cutForError = (text: string): string =>
   text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 
 /**
- * Returns as many of the first errors as fit into one response, but at least one. Does not iterate over the remaining errors, because
- * there may be too many to create. `charsOf`: returns the length of an error's text.
+ * Returns as many of the first errors as fit into one response, and always the first one. Does not iterate over the remaining errors,
+ * because there may be too many to create. `charsOf` returns the length of an error's text.
  */
 export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T[] {
   const list: T[] = [];
@@ -47,7 +47,7 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   });
 }
 
-/** Returns a copy of the status whose texts are truncated, and whose causes are limited, to fit into a response. */
+/** Returns a copy of the status whose message, causes and name fit into a response: truncates long texts and drops excess causes. */
 export function boundedStatus(status: Status): Status {
   const { message, details } = status;
   return defined({

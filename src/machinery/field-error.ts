@@ -26,18 +26,18 @@ export interface FieldError {
 
 /** The maximum number of errors in a response. A request body of 3 MiB can contain hundreds of thousands of errors. */
 export const MAX_LISTED_ERRORS = 1000;
-/** The maximum total length of the texts of the listed errors, in bytes. */
+/** The maximum total length of the texts of the listed errors, in UTF-8 bytes. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
-/** The maximum length of a quoted value, and of the path of a field. */
+/** The maximum length of a quoted value, and of the path of a field, in UTF-16 code units. */
 const MAX_SHOWN_CHARACTERS = 4096;
-/** The maximum length of an error's body. A few errors quote several values, such as all fields that an update changes. */
+/** The maximum length of an error's body, in UTF-16 code units. Some errors quote several values, such as all changed fields. */
 const MAX_BODY_CHARACTERS = 64 * 1024;
 
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
-/** Quotes a value. Truncates a long string before quoting it, because many errors of an object may quote the same value. */
+/** Quotes a value. Truncates a long string first, because a thousand errors may quote the same string, and quoting it takes time. */
 const shown = (value: unknown): string =>
   value === undefined || value === null
     ? 'null'
@@ -47,7 +47,7 @@ const shown = (value: unknown): string =>
 
 const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
-/** Thrown to abort a validation that has found more errors than a response lists. */
+/** The error that stops a validation after it has found more errors than a response lists. */
 class EnoughErrors extends Error {}
 
 /** The errors created so far during the current call of firstErrors(); undefined outside of such a call. */
@@ -112,10 +112,10 @@ export const tooLong = (field: string, maxBytes: number): FieldError =>
 export const tooMany = (field: string, actual: number, max: number): FieldError =>
   fieldError('FieldValueTooMany', field, `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`);
 
-/** The text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
+/** Returns the text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
-/** Returns the errors that a response lists, and their texts, joined as upstream joins them. */
+/** Returns the errors that a response lists, and their texts, joined like upstream's. The text ends with `and more` if it is cut. */
 export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
   const errors: FieldError[] = [];
   const texts: string[] = [];

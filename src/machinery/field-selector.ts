@@ -1,5 +1,5 @@
 /**
- * Field selectors of list requests: `status.phase=Running,metadata.name!=a`. A backslash escapes `\`, `,` and `=` in values.
+ * Field selectors of list and watch requests: `status.phase=Running,metadata.name!=a`. A backslash escapes `\`, `,` and `=` in values.
  * Source: k8s.io/apimachinery/pkg/fields of v1.33 (grammar, behavior and wording).
  */
 import { badRequest } from './status.ts';
@@ -67,7 +67,7 @@ export function checkFieldLabels(requirements: readonly FieldRequirement[], supp
   }
 }
 
-/** Whether the fields match all requirements. An absent field counts as the empty string. `fields`: values by path. */
+/** Whether the fields match all requirements. `fields`: the values by path. An absent field counts as the empty string. */
 export const matchesFields = (
   requirements: readonly FieldRequirement[],
   fields: Readonly<Record<string, string>>,

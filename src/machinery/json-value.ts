@@ -1,4 +1,4 @@
-/** JSON values as JSON.parse() returns them, and the operations on them that patches need. */
+/** JSON values as JSON.parse() returns them, and operations on such values for patches, field ownership and request bodies. */
 import { cutForError, MAX_ERROR_CHARS } from './error-text.ts';
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
@@ -18,7 +18,7 @@ export function setOwn(object: JsonObject, key: string, value: JsonValue): void 
   }
 }
 
-/** Whether two JSON values are equal. The order of an object's keys does not matter; the order of an array's elements does. */
+/** Whether two JSON values are equal. The order of an object's keys does not matter, and a key whose value is undefined is ignored. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -31,8 +31,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Formats a value as Go's %v formats decoded JSON, for the messages of upstream's patch errors. Truncates a text that is too long
- * for an error. The pieces are joined only once, because joining them at each level would copy them repeatedly.
+ * Formats a value as Go's %v formats decoded JSON, for the messages of upstream's patch errors. Truncates the text to the length that an
+ * error may have. Joins the pieces of the text only once, because joining them at each level would copy them repeatedly.
  */
 export function goText(value: JsonValue): string {
   const pieces: string[] = [];
@@ -64,10 +64,10 @@ export function goText(value: JsonValue): string {
   return cutForError(pieces.join(''));
 }
 
-/** The maximum depth of a value: more than any API object has, and few enough levels for functions that recurse once per level. */
+/** The maximum depth of a client's value: more than any API object has, but few enough levels for functions that recurse per level. */
 export const MAX_DEPTH = 1000;
 
-/** Whether the value is nested deeper than `levels`. The function does not recurse, so that a deep value cannot overflow the stack. */
+/** Whether objects and arrays are nested more than `levels` deep in the value. Does not recurse, so it cannot overflow the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,6 +1,6 @@
 /**
- * Label selectors: the text in a list request (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's spec. Both are
- * compiled to a function that reports whether labels match.
+ * Label selectors: the text in a list or watch request (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's spec. Both
+ * are compiled to a function that returns whether labels match.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behavior and wording).
  */
 import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
@@ -15,7 +15,7 @@ export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' 
 export interface LabelRequirement {
   key: string;
   operator: LabelOperator;
-  /** Sorted and without duplicates. */
+  /** In a parsed text: sorted and without duplicates. From a LabelSelector: as in the object. Empty for `exists` and `!`. */
   values: string[];
 }
 
@@ -197,8 +197,8 @@ class Parser {
 }
 
 /**
- * The maximum number of requirements in a selector, because a list evaluates all of them for each object, and a watch for each
- * change. Upstream has no limit.
+ * The maximum number of requirements in the text of a selector, because a list may evaluate all of them for each object, and a watch
+ * for each change. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 
@@ -211,7 +211,7 @@ function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[]
 
 /**
  * Parses a selector into its distinct requirements, sorted by key, all of which must match. Throws ApiError (BadRequest) if the text
- * is invalid.
+ * is invalid or has more than MAX_REQUIREMENTS distinct requirements.
  */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   try {
@@ -276,7 +276,7 @@ function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
   return (labels) => matchers.every((matches) => matches(labels));
 }
 
-/** Compiles the text of a selector. The empty text matches all labels. Throws ApiError (BadRequest) if the text is invalid. */
+/** Compiles the text of a selector. The empty text matches all labels. Throws like parseLabelRequirements(). */
 export function parseLabelSelector(text: string): LabelMatcher {
   return matcherOf(parseLabelRequirements(text));
 }
@@ -294,7 +294,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** Compiles a LabelSelector. An empty selector matches all labels. An absent selector, or an unknown operator, matches no labels. */
+/** Compiles a LabelSelector. An empty one matches all labels. An absent one, or one with an unknown operator, matches no labels. */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
@@ -310,7 +310,7 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
   return matcherOf(distinct(requirements));
 }
 
-/** Validates an object's LabelSelector. */
+/** Validates an object's LabelSelector. An absent one is valid. `path`: the path of the selector in the object. */
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {

@@ -77,7 +77,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The response to a failed request (status Failure), or to a successful delete (status Success). */
+/** The response to a failed request (status Failure), or to a delete request that deleted the object immediately (status Success). */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
@@ -96,5 +96,5 @@ export interface ResourceRef {
   resource: string;
 }
 
-/** The UID of an existing object. `ObjectMeta.uid` is optional because the object in a create request has no UID: '' in that case. */
+/** Returns the UID of a stored object, which always has one. Returns '' for other objects, such as that of a create request. */
 export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

@@ -1,11 +1,11 @@
 /**
  * Validation of names, keys and addresses: one function per format, which returns the errors of a value in upstream's wording.
- * Lengths are in UTF-8 bytes, as upstream.
+ * Like upstream, measures lengths in UTF-8 bytes.
  * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behavior and wording).
  */
 import { isIP } from 'node:net';
 
-/** Returns the errors of a value; empty if the value is valid. */
+/** Returns the errors of a value; an empty list if the value is valid. */
 export type NameErrors = (value: string) => string[];
 
 const dns1123Label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -52,7 +52,7 @@ const dns1123LabelText = regexText(
   '123-abc',
 );
 
-/** Validates the name of a Namespace, a container or a volume: a DNS label of at most 63 characters. */
+/** Validates a DNS label of at most 63 characters, such as the name of a Namespace, a container or a volume. */
 export function dns1123LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -68,7 +68,7 @@ const dns1123SubdomainText = regexText(
   'example.com',
 );
 
-/** Validates the name of an object of most kinds: a DNS subdomain of at most 253 characters. */
+/** Validates a DNS subdomain of at most 253 characters, such as the name of an object of most kinds. */
 export function dns1123SubdomainErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -83,7 +83,7 @@ const dns1035LabelText = regexText(
   'abc-123',
 );
 
-/** Validates the name of a Service: a DNS label of at most 63 characters that starts with a letter. */
+/** Validates a DNS label of at most 63 characters that starts with a letter, such as the name of a Service. */
 export function dns1035LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -118,7 +118,7 @@ export function pathSegmentErrors(value: string): string[] {
   return errors;
 }
 
-/** Validates a label key, an annotation key (lowercased) or a finalizer: a name with an optional DNS prefix. */
+/** Validates a name with an optional DNS prefix, such as a label key, a lowercased annotation key or a finalizer. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');
@@ -191,7 +191,7 @@ const cIdentifierText = regexText(
 
 export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
 
-/** Validates the name of a port to which a probe or a Service can refer: an IANA_SVC_NAME of at most 15 characters. */
+/** Validates an IANA_SVC_NAME of at most 15 characters, such as the name of a container's port. */
 export function portNameErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 15)) errors.push(maxLengthText(15));
@@ -212,14 +212,14 @@ export const portNumberErrors = (port: number): string[] =>
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. v1.33 still
- * accepts them by default; later versions reject them.
+ * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. v1.33 accepts
+ * them unless its feature gate StrictIPCIDRValidation is on.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
-/** Validates generateName, the prefix of a generated name. The prefix may end in a dash, because a suffix follows. */
+/** Validates generateName, the prefix of a generated name, with the format `errors`. A final dash is allowed: a suffix follows it. */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
-  // As upstream, the last two characters are replaced with `a`, which is valid in every format.
+  // Like upstream, replace the dash and the character before it with `a`, which is valid in every format.
   return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
 }

@@ -6,7 +6,7 @@ import { type FieldError, forbidden, invalid, required, tooLong } from './field-
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
-/** The maximum total length of the keys and values of an object's annotations, in bytes. */
+/** The maximum total length of the keys and values of an object's annotations, in UTF-8 bytes. */
 export const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 export const IMMUTABLE_TEXT = 'field is immutable';
@@ -81,7 +81,7 @@ export interface ObjectMetaRules {
   generateNameErrors?: NameErrors;
 }
 
-/** Validates the metadata of a new object. A name that is to be generated must already have been generated. */
+/** Validates the metadata of a new object. If the client sent only a generateName, the name must already have been generated. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const { namespaced, nameErrors, generateNameErrors = (prefix) => prefixErrors(nameErrors, prefix) } = rules;
   const errors: FieldError[] = [];

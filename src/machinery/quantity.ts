@@ -14,7 +14,7 @@ export interface Quantity {
 
 const NANO = 1_000_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
-/** Limits for the text, in characters, and for its exponent. Without them, a huge exponent would exhaust the memory. */
+/** The limits on a quantity's text, in characters, and on its exponent. Without limits, a huge exponent would exhaust the memory. */
 const MAX_LENGTH = 256;
 const MAX_EXPONENT = 128;
 
@@ -45,13 +45,13 @@ function divideUp(value: bigint, divisor: bigint): bigint {
   return value > 0n && quotient * divisor !== value ? quotient + 1n : quotient;
 }
 
-/** Returns `digits` × 10^`exponent` in billionths, rounded up. `digits` must not be negative. */
+/** Returns `digits` × 10^`exponent` in billionths, rounded up to a whole number. `digits` must not be negative. */
 function scaleToNano(digits: bigint, exponent: number): bigint {
   const shift = exponent + 9;
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideUp(digits, 10n ** BigInt(-shift));
 }
 
-/** Parses a quantity; undefined if the text is not a quantity. Like upstream, caps amounts with a binary suffix at 2^63-1. */
+/** Parses a quantity; undefined if the text is not a quantity or is too long. Like upstream, caps binary amounts at 2^63-1. */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text === '0') return zeroQuantity;
   if (text.length > MAX_LENGTH) return undefined;
@@ -82,10 +82,10 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
-/** Parses a quantity; zero if the text is absent or is not a quantity. */
+/** Parses a quantity; zero if the text is absent or parseQuantity() cannot parse it. */
 export const quantityOrZero = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
 
-/** Divides the amount by `base` as long as there is no remainder, at most `most` times. */
+/** Divides the amount by `base` as long as there is no remainder, at most `most` times. The amount must not be 0. */
 function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
   let times = 0;
   while (times < most && amount % base === 0n) {
@@ -96,8 +96,8 @@ function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; t
 }
 
 /**
- * Returns the canonical text: without a fraction, and with the largest suffix that keeps the value exact. `1.5Gi` becomes `1536Mi`,
- * `0.5` becomes `500m`. A BinarySI quantity that is less than 1024 or not an integer gets a decimal suffix.
+ * Returns the canonical text: without a fraction, and with the largest suffix or exponent that keeps the value exact. `1.5Gi` becomes
+ * `1536Mi`, `0.5` becomes `500m`. A BinarySI quantity whose magnitude is below 1024 or not an integer is formatted as DecimalSI.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0';
@@ -115,39 +115,39 @@ export function formatQuantity({ nano, format }: Quantity): string {
 /** Matches common quantities that are already canonical and need not be parsed. Ei is excluded, because 8Ei and more are capped. */
 const plainPattern = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTP]i)?$/;
 
-/** The canonical text of a value from a client, which may be a JSON number; undefined if the value is not a quantity. */
+/** Returns the canonical text of a client's value, which may be a JSON number; undefined if parseQuantity() cannot parse the value. */
 export function canonicalQuantity(value: string | number): string | undefined {
   if (typeof value === 'string' && plainPattern.test(value)) return value;
   const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
-/** The amount in thousandths of the unit (millicores for cpu), rounded up. */
+/** Returns the amount in thousandths of the unit (millicores for cpu), rounded up. */
 export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, 1_000_000n);
 
-/** The amount in whole units (bytes for memory), rounded up. */
+/** Returns the amount in whole units (bytes for memory), rounded up. */
 export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO);
 
 export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
 
-/** The sum, in the format of `a`, or in the format of `b` if `a` is zero. */
+/** Returns the sum, in the format of `a`, or in the format of `b` if `a` is zero. */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** The difference `a` - `b`, in the format of `a`, or in the format of `b` if `a` is zero. */
+/** Returns the difference `a` - `b`, in the format of `a`, or in the format of `b` if `a` is zero. */
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano - b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** The product, in the format of the quantity. `factor` must be an integer. */
+/** Returns the product, in the format of the quantity. `factor` must be an integer. */
 export const multiplyQuantity = (quantity: Quantity, factor: bigint | number): Quantity => ({
   nano: quantity.nano * BigInt(factor),
   format: quantity.format,
 });
 
-/** The larger quantity; `a` if both are equal. */
+/** Returns the larger quantity; `a` if both are equal. */
 export const maxQuantity = (a: Quantity, b: Quantity): Quantity => (b.nano > a.nano ? b : a);

@@ -6,7 +6,7 @@ import { boundedStatus } from './error-text.ts';
 import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
-/** An expected failure of an API call. `status` is the response to the client; its texts are truncated if they are too long. */
+/** An expected failure of an API call. `status` is the response to the client, shortened by boundedStatus() if it is too long. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
@@ -45,7 +45,7 @@ export interface GroupResource {
   resource: string;
 }
 
-/** The resource as messages show it: `pods`, `events.events.k8s.io`. */
+/** Returns the resource as messages show it, such as `pods` or `events.events.k8s.io`. */
 export const groupResourceText = (ref: GroupResource): string =>
   ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
 
@@ -58,7 +58,7 @@ const about = (ref: GroupResource, name: string): StatusDetails => ({
 export const notFound = (ref: GroupResource, name: string): ApiError =>
   failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
 
-/** The error if the request's path names no known resource. */
+/** The error for a path that the server does not serve, such as that of an unknown resource, subresource or health check. */
 export const pathNotFound = (): ApiError =>
   failure(404, 'NotFound', 'the server could not find the requested resource', {});
 
@@ -114,7 +114,7 @@ export const unsupportedMediaType = (supported: readonly string[]): ApiError =>
     `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
   );
 
-/** The error of a list or watch whose resourceVersion is older than the retained history. */
+/** The error of a list or watch whose resourceVersion or continue token is older than the retained history. */
 export const expired = (message: string): ApiError => failure(410, 'Expired', message);
 
 export const tooLargeResourceVersion = (requested: number, current: number): ApiError =>
@@ -136,5 +136,5 @@ export const internalError = (message: string): ApiError =>
 
 export const serviceUnavailable = (message: string): ApiError => failure(503, 'ServiceUnavailable', message);
 
-/** The error if the store cannot write because the disk is full. */
+/** The error if an object cannot be stored because the disk is full or all objects together would take too much memory. */
 export const insufficientStorage = (message: string): ApiError => failure(507, 'InsufficientStorage', message);

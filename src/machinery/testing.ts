@@ -1,6 +1,6 @@
 /** Functions that several tests use. */
 
-/** Freezes the value and all values in it. A test fails if the tested code modifies a frozen input, because the write throws. */
+/** Freezes the value and all values in it. A test that passes a frozen input fails if the tested code writes to it. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) frozen(inner);
   return Object.freeze(value);

@@ -1,8 +1,9 @@
 /**
- * Converts times and durations. The engine uses milliseconds (since the epoch); API objects contain RFC 3339 strings.
+ * Converts between text and milliseconds. Times are milliseconds since the epoch in the engine and RFC 3339 strings in API objects;
+ * durations are milliseconds in the engine and Go duration strings (1m30s) as text.
  */
 
-/** Milliseconds since the epoch. */
+/** A time in milliseconds since the epoch, or a duration in milliseconds. */
 export type Millis = number;
 
 const FIRST_TIME: Millis = Date.parse('0000-01-01T00:00:00Z');
@@ -13,30 +14,30 @@ export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
 export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
 
 /**
- * Formats the time. A time that RFC 3339 cannot represent is replaced by the first or last time that it can. Such times occur, because
- * the periods in objects have no upper limit. Date would throw for years beyond 275760.
+ * Formats the time. A time that RFC 3339 cannot represent is replaced by FIRST_TIME or LAST_TIME. Such times occur because the periods
+ * in objects have no upper limit. Date would throw for years beyond 275760.
  */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
 
-/** Formats a metav1.Time, in whole seconds: 2026-01-31T09:30:00Z. */
+/** Formats a metav1.Time, rounded down to whole seconds: 2026-01-31T09:30:00Z. */
 export function formatTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 19)}Z`;
 }
 
-/** Formats a metav1.MicroTime, with six fractional digits: 2026-01-31T09:30:00.123000Z. */
+/** Formats a metav1.MicroTime, with six fractional digits, of which the last three are 0: 2026-01-31T09:30:00.123000Z. */
 export function formatMicroTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 23)}000Z`;
 }
 
-/** Parses an RFC 3339 string; undefined if the text is absent or invalid. */
+/** Parses an RFC 3339 string; undefined if the text is absent or not a time. Also accepts the other formats of Date.parse(). */
 export function parseTime(text: string | undefined): Millis | undefined {
   if (text === undefined) return undefined;
   const millis = Date.parse(text);
   return Number.isNaN(millis) ? undefined : millis;
 }
 
-/** Formats whole milliseconds like a Go duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
+/** Formats a number of whole milliseconds, at least 0, like a Go duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
 export function formatDuration(millis: Millis): string {
   if (millis > 0 && millis < 1000) return `${millis}ms`;
   const seconds = `${(millis % 60_000) / 1000}s`;

@@ -1,6 +1,6 @@
 /**
- * Sends response bodies. A short body is written as a whole. A long body is written in pieces, each after the client has read the
- * previous one, so that only one piece is buffered per client.
+ * Sends response bodies. A short body is written as a whole. A long body is written in pieces: while the client's connection is full,
+ * no further piece is written, so that only a few pieces are buffered per client.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -20,8 +20,8 @@ const GZIP_LEVEL = 1;
 const GZIP_BYTES = 300 * 1024;
 
 /**
- * Splits the concatenation of the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. A long text is
- * not copied: its pieces refer to it.
+ * Splits the concatenation of the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. The last piece
+ * may be shorter. A long text is not copied: its pieces refer to it.
  */
 export function* evenly(texts: Iterable<string>): Generator<string> {
   let piece = '';
@@ -40,7 +40,7 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Sends the concatenated texts as the body. Takes the next text only after the client has read the previous ones. */
+/** Sends the concatenated texts as the body. After the first WHOLE_CHARS characters, takes texts only as fast as the client reads. */
 export async function sendTexts(
   exchange: Exchange,
   code: number,

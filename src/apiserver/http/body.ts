@@ -15,7 +15,7 @@ import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
 
-/** Upstream's limit on a request body. */
+/** The limit on the length of a request body. Upstream has the same limit. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
@@ -39,9 +39,9 @@ export interface ExpectedKind {
 export interface BodyReader {
   /**
    * Reads the body, calls `use` with it, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body exceeds
-   * BODY_LIMIT_BYTES, and with 429 TooManyRequests if all bodies that are being read are together too large and this one is the
-   * largest. Does not read the rest of a rejected body. A body that has been read counts as complete until `use` ends, because `use`
-   * may keep the decoded body. While the complete bodies together have too many bytes, a large body waits before `use` is called.
+   * BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large and this
+   * body is the largest, and with 400 BadRequest if the body ends early. Does not read the rest of a rejected body. A body counts as a
+   * complete part until `use` ends, because `use` may keep the decoded body, and waits for room among these parts before `use` is called.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
@@ -52,7 +52,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
         throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
-      // Copy the chunks, because a chunk of one byte takes hundreds of bytes of memory.
+      // Copy the chunks into one buffer, because a chunk of one byte takes hundreds of bytes of memory.
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
       const part = await new Promise<UnfinishedPart>((resolve, reject) => {
@@ -111,7 +111,7 @@ function enlarged(bytes: Buffer, atLeast: number): Buffer {
 const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** Returns the media type of the request's body; the default is JSON. Throws 415 UnsupportedMediaType. */
+/** Returns the media type of the request's body; the default is JSON. Throws 415 UnsupportedMediaType if it is not in OBJECT_TYPES. */
 export function objectMediaType(request: IncomingMessage): ObjectType {
   const type = mediaType(request);
   if (type === '' || type === '*/*') return 'application/json';
@@ -120,7 +120,7 @@ export function objectMediaType(request: IncomingMessage): ObjectType {
   return known;
 }
 
-/** Returns the type of the request's patch. Throws 415 UnsupportedMediaType. */
+/** Returns the type of the request's patch. Throws 415 UnsupportedMediaType if it is absent or not in PATCH_TYPES. */
 export function patchMediaType(request: IncomingMessage): PatchType {
   const known = PATCH_TYPES.find((candidate) => candidate === mediaType(request));
   if (known === undefined) throw unsupportedMediaType(PATCH_TYPES);
@@ -138,7 +138,7 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses the text as YAML only if it is not JSON, because clients often send JSON as YAML: kubectl does so in every apply. */
+/** Parses the text as YAML only if it is not a JSON object: parsing YAML is slow, and kubectl, for example, sends JSON as YAML. */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
@@ -198,7 +198,7 @@ const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): Ap
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
 /**
- * Decodes the object of a POST or PUT. An absent apiVersion or kind defaults to that of `expected`.
+ * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`.
  * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind.
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
@@ -241,7 +241,10 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
 
 const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOptions', schema: 'DeleteOptions' };
 
-/** Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 or 415. */
+/**
+ * Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 BadRequest if the
+ * body is not a valid DeleteOptions, and with 415 UnsupportedMediaType like objectMediaType().
+ */
 export async function decodeDeleteOptions(
   body: Buffer,
   request: IncomingMessage,

@@ -1,10 +1,10 @@
-/** Responds to clients that send bytes that are not a valid HTTP request. */
+/** Responds to clients whose bytes are not a valid HTTP request, or whose request does not arrive in time. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
 import { waitsForAnswer } from './bounds/pipelining.ts';
 
-/** The status of the response, by Node.js's error code. Every other error leads to 400. */
+/** The status of the response, by Node.js's error code. Every other error leads to 400 Bad Request. */
 const STATUS_LINES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -13,13 +13,13 @@ const STATUS_LINES: Readonly<Record<string, string>> = {
 
 /**
  * How long the server keeps reading before it closes the connection: closing a connection while the client still sends resets the
- * connection, and the response is lost. Source: Go's net/http.
+ * connection, and the response may be lost. Source: Go's net/http.
  */
 const LINGER_MILLIS = 500;
 
 /**
  * Responds to an invalid request as Node.js does, discards further bytes for half a second, and closes the connection. Closes the
- * connection without a response if an earlier request on the connection still waits for its response.
+ * connection without a response if it is not writable, or if an earlier request on it still waits for its response.
  */
 export function answerClientErrors(server: Server, timers: Timers): void {
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
@@ -28,7 +28,7 @@ export function answerClientErrors(server: Server, timers: Timers): void {
       socket.destroy();
       return;
     }
-    // A data listener detaches the parser, which would otherwise report an error again for each further chunk.
+    // Replacing the data listeners detaches the HTTP parser, which would otherwise report an error again for each further chunk.
     socket.removeAllListeners('data').on('data', () => undefined);
     socket.end(`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
     const cut = timers.at(timers.now() + LINGER_MILLIS, () => socket.destroy());

@@ -1,4 +1,4 @@
-/** The resource metrics API and the proxy of Nodes over HTTP, with a node whose reports the test chooses. */
+/** Tests the resource metrics API and the proxy of Nodes over HTTP, with a node whose reports the tests define. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../api/resources.ts';
@@ -140,7 +140,7 @@ test('the proxy of a Node returns the document that the node serves at the path'
     },
   });
   expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
-  // No other subresource has paths below it.
+  // Only proxy supports further paths: a path below status does not exist.
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
 });
 

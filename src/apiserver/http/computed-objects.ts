@@ -1,4 +1,4 @@
-/** Reads kinds whose objects are not stored but computed from stored objects and the usage that the nodes report. */
+/** Reads kinds whose objects are not stored but computed from stored objects and the usage that the node reports. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
@@ -10,7 +10,7 @@ import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the nodes report no usage for it. */
+/** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the node reports no usage for it. */
 export async function getComputed(
   server: ServerContext,
   { ref, namespace, name = '' }: ResourceRoute,
@@ -24,7 +24,7 @@ export async function getComputed(
   return object;
 }
 
-/** Computes all objects that the namespace and the selectors match. Ignores the limit of the list. */
+/** Computes the objects for which the node reports usage and which the namespace and the selectors match. Ignores other options. */
 export async function listComputed(
   server: ServerContext,
   { kind }: ResourceRoute,

@@ -16,12 +16,12 @@ export interface ServerContext {
   readonly timers: Timers;
   readonly log: Log;
   readonly bodies: BodyReader;
-  /** Counts the bytes of WebSocket messages together with those of request bodies. */
+  /** Limits the bytes of request bodies and WebSocket messages together, over all clients. */
   readonly unfinished: Unfinished;
-  /** The places for watches. */
+  /** Limits the number of open watches. */
   readonly watches: Places;
-  /** The places for logs, exec, attach and port-forward. */
+  /** Limits the number of open requests for logs, exec, attach and port-forward. */
   readonly streams: Places;
-  /** Limits the streams of all port-forward requests. */
+  /** Limits the number of open SPDY streams of all port-forward requests together. */
   readonly forwarded: StreamRoom;
 }

@@ -9,7 +9,7 @@ import type { ResourceRoute } from './routes.ts';
 export interface Upgrade {
   /**
    * Hands the connection over to the caller. Afterwards, the response cannot be used, and the end of the connection does not abort
-   * the signal of the exchange. `head` has the bytes that the client sent after the request.
+   * the signal of the exchange. `head`: the bytes after the request that have already been read.
    */
   take(): { socket: Socket; head: Buffer };
 }
@@ -21,7 +21,7 @@ export interface Exchange {
   /** The path as the client sent it (percent-encoded), without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Aborts when the client disconnects, and when the server closes without waiting for this request. */
+  /** Aborts when the response or its connection closes, unless take() was called, and when the closing server ends the request. */
   readonly signal: AbortSignal;
   user: UserInfo;
   /** Absent before the route is resolved, and for requests that are not for a resource. */
@@ -31,19 +31,20 @@ export interface Exchange {
   readonly warnings: string[];
   /** Writes the response in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
-  /** Absent if the request does not ask for an upgrade that the server supports. */
+  /** Absent if the client does not request an upgrade that the server supports. */
   readonly upgrade?: Upgrade;
 }
 
 /**
- * The limit on all warnings together. If they exceed it, each warning is limited to CUT_WARNING_CHARS.
+ * The limit on all warnings together. If the warnings exceed the limit, each of them is truncated to CUT_WARNING_CHARS.
  * Source: upstream's warning recorder.
  */
 const WARNING_CHARS = 4096;
 const CUT_WARNING_CHARS = 256;
 
 /**
- * Returns the warnings without duplicates. If they are together too long, truncates each of them and drops the last ones.
+ * Returns the warnings without duplicates. If they are together longer than WARNING_CHARS, truncates each of them, and drops the last
+ * ones that still do not fit.
  * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behavior).
  */
 export function boundedWarnings(warnings: readonly string[]): string[] {
@@ -58,7 +59,7 @@ export function boundedWarnings(warnings: readonly string[]): string[] {
     });
 }
 
-/** Returns a Warning header with the code 299, "-" for the agent, and the quoted text, as upstream. Format: RFC 7234, section 5.5. */
+/** Returns a Warning header like upstream's: the code 299, the agent "-" and the quoted text. Format: RFC 7234, section 5.5. */
 function warningHeader(text: string): string {
   const safe = text.replace(/[\r\n\t]+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
   return `299 - "${safe.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;

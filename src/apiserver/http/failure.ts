@@ -7,14 +7,17 @@ import { discardBody } from './unread-body.ts';
 
 const UNEXPECTED = 'an unexpected failure was logged';
 
-/** Responds with the Status of an ApiError. Other failures are logged, and the client gets 500 InternalError without details. */
+/**
+ * Responds with the Status of an ApiError. Other failures are logged, and the client gets 500 InternalError without details. If the
+ * response has already begun, closes the connection instead.
+ */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,
   exchange: Exchange,
   error: unknown,
 ): Promise<void> {
   const { response, method, path, signal } = exchange;
-  // The client has disconnected and cannot read a response.
+  // If the client has disconnected, it cannot read a response.
   if (signal.aborted && response.destroyed) return;
   let failure = error;
   if (!(error instanceof ApiError)) {

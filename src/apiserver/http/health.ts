@@ -1,5 +1,6 @@
 /**
- * Serves /healthz, /livez and /readyz, which run all checks, and paths such as /readyz/ping, which run a single check.
+ * Serves /healthz, /livez and /readyz, which run all their checks except those in `exclude` parameters, and paths such as
+ * /readyz/ping, which run a single check.
  * Source of the texts: v1.33 health endpoints.
  */
 import { pathNotFound } from '../../machinery/status.ts';
@@ -19,7 +20,7 @@ async function passes(check: HealthCheck): Promise<boolean> {
   }
 }
 
-/** Runs the checks and responds with the result. `segments` are the segments of the path: ['readyz'] or ['readyz', check]. */
+/** Runs the checks and responds with the result. `segments`: those of the path, such as ['readyz'] or ['readyz', NAME OF A CHECK]. */
 export async function serveHealth(
   exchange: Exchange,
   segments: readonly string[],

@@ -48,7 +48,7 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
 
 /**
  * Returns the name of the container whose log or stream is requested: `requested`, or by default the Pod's only app container.
- * Throws 400 BadRequest if the Pod has no such container, or if none is requested and the Pod has several app containers.
+ * Throws 400 BadRequest if the Pod has no such container, or if none is requested and the Pod does not have exactly one app container.
  */
 export function chooseContainer(pod: Pod, requested: string | undefined): string {
   const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
@@ -74,9 +74,9 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 }
 
 /**
- * Streams the log. Rejects with an ApiError if the request fails before the first bytes are sent; a later failure cuts the
- * connection. While a client pauses reading, as a pager does, one piece of the log is buffered, and the connection is cut only if
- * too many bytes wait for all clients together. Source: upstream sets no deadline for logs and watches.
+ * Streams the log. Rejects if the request fails; after the headers have been sent, the caller must then cut the connection. While a
+ * client pauses reading, as a pager does, no further piece of the log is read, and the connection is cut only if too many bytes wait
+ * for all clients together. Source: upstream sets no deadline for logs and watches.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { response, query } = exchange;

@@ -6,7 +6,7 @@ export interface MediaRange {
   parameters: Readonly<Record<string, string>>;
 }
 
-/** Returns the media ranges of an Accept header, best first. An absent or empty header accepts anything. */
+/** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */
 export function acceptedRanges(header: string | undefined): MediaRange[] {
   const ranges = (header === undefined || header.trim() === '' ? '*/*' : header).split(',').map((range) => {
     const [type = '', ...rest] = range.split(';').map((part) => part.trim());
@@ -27,7 +27,7 @@ export const isJson = (range: MediaRange): boolean =>
 
 export type ObjectForm = 'object' | 'table';
 
-/** Returns the form of objects that the Accept header prefers. Throws 406 NotAcceptable if it accepts none. */
+/** Returns the form of objects that the Accept header prefers. Throws 406 NotAcceptable if the header accepts neither form. */
 export function objectForm(header: string | undefined): ObjectForm {
   for (const range of acceptedRanges(header)) {
     if (!isJson(range)) continue;

@@ -1,6 +1,6 @@
 /**
- * Parses the options of a request from its query and its DeleteOptions. Invalid values are rejected, unknown parameters ignored,
- * as upstream does.
+ * Parses the options of a request from its query and its DeleteOptions. Like upstream, rejects invalid values and ignores unknown
+ * parameters.
  * Source: v1.33 meta/v1 ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions and their validation.
  */
 
@@ -19,7 +19,7 @@ function text(query: URLSearchParams, name: string): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** Returns the integer, or undefined if the parameter is absent or empty. Throws 400 BadRequest if the value is not an integer. */
+/** Returns the integer; undefined if the parameter is absent or empty. Throws 400 BadRequest if the value is not a safe integer. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = text(query, name);
   if (value === undefined) return undefined;
@@ -32,7 +32,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
 }
 
 /**
- * Returns undefined if the parameter is absent, false if its value is false or 0, and otherwise true.
+ * Returns undefined if the parameter is absent, false if its value is `0` or `false` (in lower or upper case), and otherwise true.
  * Source: apimachinery, Convert_Slice_string_To_bool.
  */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
@@ -94,7 +94,8 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
 }
 
 /**
- * Parses the options of a watch. `name`: the name of the only object to watch; undefined if the path has no name.
+ * Parses the options of a watch. `name`: the name in the path, which is that of the only object to watch; undefined if the path
+ * has no name.
  * Source of the check and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
  */
 export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
@@ -133,7 +134,7 @@ function dryRunErrors(values: readonly unknown[]): FieldError[] {
   return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
 }
 
-/** Returns upstream's default manager: the User-Agent up to the first slash, such as kubectl in kubectl/v1.32.4 (linux/amd64). */
+/** Returns upstream's default manager: up to 128 characters of the User-Agent before its first slash; undefined if there are none. */
 const managerOf = (userAgent: string | undefined): string | undefined => {
   const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
   return name === '' ? undefined : name;

@@ -1,6 +1,6 @@
 /**
- * Metrics of HTTP requests. Source of names and labels: v1.33 metrics reference, apiserver_request_*.
- * Calls of the registry within this process are not counted.
+ * Metrics of HTTP requests. Calls of the registry within this process are not counted.
+ * Source of the names and labels: v1.33 metrics reference, apiserver_request_* and apiserver_longrunning_requests.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,8 +59,8 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
 }
 
 /**
- * Returns the values of RESOURCE_LABELS. A request that is not for a resource, such as /openapi/v3, has only the method as a label,
- * so that clients cannot create label values.
+ * Returns the values of RESOURCE_LABELS. For a request that is not for a resource, such as one for /openapi/v3, only the verb is set:
+ * to the method, or to OTHER for an unknown method, so that clients cannot create label values.
  */
 function labelsOf({ route, method }: Exchange): string[] {
   if (route === undefined) return [METHODS.has(method) ? method : 'OTHER', '', '', '', '', ''];

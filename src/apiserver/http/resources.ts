@@ -28,7 +28,7 @@ import { deleteOptions, listOptions, writeOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 import { serveWatch } from './watch.ts';
 
-/** Serves one request for a resource. Rejects with an ApiError only before anything was sent. */
+/** Serves one request for a resource. If it rejects after the response has begun, the caller must close the connection. */
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
   if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') {
@@ -89,13 +89,13 @@ const nameOf = (route: ResourceRoute): string => {
   return route.name;
 };
 
-/** Returns the kind that the body must have: that of the subresource if it has its own kind, otherwise that of the resource. */
+/** Returns the kind that the body must have: the subresource's bodyKind if there is one, otherwise the kind of the resource. */
 function expectedKind(route: ResourceRoute): ExpectedKind {
   const own = route.subresource === undefined ? undefined : route.kind.subresources[route.subresource]?.bodyKind;
   return own ?? route.kind;
 }
 
-/** The maximum number of warnings that a request collects. The Warning headers, with at most 4096 characters, never hold more. */
+/** The maximum number of warnings that a request collects. More would never fit, because the Warning headers have 4096 characters. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -206,14 +206,14 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 
 /**
  * Lists whose items are not shared with other clients are read one at a time, so that the items of one list are counted before the
- * next list is read. Lists that the store reads as one page do not wait for lists that may scan all objects.
+ * next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan all objects (ownLists).
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();
-/** The maximum number of objects that count as one page. kubectl requests 500 objects at a time. */
+/** The largest `limit` with which a list counts as one page. kubectl requests 500 objects at a time. */
 const MAX_PAGE = 500;
 
-/** Resolves to the requested list, or to undefined if the client has disconnected. */
+/** Resolves to the requested list, or to undefined if the client has disconnected and no response is needed. */
 async function listItems(
   server: ServerContext,
   exchange: Exchange,
@@ -247,7 +247,7 @@ const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Counts the memory of items that no other client shares until the response is complete. Stops early if the client disconnects. */
+/** Counts the memory of the items, which no other client shares, until the response ends. Stops early if the client disconnects. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {

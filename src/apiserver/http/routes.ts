@@ -12,11 +12,11 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
-  /** The path below a subresource that supports further paths (proxy), for example ['stats', 'summary']. */
+  /** The path below a subresource with `subpaths` (proxy), such as ['stats', 'summary']; undefined for all others. */
   subpath?: readonly string[];
 }
 
-/** A path below a group version, such as /api/v1/pods, without the verb. */
+/** A parsed path of a resource, such as /api/v1/pods, without the verb. */
 export interface ResourcePath {
   kind: KindDefinition;
   namespace?: string;
@@ -53,7 +53,8 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   const rest = watch ? parts.slice(1) : parts;
   const find = (plural: string | undefined): KindDefinition | undefined =>
     index.get(key(group ?? '', version ?? '', plural ?? ''));
-  // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE address the Namespace itself, longer paths the objects in the Namespace.
+  // The path /namespaces/NAME/PLURAL addresses objects in the Namespace if PLURAL names a kind. Otherwise, /namespaces/NAME and
+  // /namespaces/NAME/SUBRESOURCE address the Namespace itself.
   const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;
   const kind = inNamespace ?? find(rest[0]);
   const tail = inNamespace === undefined ? rest.slice(1) : rest.slice(3);
@@ -76,7 +77,7 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   };
 }
 
-/** Returns the verbs that the kind supports on paths without a subresource, in the order of discovery. */
+/** Returns the verbs that the kind supports on paths without a subresource, in the order of the discovery documents. */
 export function verbsOf(kind: KindDefinition): Verb[] {
   if (kind.createOnly === true) return ['create'];
   if (kind.computed !== undefined) return ['get', 'list'];
@@ -94,7 +95,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PATCH: 'patch',
 };
 
-/** Adds the verb to the path. `watch` is the value of the query parameter. Throws 405 MethodNotAllowed for an unsupported method. */
+/** Adds the verb to the path. `watch`: the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };

@@ -1,4 +1,4 @@
-/** The content of /version: the version of Kubernetes whose API lifepod implements. */
+/** Creates the content of /version: the version of Kubernetes whose API lifepod implements, and the version of lifepod. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
 /** `version` is the version of lifepod, for example 0.1.0. */

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Resolves when a stream that is full accepts more data (at its next drain event) or is closed. Never rejects. */
+/** Resolves when a full stream accepts more data (at its next drain event) or is closed. Never rejects. */
 export function drainedOrClosed(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,4 +1,4 @@
-/** The deprecated paths below /api/VERSION/watch, which older clients such as Ruby's kubeclient use. */
+/** Tests the deprecated paths for watches, such as /api/v1/watch/pods, which clients such as Ruby's kubeclient use. */
 import { expect, test } from 'vitest';
 import { kinds } from '../../api/kinds.ts';
 import { watchOptions } from './query.ts';

@@ -1,8 +1,8 @@
 /**
  * Serves watches: writes one line of JSON per event until the client disconnects, the watch ends or the server closes.
  *
- * Invariant: the bytes of the events that wait for a slow client are bounded. If they exceed the bound, the connection is cut, and
- * the client starts a new watch from the last resourceVersion that it received.
+ * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If
+ * they exceed the bound, the connection is cut, and the client can start a new watch from the last resourceVersion that it received.
  */
 
 import { encodeOnce } from '../../machinery/encode.ts';
@@ -36,7 +36,7 @@ function eventEncoder(server: ServerContext, exchange: Exchange, route: Resource
   return (event: WatchEvent): string[] => {
     if (event.type === 'ERROR' || form === 'object') return line(event.type, [encodeOnce(event.object)]);
     const { resourceVersion } = event.object.metadata;
-    // The object of a bookmark has only a resourceVersion, so the Table has no row.
+    // The object of a bookmark only carries a resourceVersion and is not a stored object, so the Table has no row.
     const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
     const metadata = resourceVersion === undefined ? {} : { resourceVersion };
     const context = { now: server.timers.now() };
@@ -46,7 +46,7 @@ function eventEncoder(server: ServerContext, exchange: Exchange, route: Resource
   };
 }
 
-/** Resolves when the watch has ended. Rejects with an ApiError if the watch cannot start. */
+/** Serves one watch, and resolves when the watch has ended. Rejects if the watch cannot start. */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
@@ -63,8 +63,8 @@ export async function serveWatch(
     if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
-  // Clients wait for the headers, and the first event may come late, so send the headers now. A watch that cannot start rejects
-  // before the next turn of the event loop. A watch that fails later ends with an ERROR event.
+  // Clients wait for the headers, and the first event may come late, so send the headers early. Most watches that cannot start reject
+  // before the next turn of the event loop. A watch that rejects later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
   if (response.destroyed) return;
@@ -79,17 +79,17 @@ export async function serveWatch(
 
 interface EventWriter {
   /**
-   * Queues an event. An initial object from the cache counts only as held; every other object counts with its size. Initial objects
-   * do not count toward MAX_PENDING_BYTES.
+   * Queues an event. An initial object from the cache counts as held (see held-objects.ts); every other object counts with its size.
+   * Initial objects do not count toward MAX_PENDING_BYTES.
    */
   add: WatchSink;
   /** Starts writing the queued events. Call it when the headers have been sent. */
   start(): void;
-  /** Resolves when all events are written or the connection is closed. */
+  /** Resolves when all events are written or the connection is closed. Cuts a client that does not read within STALLED_MILLIS. */
   written(): Promise<void>;
 }
 
-/** Queues events unencoded, because all watches share their objects. Encodes an event when the connection can accept it. */
+/** Queues events unencoded, because all watches share the objects of events. Encodes an event when the connection can accept it. */
 function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
   const { response, outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
@@ -102,7 +102,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     writing = true;
     await outgoing.ready();
     for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
-      // The queue must not keep the object of an event that has been written.
+      // Clear the slot, so that the queue does not keep the object after the event has been written.
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;

@@ -17,7 +17,7 @@ export interface Comparison {
   removed: FieldSet;
 }
 
-/** The set of all parts of a value and their descendants; {} if the value has no parts. */
+/** Returns the set of all parts of a value and their descendants; {} if the value is owned as a whole (see partsOf()). */
 function whole(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -26,7 +26,10 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** The fields that were added, modified or removed from `old` to `now`. The descendants of added and removed values are included. */
+/**
+ * Returns the fields that were added, modified or removed from `old` to `now`. An absent value is undefined. The descendants of added
+ * and removed fields are included.
+ */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
     return {
@@ -38,7 +41,7 @@ export function compare(old: JsonValue | undefined, now: JsonValue | undefined, 
   return compareValues(old, now, type) ?? { added: undefined, modified: undefined, removed: undefined };
 }
 
-/** Like compare(), but returns undefined if the values are equal. */
+/** Like compare(), but both values are present, and the result is undefined if the values are equal. */
 function compareValues(old: JsonValue, now: JsonValue, type: FieldType): Comparison | undefined {
   if (old === now) return undefined;
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(old) && isJsonObject(now)) {
@@ -121,5 +124,5 @@ function compareLists(old: readonly JsonValue[], now: readonly JsonValue[], type
   return differences.comparison();
 }
 
-/** The union of all added and modified fields. */
+/** Returns the union of all added and modified fields. */
 export const changes = ({ added, modified: other }: Comparison): FieldSet => union(added, other);

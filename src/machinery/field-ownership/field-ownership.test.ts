@@ -58,7 +58,7 @@ const finish =
     }
   };
 
-/** An object with its managedFields, as the registry stores it. */
+/** An object and the entries of its managedFields, which the registry stores in the object. */
 interface Kept {
   live: KubeObject | undefined;
   entries: ManagedFieldsEntry[];

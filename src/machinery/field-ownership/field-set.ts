@@ -13,7 +13,7 @@ const SELF = '.';
 
 export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
-/** The path element of a list item that is identified by `keys`, which must be sorted by name. */
+/** Returns the path element of a list item that is identified by `keys`. The keys must be sorted by name. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
 
 /** Whether the key is a valid path element: `f:` and a name, `v:` and a JSON value, `k:` and a JSON object, or `i:` and an index. */
@@ -44,7 +44,7 @@ export function isFieldSet(value: unknown): value is JsonObject {
   return true;
 }
 
-/** Nodes that have many children, so that their keys need not be listed again. The cache stays valid because no set is modified. */
+/** Caches which nodes have many children, so that isEmpty() need not list their keys again. The cache stays valid: sets never change. */
 const large = new WeakSet<JsonObject>();
 const MANY_CHILDREN = 64;
 
@@ -85,7 +85,7 @@ export class NodeBuilder {
     const order = this.#isSorted
       ? undefined
       : this.#elements.map((_, at) => at).sort((a, b) => (this.#elementAt(a) < this.#elementAt(b) ? -1 : 1));
-    // Each element has a prefix, so that none is `__proto__` and a plain assignment is safe.
+    // A plain assignment is safe: each element has a prefix, so no element is `__proto__`.
     for (let at = 0; at < this.#elements.length; at++) {
       const from = order?.[at] ?? at;
       result[this.#elementAt(from)] = this.#children[from] as JsonObject;
@@ -145,7 +145,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
   return builder.node(isMember(a) || isMember(b)) ?? {};
 }
 
-/** The union of the sets. Each half is united first: uniting the sets one after another would copy the growing result each time. */
+/** Returns the union of the sets. Unites each half first: uniting one set after another would copy the growing result each time. */
 export function union(...sets: FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0];
   const half = sets.length >> 1;
@@ -158,20 +158,20 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return mapped(a, isMember(a) && isMember(b), (child, element) => intersection(child, childOf(b, element)));
 }
 
-/** The members of `a` that are not members of `b`. */
+/** Returns the members of `a` that are not members of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, isMember(a) && !isMember(b), (child, element) => difference(child, childOf(b, element)));
 }
 
-/** The members of `a` that are neither members of `b` nor below a member of `b`. */
+/** Returns the members of `a` that are neither members of `b` nor below a member of `b`. */
 export function without(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   if (isMember(b)) return undefined;
   return mapped(a, isMember(a), (child, element) => without(child, childOf(b, element)));
 }
 
-/** The members of `a` that are neither members of `b` nor above a member of `b`. */
+/** Returns the members of `a` that are neither members of `b` nor above a member of `b`. */
 export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, false, (child, element) => unknownTo(child, childOf(b, element)));
@@ -193,7 +193,10 @@ export function sizeOf(set: FieldSet): number {
   return size;
 }
 
-/** Yields the paths of the members as messages show them, such as `.spec.containers[name="app"].image`, level by level. */
+/**
+ * Yields the paths of the members as messages show them, such as `.spec.containers[name="app"].image`. The children of a node that are
+ * members precede the descendants of all its children.
+ */
 export function* pathsOf(set: FieldSet, path = ''): Generator<string> {
   if (set === undefined) return;
   const elements = elementsOf(set).sort();

@@ -1,11 +1,11 @@
 /**
- * Tracks which manager owns which fields of an object: updates metadata.managedFields on each write.
+ * Tracks which manager owns which fields of an object: computes the entries of metadata.managedFields after each write.
  *
  * Boundary: the functions get plain objects and return entries of managedFields. The ownership of an object's fields is tracked from
- * the first server-side apply on. The fields that the object has at that time are owned by kubectl-client-side-apply if client-side
- * apply wrote them, and otherwise by before-first-apply.
+ * the first server-side apply on. The fields that the object already has at that time are owned by kubectl-client-side-apply if they
+ * are in client-side apply's annotation, and otherwise by before-first-apply.
  * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and
- * wording), which treat objects that were created before server-side apply existed in the same way.
+ * wording). Upstream treats objects that were created before server-side apply existed in the same way.
  */
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
@@ -14,10 +14,11 @@ import { refuseConflicts } from './conflicts.ts';
 import { difference, type FieldSet, intersection, isFieldSet, union, unknownTo, without } from './field-set.ts';
 import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
-/** The manager that makes a change, and the time of the change. */
+/** The manager that makes a change, the API version and subresource of its request, and the time of the change. */
 export interface FieldWriter {
   manager: string;
   apiVersion: string;
+  /** Undefined if the request is for the main resource. */
   subresource: string | undefined;
   /** The time of the change, as an RFC 3339 string. */
   time: string;
@@ -60,8 +61,8 @@ const isOf = (
   (entry.subresource ?? '') === (subresource ?? '');
 
 /**
- * A list with the writer's entry for the fields `set`; an empty list if the set is empty. `before` is the writer's previous entry. The
- * new entry has the time of `before` if the set is the same and the object has not changed.
+ * Returns a list with the writer's entry for the fields `set`; an empty list if the set is empty. `before`: the writer's previous entry,
+ * if there is one. The new entry has the time of `before` if the set is the same and the object has not changed.
  */
 function entryOf(
   writer: FieldWriter,
@@ -96,11 +97,11 @@ function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** The maximum number of an object's Update entries. If there are more, the oldest are merged. Source: upstream's capManagers. */
+/** If an object has more Update entries than this, the oldest ones are merged. Source: upstream's capManagers. */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 
-/** Merges the oldest Update entries of each API version until there are at most MAX_UPDATERS Update entries. */
+/** Merges the oldest Update entries that have the same API version until at most MAX_UPDATERS Update entries are left, if possible. */
 function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const updaters = entries.filter(({ operation }) => operation === 'Update');
   let excess = updaters.length - MAX_UPDATERS;
@@ -131,8 +132,8 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
 export type Steps<T> = Generator<void, T>;
 
 /**
- * Returns the entries after a write other than an apply, from `old` to `now`. The writer becomes the only owner of the fields that it
- * changed. Removed fields lose their owners.
+ * Returns the entries after a write other than an apply, which changed the object from `old` to `now`. The writer becomes the only owner
+ * of the fields that it added or modified, except SYSTEM_FIELDS. Removed fields lose their owners.
  */
 export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
@@ -165,10 +166,10 @@ export interface Applied {
 }
 
 export interface ApplyRequest {
-  /** The applied configuration: exactly the fields that the client sent. */
+  /** The applied configuration: the fields that the client sent, without defaults, and the object's name and namespace. */
   config: JsonObject;
   writer: FieldWriter;
-  /** Whether the applier takes over fields of other owners. If false, changing such a field is a conflict. */
+  /** Whether the applier takes over fields of other owners. If false, an apply that changes such a field is a conflict. */
   force: boolean;
   /** Fields that the request's endpoint does not write, such as the status. The applier does not become their owner. */
   ignored: FieldSet;
@@ -176,8 +177,8 @@ export interface ApplyRequest {
 
 /**
  * Applies the config to `live`, which is undefined if the object does not exist yet. A field is removed if the applier applied it
- * before, the config no longer contains it, and it has no other owner. Throws 409 Conflict if a field of another owner would change,
- * unless `force` is set.
+ * before, the config no longer contains it, and no other manager owns the field or a part of it. Throws 409 Conflict if a field of
+ * another owner would change, unless `force` is set.
  */
 export function* applyConfig(
   live: KubeObject | undefined,
@@ -213,7 +214,7 @@ export function* applyConfig(
   return { object, entries: sorted([...left, ...entryOf(writer, 'Apply', set, own, isChange)]) };
 }
 
-/** Removes the fields that the applier applied before (`before`) and that are not in any of the sets `owners`. */
+/** Removes the fields that the applier applied before (`before`), unless they or parts of them are in one of the sets `owners`. */
 function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, owners: FieldSet[]): Steps<JsonObject> {
   if (before === undefined) return object;
   const stillOwned = union(...owners);
@@ -225,7 +226,7 @@ function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, 
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** The entries of an object before its first server-side apply. `ignored`: fields that get no owner, as in ApplyRequest. */
+/** Returns the entries of an object before its first server-side apply. `ignored`: fields that get no owner, as in ApplyRequest. */
 export function firstEntries(
   live: KubeObject,
   type: FieldType,
@@ -243,7 +244,7 @@ export function firstEntries(
   ]);
 }
 
-/** The fields that client-side apply wrote, according to its annotation, and the annotation itself. */
+/** Returns the fields that client-side apply wrote, according to its annotation, and the annotation; undefined if there is none. */
 function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
@@ -256,7 +257,7 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   }
 }
 
-/** The entries of the managedFields that a client sent; undefined if they are absent or invalid. */
+/** Returns the entries of the managedFields that a client sent; undefined if these are absent, empty or invalid. */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
   // A client sends a single empty entry to delete all entries.

@@ -38,7 +38,7 @@ export type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
 export const typeOfField = (type: FieldsType, name: string): FieldType | undefined =>
   type.kind === 'map' ? type.values : type.field(name);
 
-/** The path element, value and type of each part of a value that has its own owners; undefined if the value has no such parts. */
+/** Returns the path element, value and type of each part of a value; undefined if the value is owned as a whole. */
 export function partsOf(value: JsonValue, type: FieldType): Iterable<[string, JsonValue, FieldType]> | undefined {
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) return fieldsOf(value, type);
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) return itemsOf(value, type);
@@ -91,7 +91,7 @@ function itemElement(item: JsonValue, type: ListType): string {
 
 const isItem = (type: FieldType): boolean => type.kind !== 'struct';
 
-/** The fields that an applied value sets, and that its applier therefore owns. */
+/** Returns the fields that a value sets, such as an applied configuration or a live object. Ignores fields that the type lacks. */
 export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -121,7 +121,7 @@ export function repeatedItem(value: JsonValue, type: FieldType): string | undefi
   return undefined;
 }
 
-/** Merges the applied `config` into the value `live`. Values of `config` win. */
+/** Merges the applied `config` into the value `live`, which is undefined if there is none. Values of `config` win. */
 export function merge(live: JsonValue | undefined, config: JsonValue, type: FieldType): JsonValue {
   if (live === undefined) return config;
   if (type.kind === 'listMap' || type.kind === 'set') {
@@ -140,7 +140,10 @@ export function merge(live: JsonValue | undefined, config: JsonValue, type: Fiel
   return result;
 }
 
-/** Merges lists. The result has the order of `config`; an item that only `live` has stays in front of the next item in `live`. */
+/**
+ * Merges lists. The result has the order of `config`. An item that only `live` has is added as soon as all items that precede it in
+ * `live` are in the result.
+ */
 function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], type: ListType): JsonValue[] {
   const items = itemTypeOf(type);
   const elements = live.map((item) => itemElement(item, type));
@@ -167,7 +170,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   return result;
 }
 
-/** Returns the value without the fields and their descendants. A list or map that becomes empty is removed too (undefined). */
+/** Returns the value without the fields and their descendants; undefined for a list or map that thereby becomes empty. */
 export function removeFields(value: JsonValue, fields: FieldSet, type: FieldType): JsonValue | undefined {
   if (fields === undefined) return value;
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {

@@ -1,6 +1,6 @@
 /**
  * Applies a JSON patch, which is a list of operations on paths.
- * Source: RFC 6902; limits and errors are those of the API server of v1.33.
+ * Source: RFC 6902; the API server of v1.33 (errors, and limits except MAX_SHIFTED).
  *
  * No library is used, because the available ones copy the whole document for each move or copy, or compare all pairs of elements.
  */
@@ -16,7 +16,7 @@ import {
 import { ApiError, badRequest, entityTooLarge } from '../status.ts';
 
 const MAX_OPERATIONS = 10_000;
-/** The maximum total size of all values that a patch copies. Source: JSONPatchMaxCopyBytes of v1.33. */
+/** The maximum total length of the JSON texts of all values that a patch copies. Source: JSONPatchMaxCopyBytes of v1.33. */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 /** How many list elements insertions and removals may shift: 10,000 operations on lists of 5,000 elements take about 50 ms. */
 const MAX_SHIFTED = 50_000_000;
@@ -49,7 +49,7 @@ const goKind = (value: unknown): string => {
 
 const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
-/** Throws ApiError unless the body is a list of at most MAX_OPERATIONS valid operations. */
+/** Throws ApiError unless the body is a list of at most MAX_OPERATIONS operations that have the fields they need. */
 function checkDocument(body: unknown): asserts body is Operation[] {
   if (!Array.isArray(body)) {
     throw badRequest(`json: cannot unmarshal ${goKind(body)} into Go value of type jsonpatch.Patch`);
@@ -77,7 +77,7 @@ function checkDocument(body: unknown): asserts body is Operation[] {
 
 const clone = <T extends JsonValue>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** The path segments of a JSON pointer; undefined if the text is not a pointer. */
+/** Returns the path segments of a JSON pointer; undefined if the text is not a pointer. */
 function pathOf(pointer: string): string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) return undefined;
@@ -125,7 +125,7 @@ class PatchedDocument {
     );
   }
 
-  /** Returns the value at the pointer. Throws if the value is absent; with `last`, only if its parent is absent. */
+  /** Returns the value at the pointer. Throws if the value is absent; if `last` is true, only if the value's parent is absent. */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
@@ -143,7 +143,7 @@ class PatchedDocument {
     return found;
   }
 
-  /** Returns the parent of the value at the pointer, and the value's key in it. Throws for the root, which has no parent. */
+  /** Returns the parent of the value at the pointer, and the value's key in the parent. Throws if there is no parent (the root). */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));
@@ -222,8 +222,9 @@ class PatchedDocument {
 }
 
 /**
- * Returns a patched copy of `object`. Throws ApiError: 422 Invalid if an operation does not apply or a test fails, 400 BadRequest
- * if the body is not a JSON patch, 413 if the patch has more than 10,000 operations, copies more than 3 MiB, or shifts too many elements.
+ * Returns a patched copy of `object`. Throws ApiError: 400 BadRequest if the body is not a list of objects, 422 Invalid if an operation
+ * is invalid or does not apply, a test fails, or the result is not an object or too deep, 413 if the patch has more than 10,000
+ * operations, copies more than 3 MiB, or shifts too many elements.
  */
 export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   checkDocument(body);

@@ -11,8 +11,8 @@ export type PatchType =
   | 'application/apply-patch+yaml';
 
 /**
- * Returns the patched object. `object` is not modified, but the result may share parts with it and with `body`, the patch.
- * `strategyFor` looks up the fields of the object's type. Throws ApiError if the patch is invalid or cannot be applied.
+ * Returns the patched object. `object` is not modified, but the result may share parts with `object` and with `body`, the patch.
+ * `strategyFor` returns the strategy of a field of the object's type. Throws ApiError if the patch is invalid or cannot be applied.
  */
 export function applyPatch(
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,

@@ -5,7 +5,10 @@ import { ApiError } from '../status.ts';
 import { cpuMillisOf, frozen } from '../testing.ts';
 import { applyStrategicMergePatch, type FieldStrategy, type StrategyLookup } from './strategic-merge-patch.ts';
 
-/** A small kind: containers are merged by name, ports by number, and finalizers as scalars; args are atomic; volumes retain keys. */
+/**
+ * The strategies of a small kind: containers are merged by name, their ports by number, and finalizers as scalars; args are atomic;
+ * volumes retain keys.
+ */
 const tables: Record<string, Record<string, FieldStrategy>> = {
   container: { ports: { strategy: 'merge', mergeKey: 'port' }, args: {} },
 };
@@ -242,7 +245,7 @@ describe('properties of strategic merge patches', () => {
   }) as unknown as fc.Arbitrary<JsonObject>;
 
   type Keyed = Record<string, JsonValue>;
-  /** Computes the patch that kubectl sends to change the list `from` to `to`: changes, deletions and the order of elements. */
+  /** Returns the patch with which kubectl changes the list `from` to `to`: changes, deletions and the order of the elements. */
   function diffList(key: string, mergeKey: string, from: Keyed[], to: Keyed[]): JsonObject {
     const changes = to.map((element) => {
       const old = from.find((candidate) => candidate[mergeKey] === element[mergeKey]);

@@ -5,9 +5,9 @@
  * Invariants:
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
  * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in the result.
- * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that only the
- *    object has keep their relative order and stay in front of the first element that they preceded. As a result, new elements
- *    come first if there is no $setElementOrder.
+ * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that this order
+ *    lacks keep their relative order, and stay in front of the first of its elements that they preceded in the object. As a result,
+ *    new elements come first if the patch contains only new elements and no $setElementOrder.
  *
  * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal
  * "preserve order in strategic merge patch".
@@ -26,7 +26,7 @@ export interface FieldStrategy {
   fields?: StrategyLookup;
 }
 
-/** Returns the strategy of a type's field, by its JSON name. */
+/** Returns the strategy of a type's field, by its JSON name; undefined if the field is unknown. */
 export type StrategyLookup = (field: string) => FieldStrategy | undefined;
 
 const ORDER = '$setElementOrder/';
@@ -58,7 +58,7 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/** Returns the value without nulls and directives; undefined if the value itself is a directive. */
+/** Returns the value without directives and null fields; undefined if the value itself is a directive. */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -187,7 +187,7 @@ const wrongType = (value: JsonValue): Error =>
     `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
   );
 
-/** Throws unless the $setElementOrder list contains the elements of the patch, in the same order. Directives are not compared. */
+/** Throws unless a $setElementOrder list is empty or has the elements of the patch in the same order. Directives are not compared. */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
   if (kept.length === 0 || order.length === 0) return;
@@ -204,7 +204,7 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** Merges the list `patch` into the list `original`, and sorts the result by `order` (see ordered()). */
+/** Merges the list `patch` into the list `original`, and sorts the result by `order` (see ordered() in merged-list.ts). */
 function mergeList(
   original: JsonValue[],
   patch: JsonValue[],
@@ -260,8 +260,8 @@ function mergeList(
 }
 
 /**
- * Returns a copy of the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413 if
- * the patch merges the same elements too often.
+ * Returns a copy of the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413
+ * RequestEntityTooLarge if the patch merges more than MAX_MERGED_AGAIN fields and elements repeatedly.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');

@@ -1,4 +1,4 @@
-/** The budget for objects that the cache has dropped but responses still hold. */
+/** Tests the budget for objects that the cache has dropped but responses still hold. */
 import { expect, test } from 'vitest';
 import { objectBytes } from '../../cache/stored-object.ts';
 import { configMap } from '../../registry/testing.ts';

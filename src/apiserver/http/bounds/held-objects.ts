@@ -14,7 +14,7 @@ const REFERENCE_BYTES = 64;
 
 /** The objects that one response holds. */
 export interface Holder {
-  /** Counts an object until it is released. Holding it again has no effect. */
+  /** Counts an object until it is released. Has no effect if the response already holds the object. */
   hold(object: KubeObject): void;
   release(object: KubeObject): void;
   /** Releases all objects. From then on, hold() has no effect. */
@@ -22,11 +22,11 @@ export interface Holder {
 }
 
 export interface HeldObjects {
-  /** Returns the holder of a new response. `cut` is called when the response must end; `heldBytes` is the memory that it holds. */
+  /** Returns the holder of a new response. `cut` is called if the response must end; `heldBytes` is the memory that it held. */
   open(cut: (heldBytes: number) => void): Holder;
   /** Must be called when the cache has dropped the object: from then on, the object counts with its size. */
   dropped(object: KubeObject): void;
-  /** Returns the bytes that all responses currently hold. */
+  /** Returns the bytes that all responses together currently hold. */
   bytes(): number;
 }
 

@@ -5,9 +5,9 @@ import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 
 export interface Limits {
-  /** Open connections. Beyond the limit, new connections and all idle connections are closed immediately. */
+  /** Open connections. A connection beyond the limit is closed immediately, and with it all idle connections. */
   connections: number;
-  /** Connections in the TLS handshake. Beyond the limit, the oldest is closed, because a normal handshake takes milliseconds. */
+  /** Connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes milliseconds. */
   handshakes: number;
   watches: number;
   /** Requests for logs, exec, attach and port-forward. */
@@ -24,13 +24,13 @@ export const DEFAULT_LIMITS: Limits = {
   forwarded: 8192,
 };
 
-/** The Retry-After of refused requests. Source: the max-in-flight filter of v1.33. */
+/** The Retry-After of requests that exceed a limit. Source: the max-in-flight filter of v1.33. */
 const RETRY_SECONDS = 1;
 
 /** Returns the error for a request that exceeds a limit. */
 export const busy = () => tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
 
-/** Limits the number of concurrent long-running requests of one type, each of which occupies a place. */
+/** Limits the number of concurrent requests of one type, such as watches. Each request occupies a place. */
 export interface Places {
   /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if all places are occupied. */
   within(request: () => Promise<void>): Promise<void>;
@@ -58,12 +58,12 @@ export function boundConnections(server: Server, { connections, handshakes }: Li
   server.on('drop', () => {
     if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
-    // Make room for when the refused client tries again.
+    // Make room, so that the refused client can connect when it tries again.
     server.closeIdleConnections();
   });
   /**
-   * The connections in the TLS handshake, oldest first. The key is the client's address, because a TLS socket does not expose its
-   * underlying connection.
+   * The connections in the TLS handshake, oldest first. The key is the client's address and port, because a TLS socket does not
+   * expose its underlying connection.
    */
   const waiting = new Map<string, Socket>();
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -1,8 +1,8 @@
 /**
- * Counts the bytes of all responses that wait because clients read more slowly than the server writes.
+ * Counts the response bytes that wait in the server because its clients read more slowly than it writes.
  *
  * Invariant: while the total exceeds the budget, the client with the most waiting bytes is cut, unless it is the only one with
- * waiting bytes. An object that waits for several watches counts once, because they share the object and its text.
+ * waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -10,20 +10,23 @@ import type { Log, Timers } from '../../../platform/platform.ts';
 import { drainedOrClosed } from '../wait-for-drain.ts';
 import { createHeldObjects, type HeldObjects, type Holder } from './held-objects.ts';
 
-/** The budget for all clients together. */
+/** The budget for the waiting bytes of all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
-/** A client that does not read the waiting bytes of a response within this time is cut. Source: --request-timeout of v1.33. */
+/**
+ * How long the server waits for a client to read the waiting bytes of a long body, or the last events of an ended watch. Then the client
+ * is cut. Source: --request-timeout of v1.33.
+ */
 export const STALLED_MILLIS = 60_000;
 
-/** Writes one response, and counts its waiting bytes. The response holds cached objects until they are released or it ends. */
+/** Writes one response, and counts its waiting bytes. hold() and release() work as in Holder until the response closes. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Writes a part of the body. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. Cuts the client if that takes longer than `within` milliseconds. */
+  /** Resolves when the connection accepts more or is closed. If `within` is set, cuts the client after that many milliseconds. */
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
-  /** Counts an object that the response needs until drop() is called; `bytes` is its memory. No effect after the response has ended. */
+  /** Counts `bytes`, the memory of an object that the response needs, until drop(). Has no effect after the response has ended. */
   keep(object: object, bytes: number): void;
   /** Stops counting the object. `bytes` must be the value that was passed to keep(). */
   drop(object: object, bytes: number): void;
@@ -34,7 +37,7 @@ export interface OutgoingBudget {
   open(response: ServerResponse, path: string): Outgoing;
   /** Must be called when the cache has dropped the object: from then on, only responses keep the object alive. */
   dropped(object: KubeObject): void;
-  /** Returns the bytes that currently wait for all clients. */
+  /** Returns the bytes that currently wait for all clients together. */
   bytes(): number;
 }
 
@@ -85,12 +88,12 @@ class WaitingBytes {
     this.#total -= bytes;
   }
 
-  /** Cuts the clients with the most waiting bytes until the total is within the limit or only one client has waiting bytes. */
+  /** Cuts the clients with the most waiting bytes until the total is within the limit or at most one client has waiting bytes. */
   enforce(): void {
     if (this.#total <= this.#limit) return;
     for (const client of this.clients) client.refresh();
     while (this.#total > this.#limit) {
-      // Do not cut a single client, because it may request a list that is larger than the budget.
+      // Do not cut the only client with waiting bytes, because it may have requested a list that is larger than the budget.
       const [slowest, ...others] = [...this.clients]
         .filter((client) => client.waitingBytes > 0)
         .sort((a, b) => b.waitingBytes - a.waitingBytes);
@@ -191,7 +194,7 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /** False after #forget(): an object that is kept later would never stop counting. */
+  /** False after #forget(). keep() then has no effect, because the object would never stop counting. */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }

@@ -5,11 +5,11 @@ import type { Socket } from 'node:net';
 /** The limit on waiting requests of one connection. Each takes a few kB of memory. Clients that pipeline send only a few ahead. */
 const MAX_WAITING = 100;
 
-/** The requests of one connection. */
+/** The unfinished requests of one connection. */
 interface Line {
   /** The responses that are not complete, in the order of their requests. */
   answers: Set<ServerResponse>;
-  /** Resolves when the last response is complete. */
+  /** Resolves when the response to the newest request is complete or closed. */
   lastIsComplete: Promise<void>;
 }
 
@@ -17,8 +17,8 @@ const lines = new WeakMap<Socket, Line>();
 
 /**
  * Resolves to true when the responses to all earlier requests on the connection are complete: the server handles the requests of a
- * connection one after another, as Go's net/http does. Resolves to false if the connection has ended. Ends a connection on which
- * more than MAX_WAITING requests wait, to bound the memory of its requests.
+ * connection one after another, as Go's net/http does. Resolves to false if the connection has ended by then. Ends a connection on
+ * which more than MAX_WAITING requests wait, to bound the memory of its requests.
  */
 export async function isNext(connection: Socket, response: ServerResponse): Promise<boolean> {
   const line = lines.get(connection) ?? begin(connection);

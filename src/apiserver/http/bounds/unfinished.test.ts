@@ -59,7 +59,7 @@ describe('room for complete parts', () => {
     const unfinished = unfinishedParts(limit * KB);
     const happened: string[] = [];
     return {
-      /** Returns which parts were refused or could proceed since the last call of this function, in order. */
+      /** Returns the names of the parts that were refused or could proceed since the last call of this function, in order. */
       happened: () => happened.splice(0),
       begin(name: string) {
         const part = unfinished.begin(() => happened.push(`${name} refused`));

@@ -1,19 +1,20 @@
 /**
- * Counts the bytes of parts: request bodies and WebSocket messages. A part is being read, or it is complete, that is, a body that has
- * been read but whose request is still being handled. The bytes of both kinds of parts are bounded over all clients.
+ * Counts the bytes of parts: request bodies and WebSocket messages. A part first counts as being read. A body that has been read
+ * counts as complete while its request is handled. The bytes of all parts that are being read, and those of all complete parts, are
+ * each bounded over all clients.
  */
 
 /** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** A complete part up to this size does not wait for room among large parts, so that large bodies do not delay small bodies. */
+/** The maximum size of a small part. Small parts do not wait for room among large parts, so that large bodies do not delay them. */
 const SMALL_BYTES = 64 * 1024;
-/** The limit on the number of complete small parts, which have up to 64 MiB together. Upstream runs 200 mutating requests at a time. */
+/** The limit on the number of complete small parts; together they have up to 64 MiB. Upstream runs 200 mutating requests at a time. */
 const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
-   * Begins a part. If all parts that are being read are together larger than the limit and this part is the largest, the part ends
-   * and `refuse` is called.
+   * Begins a part. If later all parts that are being read are together larger than the limit and this part is the largest, the part
+   * ends and `refuse` is called.
    */
   begin(refuse: () => void): UnfinishedPart;
 }
@@ -23,7 +24,7 @@ export interface UnfinishedPart {
   add(bytes: number): void;
   /**
    * Marks the part as read. Calls `proceed` when there is room among the complete parts; a small part does not wait for large parts.
-   * Before that call, the part counts as being read and may be refused. After it, the part counts as complete until end().
+   * Until that call, the part counts as being read and may be refused. From then on, the part counts as complete until end().
    */
   complete(proceed: () => void): void;
   /** Stops counting the part. Further calls have no effect. */
