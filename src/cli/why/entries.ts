@@ -66,7 +66,7 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** Returns a phrase like `; of its defer containers bye failed, hang was given up and last did not run`; empty if fateOf() finds none. */
+/** Returns `; of its defer containers bye failed, hang was given up and last did not run`, for example; empty if no entry has a fate. */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);

@@ -8,7 +8,7 @@ export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 
 export interface Case {
-  /** The fields `metadata` and `spec` are added to those of a Pod that is bound to a node and has one container. */
+  /** The fields of `metadata` and `spec` override those of a Pod that is bound to a node and has one container. */
   metadata?: Partial<Pod['metadata']>;
   spec?: Partial<NonNullable<Pod['spec']>>;
   status?: Pod['status'];
