@@ -103,7 +103,7 @@ export interface ShutdownOutcome {
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Returns whether lifepod runs as a kubectl plugin. For `kubectl lifepod`, kubectl runs bin/kubectl-lifepod, and that sets the variable. */
+/** Returns whether lifepod runs as a kubectl plugin. kubectl runs bin/kubectl-lifepod for `kubectl lifepod`; that sets the variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');

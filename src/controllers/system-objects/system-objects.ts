@@ -2,7 +2,7 @@
  * Recreates the Service `kubernetes` and the namespace of the node Leases when a client has deleted them, and reverts
  * changes to the type and ports of the Service. Other system namespaces and priority classes cannot be deleted.
  *
- * Reads: one Service and one Namespace. Writes: the system objects, through `bootstrap`.
+ * Reads: the Service `kubernetes` and the namespace kube-node-lease. Writes: the system objects, through `bootstrap`.
  * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that these controllers poll.
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
