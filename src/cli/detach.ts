@@ -25,7 +25,7 @@ export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, await startDetached(options));
 }
 
-/** Starts an engine and resolves when the engine is ready. Rejects if it exits earlier. Until then, Ctrl+C and SIGTERM stop the engine. */
+/** Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, Ctrl+C and SIGTERM stop the engine. */
 export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);

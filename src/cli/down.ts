@@ -98,7 +98,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
   }
 }
 
-/** Ends the Pods, then stops the engine. Resolves when the engine has released its lock on the data folder, its last step. */
+/** Ends the Pods, then stops the engine. Resolves when the engine has released the data folder, which is its last step before it exits. */
 async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);

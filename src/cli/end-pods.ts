@@ -17,7 +17,7 @@ const RETRY_MAX_MILLIS = 10_000;
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** Returns whether only finalizers keep the Pod's object: the grace period is 0 once the node has ended the Pod or a client forced it. */
+/** Returns whether only finalizers keep the object: its grace period is 0 once the node ended the Pod or a client force-deleted it. */
 const onlyFinalizersLeft = (pod: Pod): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 

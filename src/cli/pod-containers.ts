@@ -38,10 +38,10 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Reasons of the state waiting that only mean that the container's turn has not come. */
+/** Reasons of the state `waiting` that only mean that the container's turn has not come. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
-/** Returns whether the container has never run, but not because of a problem: its turn has not come, or it was left out. */
+/** Returns whether the container has not run and is not due to run: its turn has not come, or it ended without a run. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
@@ -79,7 +79,7 @@ const IMAGE_REASONS = [
 /** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Returns whether a run of a container has begun. The container must not be waiting: its ID may then be that of a run to come. */
+/** Returns whether a run of a container has begun. The container must not be waiting, because it could have the ID of a run to come. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 

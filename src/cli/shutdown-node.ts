@@ -7,7 +7,7 @@ import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
-/** How many engines may try to end the Pods. If the first one exits early, another one is started. */
+/** How many engines may try to end the Pods. If the first engine exits before it has ended them, another one is started. */
 const ENGINES = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -49,7 +49,7 @@ export async function up(options: UpOptions): Promise<void> {
       else process.send({ waiting: why } satisfies StartReport);
     });
   } catch (error) {
-    // After an abort, the error is that of the interrupted step, which does not matter. Report the signal instead.
+    // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
     if (process.send === undefined) throw failure;
     await report({ error: failureText(failure) });
@@ -85,7 +85,7 @@ function report(message: StartReport): Promise<void> {
 export const printWaiting = (why: string): void =>
   void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
-/** Prints a message for people to standard error, and a command for a shell, which sets KUBECONFIG, to standard output. */
+/** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
 export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);

@@ -1,7 +1,7 @@
 /**
  * The engine: starts all parts of lifepod in one process, and stops them.
  *
- * Boundary: only this folder imports all the parts. It passes to each part the interfaces of the others that the part needs.
+ * Boundary: only this folder composes all the parts. It passes to each part the interfaces of the other parts that the part needs.
  * Invariants:
  *  1. The lock on the data folder is acquired before any part is started, and released last.
  *  2. If a step of the start fails, everything that was started before is stopped in reverse order.

@@ -44,7 +44,7 @@ export function requireRoot(): void {
 
 /**
  * Throws a UserError if this is not Linux, this process is not root, or packages are missing. `privateContainerd` returns whether lifepod
- * will start a containerd of its own. It is called only after the check for root, because it reads the data folder.
+ * will start a containerd of its own. The function is called only after the check for root, because it reads the data folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {

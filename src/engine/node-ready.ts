@@ -24,7 +24,7 @@ const REMEDIES: readonly [RegExp, string][] = [
   ],
 ];
 
-/** Called with each reason why the engine is not ready: by nodeReady() after 5 s and when the reason changes, or by watchShims(). */
+/** Called with each reason why the start takes long: by nodeReady() below, and by watchShims() if the runtime does not answer. */
 export type Waiting = (why: string) => void;
 
 interface ReadyOptions {

@@ -97,13 +97,13 @@ export interface EngineRecord extends ImageOptions, NodeOptions {
 }
 
 export interface ShutdownOutcome {
-  /** The Pods that had not ended when their grace period was over, as NAMESPACE/NAME. */
+  /** The Pods that had not ended when the shutdown ended, although their grace period was over, as NAMESPACE/NAME. */
   podsLeft: string[];
 }
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Returns whether lifepod runs as a kubectl plugin. kubectl runs bin/kubectl-lifepod for `kubectl lifepod`; that sets the variable. */
+/** Returns whether lifepod runs as a kubectl plugin. The program bin/kubectl-lifepod, which kubectl runs, sets this variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');

@@ -32,7 +32,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section into the output of kubectl describe, after the app containers. Returns the text unchanged if it lists none. */
+/** Inserts the section into the output of kubectl describe, after the app containers. Returns a text without containers unchanged. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');

@@ -22,7 +22,7 @@ export interface FollowPorts {
    * followPod() had started to follow running containers. A rejection ends followPod(), so other logs are not read either.
    */
   print(container: PodContainer, wasThere: boolean): Promise<void>;
-  /** Called with the containers to follow if none of them has begun yet. */
+  /** Called once with the containers to follow if none of them has run yet. */
   waiting(containers: readonly PodContainer[]): void;
 }
 
@@ -153,7 +153,7 @@ function createLogReader(following: Following, print: FollowPorts['print']): Log
 const followedContainers = ({ pod, only }: Following): PodContainer[] =>
   podContainers(pod).filter(({ name }) => only === undefined || name === only);
 
-/** Returns the containers whose latest run has a log that must be read and is not, and of which no other log is being read. */
+/** Returns the containers of which the latest run's log must be read now: it has not been read, and no other log of them is being read. */
 function containersToRead(following: Following): PodContainer[] {
   const { logs, only } = following;
   return followedContainers(following).filter(({ kind, name, status }) => {

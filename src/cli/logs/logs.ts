@@ -47,7 +47,7 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** Reads the Pod. If it does not exist, the error has the wording of kubectl logs, which differs from that of other commands. */
+/** Reads the Pod. If it does not exist, the error is worded like that of kubectl logs, which differs from other commands. */
 const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
   client
     .resource<Pod>(PODS)

@@ -1,4 +1,4 @@
-/** The line of `lifepod status` about an unhealthy Pod. Pure. */
+/** Composes the line of `lifepod status` about an unhealthy Pod. Pure. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';

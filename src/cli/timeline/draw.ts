@@ -1,5 +1,5 @@
 /**
- * Draws the life of a Pod for a terminal, with a row of bars for each container along one time axis. Pure.
+ * Draws the life of a Pod for a terminal, with a row of bars for the sandbox and for each container along one time axis. Pure.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';

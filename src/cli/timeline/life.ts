@@ -3,8 +3,8 @@ import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
 /**
- * `succeeded` and `failed` are runs that ended by themselves with exit code 0 or another code. A run that was stopped has a `succeeded` bar
- * before its stop signal and a `stopping` bar after it.
+ * `succeeded` and `failed` are runs that ended without a stop signal, with exit code 0 or another code. A run that was stopped has a
+ * `succeeded` bar before its stop signal and a `stopping` bar after it.
  */
 export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
 export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';

@@ -16,7 +16,7 @@ export interface Scale {
   cuts: number[];
 }
 
-/** A period without steps is shortened, to half of the rest of the time, if it is more than this many times as long as that half. */
+/** A period without steps is shortened to half of the rest of the time if the period is more than this many times as long as that half. */
 const CUT_FROM = 4;
 /** A period is not shortened to less than this. */
 const SHORTEST_CUT_MILLIS = 1000;

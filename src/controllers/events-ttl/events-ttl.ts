@@ -1,6 +1,6 @@
 /**
  * Deletes Events an hour after they were last written. The timestamps that clients put into an Event do not count, because
- * they can be arbitrary; only for an Event from before the start of the engine, lastWritten() uses them.
+ * they can be arbitrary. Only lastWritten() uses them, for an Event that the informer sees for the first time.
  *
  * Reads: events. Writes: events (delete).
  * Source: the API server's --event-ttl of v1.33, which is 1h by default and counts from the last write.

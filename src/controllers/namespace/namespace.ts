@@ -27,7 +27,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   const { client, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** Controllers that end the wait for the remaining objects of a namespace, by the name of the namespace. */
+  /** By the name of a terminating namespace: abort() ends the wait for the remaining objects of the namespace. */
   const waits = new Map<string, AbortController>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -105,7 +105,7 @@ async function reportRemaining(
   await namespaces.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
 }
 
-/** Removes this controller's finalizer. The API server deletes the namespace when it has no finalizer any more. */
+/** Removes this controller's finalizer. The API server deletes the namespace when the namespace has no finalizer any more. */
 async function finalize(client: Client, name: string): Promise<void> {
   try {
     const namespace = await client.resource<Namespace>(NAMESPACES).get(name);

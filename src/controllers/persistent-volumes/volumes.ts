@@ -1,4 +1,7 @@
-/** Reconciles a volume: sets the phase, and reclaims the volume after its claim. Source: persistentvolume controller of v1.33. */
+/**
+ * Reconciles a volume: sets its phase, and reclaims the volume when its claim has been deleted. Source: persistentvolume controller of
+ * v1.33.
+ */
 
 import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';
 import type { PersistentVolume } from '../../api/generated/types.ts';
