@@ -1,4 +1,4 @@
-/** `lifepod up --detach`: starts the engine as a background process. */
+/** Starts the engine as a background process, for `lifepod up --detach` and for commands that need a running engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,10 @@ import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
-/** If lifepod.log is longer than this when an engine starts, it is renamed to lifepod.log.1. */
+/** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** Time after which an engine is stopped if it has reported why its node is not ready. */
+/** An engine that is not ready after this time is stopped, but only once it has reported why its node is not ready. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
@@ -25,7 +25,7 @@ export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, await startDetached(options));
 }
 
-/** Starts an engine and resolves when it is ready. Rejects with a UserError if it does not start. Until then, Ctrl+C also stops it. */
+/** Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, Ctrl+C and SIGTERM stop the engine. */
 export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
@@ -83,9 +83,10 @@ function openLog(path: string): number {
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
 
 /**
- * Resolves with the report of a starting engine, or with undefined if its process exited without a report. If the engine has reported
- * why its node is not ready, it is stopped after 60 s, and the resulting error contains that reason. If the engine reports nothing, there
- * is no time limit, because the machine may be slow. Calls `waiting` with each reason.
+ * Resolves with the report of a starting engine that it is ready or has failed, or with undefined if its process exited without such a
+ * report. If the engine has reported why its node is not ready, the engine is stopped after 60 s, and the promise resolves with an error
+ * that contains the latest reason. If the engine reports nothing, there is no time limit, because the machine may be slow. Calls `waiting`
+ * with each reason.
  */
 export function startReport(
   child: StartedProcess,

@@ -1,4 +1,7 @@
-/** `lifepod down`: deletes every Pod, stops the engine, then removes everything that they left on the machine. May be repeated. */
+/**
+ * `lifepod down`: deletes every Pod, stops the engine, then removes the processes, mounts, networks and control groups that the engine
+ * left on the machine. Keeps the data folder. May be repeated.
+ */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
@@ -18,7 +21,10 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { END_STATIC_PODS } from './up.ts';
 
-/** How long to wait for containers that still run after their Pods were deleted from the API, as those of force-deleted Pods do. */
+/**
+ * How long to wait for containers that still run after their Pods were deleted from the API, such as containers of force-deleted Pods.
+ * Also the time limit for the removal of sandboxes from the machine's own runtime.
+ */
 const CONTAINERS_END_MILLIS = 30_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -33,7 +39,7 @@ export async function down(dataDir: string): Promise<void> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up' && (await hasPods(dataDir))) {
     say('the engine is not running: starting it to end its Pods gracefully');
-    // Another program may have taken the recorded port while no engine was running.
+    // The engine may use any port, because another program may have taken the recorded port while no engine was running.
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
@@ -57,7 +63,7 @@ export async function down(dataDir: string): Promise<void> {
   say(`nothing from ${dataDir} is running or mounted any more`);
 }
 
-/** Resolves with whether a stopped engine has Pods: in its store, or on the machine, where each running Pod has a folder. */
+/** Resolves with whether a stopped engine has Pods: in its store, or in the folder `pods`, which contains a folder for each running Pod. */
 async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
@@ -75,8 +81,8 @@ async function hasPods(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Removes the sandboxes and containers that the engine left in the machine's own runtime, which keeps running. Never rejects: resolves
- * with the message of the error, or with undefined.
+ * Removes the sandboxes and containers that the engine left in the machine's own runtime; the runtime keeps running. Never rejects:
+ * resolves with the message of the error, or with undefined if everything has been removed.
  */
 async function clearRuntime(dataDir: string, endpoint: string): Promise<string | undefined> {
   try {
@@ -92,7 +98,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
   }
 }
 
-/** Ends the Pods, then stops the engine. Resolves when the process of the engine has exited. */
+/** Ends the Pods, then stops the engine. Resolves when the engine has released the data folder, which is its last step before it exits. */
 async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);

@@ -1,4 +1,4 @@
-/** Deletes every Pod gracefully through the API, and waits until none of their containers run. */
+/** Ends the Pods for `lifepod down`: deletes them gracefully through the API, waits for their containers, and removes what remains. */
 
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
@@ -17,14 +17,15 @@ const RETRY_MAX_MILLIS = 10_000;
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** Returns whether the node has ended the Pod and reset its grace period to 0, but finalizers still keep the object. */
+/** Returns whether only finalizers keep the object: its grace period is 0 once the node ended the Pod or a client force-deleted it. */
 const onlyFinalizersLeft = (pod: Pod): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /**
- * Deletes all Pods, including those that are created during the call, and resolves when no Pod has a running container. Static Pods
- * cannot be deleted through the API, so this only waits until the engine has ended them and their mirror Pods do not exist any more.
- * `say` prints a line for each change. Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
+ * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
+ * finalizers keep. Static Pods cannot be deleted through the API, so this only waits until the engine has ended them and their mirror Pods
+ * do not exist any more. Calls `say` with a line about each Pod that begins to end, makes progress or has ended. Rejects if the API
+ * refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -46,7 +47,7 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /** Describes the defer container whose turn it is. It is printed because it may take long. */
+  /** Describes the defer container whose turn it is, which may take long; undefined if it is the turn of none. */
   const turnOf = ({ status }: Pod): string | undefined => {
     const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);
@@ -59,7 +60,7 @@ export async function endAllPods(
     if (isMirrorPod(pod)) return;
     void remove(pod).catch(ended.reject);
   };
-  /** Deletes the Pod. Retries while the server cannot do it, for example because its disk is full or the connection is lost. */
+  /** Deletes the Pod. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost. */
   const remove = async (pod: Pod): Promise<void> => {
     for (let failures = 1; !watching.signal.aborted; failures++) {
       try {
@@ -99,7 +100,7 @@ export async function endAllPods(
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>
   sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 
-/** Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may run longer than its object exists. */
+/** Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may outlive the Pod's object. */
 export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal): Promise<void> {
   const closing = new AbortController();
   const ends = AbortSignal.any([signal, closing.signal]);
@@ -117,7 +118,7 @@ export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal
   }
 }
 
-/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had any in the runtime. */
+/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had a sandbox or container before. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

@@ -1,4 +1,4 @@
-/** `lifepod image load`, `list` and `rm`. */
+/** `lifepod image load`, `list` and `rm`: load, list and remove images in the container runtime of the running engine. */
 
 import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
@@ -31,7 +31,7 @@ function endpointOf(dataDir: string): string {
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 
-/** Loads the archives into the container runtime and prints the loaded images. Rejects with a UserError if a file is not readable. */
+/** Loads the archives into the container runtime and prints the loaded images. If a file is not readable, loads none and rejects. */
 export async function loadImages(dataDir: string, files: string[]): Promise<void> {
   const endpoint = endpointOf(dataDir);
   for (const file of files) {
@@ -50,7 +50,7 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
   }
 }
 
-/** Prints a line for each tag of each image. An image without tags is listed by its digests, or else by its ID. */
+/** Prints a line for each tag of each image. An image without tags is listed by its digests; if it has none, by its ID. */
 export async function printImages(dataDir: string): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const rows = images.flatMap((image) => {
@@ -62,7 +62,7 @@ export async function printImages(dataDir: string): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Removes the images with all their names. If one of them is in use or pinned, removes no image and rejects with a UserError. */
+/** Removes the images with all their names. If one of them is missing, in use or pinned, removes no image and rejects with a UserError. */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
@@ -97,7 +97,7 @@ const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(
 const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 
-/** Finds an image by name, ID, or the beginning of its ID. Throws a UserError if no image or more than one matches. */
+/** Finds an image by name, ID, or at least the first 4 digits of its ID. Throws a UserError if no image or more than one matches. */
 function find(images: readonly ImageInfo[], reference: string): ImageInfo {
   const found = images.filter(
     (image) =>

@@ -1,4 +1,4 @@
-/** Error messages worded like kubectl's, for commands that mirror a kubectl command. */
+/** Composes error messages that are worded like kubectl's, for commands that mirror a kubectl command. */
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 

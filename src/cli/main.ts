@@ -1,6 +1,6 @@
 /**
  * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
- * Every failure is printed to standard error with exit code 1; one that the user can fix is one sentence.
+ * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';

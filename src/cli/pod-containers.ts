@@ -28,7 +28,7 @@ export function podContainers({ spec = { containers: [] }, status = {} }: Pod): 
   ];
 }
 
-/** Returns `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl logs, which has no defer containers. */
+/** Returns a list such as `app, web, shell (ephem), init (init), bye (defer)`. Source: kubectl logs, which has no defer containers. */
 export function containerNames(pod: Pod): string {
   const containers = podContainers(pod);
   const of = (kind: ContainerKind, mark: string): string[] =>
@@ -38,22 +38,22 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Reasons of the state waiting that only mean that the container's turn has not come. */
+/** Reasons of the state `waiting` that only mean that the container's turn has not come. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
-/** Returns whether the container has never run and the reason is not a problem: its turn has not come, or it was skipped. */
+/** Returns whether the container has not run and is not due to run: its turn has not come, or it ended without a run. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
   const { waiting, terminated } = status.state ?? {};
-  // The container is terminated without a run: it is a defer container that was skipped.
+  // The container is terminated without a run: a defer container was skipped, or the Pod ended before the container could run.
   if (terminated !== undefined) return true;
   // The image of a defer container is pulled long before its turn, so it may report a missing image while the Pod runs.
   if (kind === 'defer' && termination === undefined) return true;
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** Returns the image that the container last ran, else the image that it would run now; empty if there is neither. */
+/** Returns the image of the container's latest run, else the image that the spec names or refers to; empty if there is neither. */
 export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),
@@ -79,13 +79,13 @@ const IMAGE_REASONS = [
 /** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Returns whether a run of the container has ever begun, regardless of its current state. */
+/** Returns whether a run of a container has begun. The container must not be waiting, because it could have the ID of a run to come. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 
 /** Returns the container ID of the last run that has begun; undefined if no run has begun. */
 export function runOf(status: ContainerStatus | undefined): string | undefined {
-  // While the state is waiting, containerID may name a container that was created but has not run. The last run is in lastState.
+  // While the state is waiting, containerID may name a container that was created but has not run, and lastState shows the last run.
   if (status?.state?.waiting !== undefined) return status.lastState?.terminated?.containerID;
   return status?.containerID || undefined;
 }

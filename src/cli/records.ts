@@ -30,13 +30,13 @@ export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
 
 const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name.slice(podUID.length + 1));
 
-/** Returns NAME, given as `pod/NAME` or `NAME`. */
+/** Returns NAME if `given` is `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. */
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
 /**
- * Finds the life of a Pod by the Pod's name or by the beginning of its UID. If several Pods have had the name, the existing Pod is
- * preferred, then the one whose record has the newest step.
- * Rejects with a UserError if no Pod or more than one matches.
+ * Finds the life of a Pod by the Pod's name in the namespace, else by at least the first 4 characters of its UID in any namespace. If
+ * several Pods have had the name, the existing Pod is preferred, then the one whose record has the newest step. Rejects with a UserError
+ * if no Pod matches, or if several UIDs begin with the given characters.
  */
 export async function findLife(client: Client, namespace: string, reference: string): Promise<PodLife> {
   const name = podName(reference);
@@ -52,7 +52,7 @@ export async function findLife(client: Client, namespace: string, reference: str
   );
 }
 
-/** Reads the record of an existing Pod. The record may have no steps yet. */
+/** Reads the record of an existing Pod. The result has no records if no step has been recorded yet. */
 export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const { name, namespace = 'default', uid: ownUid = '' } = pod.metadata;
   const uid = mirroredUid(pod) ?? ownUid;
@@ -63,7 +63,7 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
     if (record === undefined) break;
     found.push(record);
   }
-  // The loop finds nothing if the first part of a long record has been deleted. List the remaining parts instead.
+  // The loop finds nothing if the first part of the record was deleted to limit the size of all records. List the other parts instead.
   const started = pod.status?.startTime !== undefined;
   const all =
     found.length > 0 || !started ? found : await listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });

@@ -1,4 +1,4 @@
-/** `lifepod shutdown-node`, which a machine runs when it shuts down: ends the Pods but keeps their objects, then stops the engine. */
+/** `lifepod shutdown-node`, to be run when the machine shuts down: ends the Pods but keeps their objects, then stops the engine. */
 
 import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
@@ -7,7 +7,7 @@ import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
-/** How many engines may try to end the Pods. If the first one exits early, another one is started. */
+/** How many engines may try to end the Pods. If the first engine exits before it has ended them, another one is started. */
 const ENGINES = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -33,7 +33,10 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   );
 }
 
-/** Lets the running engine, or a new one, end the Pods and stop. Resolves with undefined if it exited before it had ended the Pods. */
+/**
+ * Lets the running engine, or a new one, end the Pods and stop. Resolves with the outcome, or with undefined if the engine exited before
+ * it had ended the Pods.
+ */
 async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined) {

@@ -16,7 +16,7 @@ export async function skip(podArgument: string, entry: string, options: TargetOp
   process.stdout.write(`${await skipEntry(client, namespace, podName(podArgument), entry)}\n`);
 }
 
-/** Gives the entry up, and resolves with a sentence about the effect. Rejects with a UserError if the entry cannot be given up. */
+/** Gives the entry up, and resolves with a sentence about the effect. Rejects if the API refuses; see refusal() for the errors. */
 export async function skipEntry(client: Client, namespace: string, name: string, entry: string): Promise<string> {
   const pod = await client
     .resource<Pod>(PODS)
@@ -37,7 +37,7 @@ export async function skipEntry(client: Client, namespace: string, name: string,
   return outcome(pod, entry);
 }
 
-/** Returns a sentence about the effect of the request. The Pod is the version from before the request. */
+/** Returns a sentence about the effect of the request. The first argument is the Pod as it was before the request. */
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
   const subject = `defer container ${entry} of Pod ${metadata.name}`;
@@ -51,7 +51,7 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
 
 const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastState?.terminated !== undefined;
 
-/** Returns the error to print for a refused request. If the cause is known, the error says what the user can do. */
+/** Returns the error to print for a refused request: a UserError if the cause is known, else `error` itself. */
 export function refusal(error: ApiError, pod: Pod, entry: string): Error {
   const { metadata, spec, status } = pod;
   const { name } = metadata;

@@ -2,7 +2,7 @@
  * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
  * `lifepod COMMAND` uses the engine of the default data folder if one is running. Otherwise, and for `kubectl lifepod COMMAND`, the command
- * uses the server that kubectl would use. Options on the command line take precedence over both.
+ * uses the server that kubectl would use. The options --kubeconfig and, after it, --data-dir take precedence over both.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,7 +12,7 @@ import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 
-/** The options as given on the command line. */
+/** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
   kubeconfig?: string;
   context?: string;
@@ -27,7 +27,7 @@ export interface Target {
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
 }
 
-/** Reads the kubeconfig that the options select. Rejects with a UserError if there is no usable one. */
+/** Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
   const { namespace, ...server } = await readKubeconfigs(paths, options.context);
@@ -41,7 +41,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   };
 }
 
-/** Returns the paths of the kubeconfigs, which must be merged. Throws a UserError if none is found. */
+/** Returns the paths of the kubeconfigs to read; if there are several, the caller must merge them. Throws a UserError if there is none. */
 export function kubeconfigPaths(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
@@ -64,7 +64,7 @@ export function kubeconfigPaths(
 const noEngine = (dataDir: string): string =>
   `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
-/** Returns whether an engine has locked the data folder. False if the user cannot read the folder or `lifepod down` has locked it. */
+/** Returns whether an engine has locked the data folder; false also if the user may not read the folder or `lifepod down` has locked it. */
 function engineRunsIn(dataDir: string): boolean {
   try {
     return dataDirOwner(dataDir) !== undefined;

@@ -22,7 +22,10 @@ export const END_STATIC_PODS = 'SIGUSR2';
 /** The signal with which `lifepod shutdown-node` makes the engine end the Pods. By convention, SIGPWR reports a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
-/** Runs the engine. Resolves when it has stopped after SIGTERM, SIGINT or a shutdown of the node. A second signal exits immediately. */
+/**
+ * Runs the engine. Resolves when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. A second SIGTERM or SIGINT exits
+ * immediately. If the engine does not start, reports that to the process that waits for the engine, or rejects if there is none.
+ */
 export async function up(options: UpOptions): Promise<void> {
   // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
@@ -46,7 +49,7 @@ export async function up(options: UpOptions): Promise<void> {
       else process.send({ waiting: why } satisfies StartReport);
     });
   } catch (error) {
-    // After an abort, the error is that of the interrupted step, which does not matter. Report the signal instead.
+    // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
     if (process.send === undefined) throw failure;
     await report({ error: failureText(failure) });
@@ -69,7 +72,7 @@ export async function up(options: UpOptions): Promise<void> {
   await engine.stopped;
 }
 
-/** Sends the message to the process that started this one, then disconnects from it so that it can exit. */
+/** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */
 function report(message: StartReport): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, undefined, {}, () => {
@@ -82,7 +85,7 @@ function report(message: StartReport): Promise<void> {
 export const printWaiting = (why: string): void =>
   void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
-/** Prints a message for people to standard error, and a command for a shell, which sets KUBECONFIG, to standard output. */
+/** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
 export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);

@@ -27,14 +27,14 @@ const object = (kind: string, name: string, namespace?: string, rest: object = {
 const pod = (name: string, nodeName?: string, namespace = 'a'): KubeObject =>
   object('Pod', name, namespace, { spec: { nodeName, containers: [{ name: 'app', image: 'x' }] } });
 
-/** Starts a registry with the namespaces and their default ServiceAccounts. */
+/** Starts a registry with the system namespaces, and with the given namespaces and their default ServiceAccounts. */
 async function setUp(...namespaces: string[]) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers, namespaces });
   const stop = new AbortController();
   const options: ControllerOptions = { client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal };
   let wake = (): void => {};
-  /** Resolves once the condition holds; it is checked after each change of one of the resources. */
+  /** Resolves once `holds` returns true. It is called after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {
     const end = new AbortController();
     for (const ref of refs) void backend.watch(ref, {}, () => wake(), end.signal);
@@ -48,7 +48,7 @@ async function setUp(...namespaces: string[]) {
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
-  /** The objects of the resource that are not in a system namespace. */
+  /** Returns the objects of the resource that are neither system namespaces nor in a system namespace. */
   const objects = (ref: ResourceRef): KubeObject[] => {
     const system: readonly string[] = SYSTEM_NAMESPACES;
     return backend.objects(ref).filter(({ metadata }) => !system.includes(metadata.namespace ?? metadata.name));
@@ -112,7 +112,7 @@ test('every active namespace gets the root certificate, and a changed one is cor
 test('the content of a terminating namespace is deleted, Pods first, then its finalizer', async () => {
   const { backend, stop, options, until, objects, names } = await setUp('a', 'b');
   await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
-  // A Pod on a node terminates gracefully.
+  // This Pod is on a node, so it terminates gracefully and still exists after the delete.
   await backend.set(PODS, pod('x', 'n'));
   await backend.set(PODS, pod('other', undefined, 'b'));
   await backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));

@@ -2,8 +2,10 @@
  * The controllers: loops that move the objects of the API toward their desired state. Each controller has a folder, whose
  * main file lists the resources that the controller reads and writes.
  *
- * Boundary: a controller uses only the client; it calls neither other controllers nor the node agent.
- * Invariant: every step starts from the newest state and is idempotent, so a crash between two steps loses nothing.
+ * Boundary: a controller reaches the rest of the engine only through the client and the functions in its options. It calls
+ * neither other controllers nor the node agent.
+ * Invariant: every step starts from the state of the objects and is idempotent, so the next engine repeats a step that a crash
+ * interrupted. Only unbound-records keeps data in memory that a crash loses: records that it has not written yet.
  */
 import { kinds } from '../api/kinds.ts';
 import type { ControllerOptions } from './controller.ts';
@@ -22,17 +24,17 @@ import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
 /**
- * Starts all controllers; they run until the signal aborts. Resolves once each of them except record-limits has processed
- * the objects that existed at the start.
+ * Starts all controllers; they run until the signal aborts. Resolves once each of them except record-limits has read the
+ * objects that existed at the start; root-ca, service-account and system-objects have then also processed these objects once.
  */
 export async function startControllers(
   options: ControllerOptions & {
     caPem: string;
-    /** Creates missing system objects. */
+    /** Creates missing system objects and corrects the Service `kubernetes`. */
     bootstrap: () => Promise<void>;
     recordLimits: RecordLimits;
     folders: VolumeFolders;
-    /** How many terminated Pods are kept; 0: all; undefined: DEFAULT_TERMINATED_PODS. */
+    /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
     terminatedPods?: number;
   },
 ): Promise<void> {

@@ -1,5 +1,6 @@
 /**
- * Keeps one object with a fixed name in every active namespace: creates the object, and reverts changes by clients.
+ * Keeps one object with a fixed name in every active namespace: creates the object, and reverts changes by clients if the
+ * controller gives a function for that.
  *
  * Reads: namespaces, and the objects of that name. Writes: these objects (create, update).
  */
@@ -57,7 +58,7 @@ export async function keepInNamespaces<T extends KubeObject>(
         if (corrected !== undefined) await objectClient.update(corrected);
       }
     } catch (error) {
-      // The object exists, or it or its namespace is being deleted: no retry is needed, because the informers report changes.
+      // The object exists already, or the object or its namespace was deleted. The informers report such changes, so no retry is needed.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
         throw error;
     }

@@ -51,7 +51,10 @@ export async function openRegistry(
   return { registry, pki };
 }
 
-/** Starts the API server, writes the kubeconfig and the engine record, and resolves with the port. `closers` stops the server. */
+/**
+ * Starts the API server, creates the system objects, writes the kubeconfig and the engine record, and resolves with the port of the server.
+ * Adds the function that stops the server to `closers`.
+ */
 export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,

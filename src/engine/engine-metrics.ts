@@ -10,7 +10,7 @@ import { addProcessMetrics } from '../platform/process-metrics.ts';
 export interface EngineMetrics {
   /** All metrics, served by the API server at /metrics. */
   all: Metrics;
-  /** The metrics of the node and of this process, also served at the node's /metrics. */
+  /** The metrics of the node and of this process; `all` includes them, and the node serves them at its own /metrics. */
   node: Metrics;
 }
 
@@ -23,7 +23,7 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
   return { all, node };
 }
 
-/** Adds metrics for the size and revision of the store, and for the number of objects by resource. */
+/** Adds metrics for the size and revision of the store, and for the number of objects by cached resource. */
 export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir: string): void {
   metrics.source(async () => [
     family(
@@ -37,7 +37,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir:
   ]);
 }
 
-/** Counts the objects of resources that are cached in memory. For other resources, this would read all objects from the disk. */
+/** Counts the objects of resources that are cached in memory. To count those of uncached resources, all would be read from the disk. */
 async function objectCounts(registry: Registry): Promise<MetricFamily> {
   const counted = kinds.filter(
     (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,

@@ -23,8 +23,8 @@ import {
 import { recordShutdown, type Settings } from './settings.ts';
 
 /**
- * Throws a UserError if --pod-pids-limit is set but cannot be enforced. Without the runtime's cgroup driver, lifepod creates no control
- * groups for Pods.
+ * Throws a UserError if --pod-pids-limit sets a limit that cannot be enforced: if the runtime does not report its cgroup driver, lifepod
+ * creates no control groups for Pods.
  */
 export function checkPodGroups(
   { podPidsLimit, containerRuntimeEndpoint }: Pick<Settings, 'podPidsLimit' | 'containerRuntimeEndpoint'>,
@@ -36,7 +36,7 @@ export function checkPodGroups(
   );
 }
 
-/** Throws a UserError if the file of --resolv-conf does not exist. */
+/** Throws a UserError if the file that --resolv-conf names does not exist. If the option is empty, the machine's file is used. */
 export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): void {
   if (resolvConf !== '' && !existsSync(resolvConf))
     throw new UserError(
@@ -58,7 +58,10 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
     resolvConf: settings.resolvConf,
   }) satisfies Partial<NodeAgentOptions>;
 
-/** Opens the node's pressure, which watches the disks of the data folder and of the images. Each change restores the disk reserve. */
+/**
+ * Opens the node's pressure. It observes the memory and process IDs of the machine and the disks of the data folder and of the images. Each
+ * change of the pressure restores the engine's disk reserve if the disk has space for it.
+ */
 export async function openPressure(
   settings: Settings,
   runtime: ContainerRuntime,
@@ -73,7 +76,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Resolves with the capacity of the node. Rejects with a UserError if more is reserved than the machine has. */
+/** Resolves with the capacity of the node. Rejects with a UserError, for example if more is reserved than the machine has. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,
@@ -85,13 +88,13 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   });
 
 export interface Shutdown {
-  /** Returns the reasons why the node is not Ready, for its status: none before begin(). */
+  /** Returns the reason why a shutdown makes the node not Ready, for the node's status; empty before begin(). */
   problems(): string[];
   /** Reports the shutdown in the node's status, terminates every Pod, and writes the outcome into the engine record. */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
-/** How long a shutdown waits for pending status writes, which never end if the store cannot be written. */
+/** How long a shutdown waits for writes of Events and of steps of the records. They never end if the store cannot be written. */
 const FLUSH_MILLIS = 5_000;
 
 export function createShutdown(settings: Settings, timers: Timers): Shutdown {

@@ -1,4 +1,4 @@
-/** Starts or connects to the engine's container runtime, a private containerd or the machine's own, and provides its sandbox image. */
+/** Starts a private containerd and loads its sandbox image, or connects to the machine's own container runtime. */
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
@@ -31,9 +31,12 @@ export interface EngineRuntime {
   name: string;
   /** The runtime's cgroup driver; undefined if the runtime does not report it. */
   cgroupDriver: RuntimeConfig['cgroupDriver'];
-  /** References of the images that sandboxes use. Garbage collection does not remove them. */
+  /** References of the images that sandboxes use; empty if not known. Garbage collection does not remove these images. */
   sandboxImages: string[];
-  /** Calls `listener` when the runtime exits or is reachable again, and when the machine's runtime may have pulled its sandbox image. */
+  /**
+   * Calls `listener` when the private containerd exits, after each connection to the events of the runtime, and when the machine's own
+   * runtime may have pulled its sandbox image.
+   */
   onChange(listener: () => void): void;
 }
 
@@ -107,14 +110,15 @@ export function connectOwnRuntime(
   });
 }
 
-/** How long to wait for containerd to be restarted. systemd needs less: Debian's unit restarts it after 5 s. */
+/** How long to wait until the machine's containerd is restarted. systemd needs less time: Debian's unit restarts containerd after 5 s. */
 const RUNTIME_BACK_MILLIS = 30_000;
+/** If the runtime does not answer within this time, the engine reports that it is waiting for the runtime. */
 const ANSWER_MILLIS = 500;
 
 /**
  * Watches the shims of the machine's containerd, so that the engine notices exits of containers while containerd is down. If there are
- * shims, waits until containerd answers, for at most 30 s, so that no exit is missed. Does nothing for other runtimes, which have no
- * shims of containerd. The shims are searched in the folder of containerd's socket, where containerd has its state by default.
+ * shims, containers may be running, so this waits up to 30 s until containerd answers. For other runtimes, no shims are found and nothing
+ * is done. The shims are searched for in the folder of containerd's socket, where containerd has its state by default.
  */
 async function watchShims(
   endpoint: string,
@@ -156,8 +160,8 @@ async function startPrivate(
     cniBinDir: findCniFolder() ?? '',
     runtimeHandlers,
   };
-  // An earlier engine may have started its shims with a higher score. New shims derive their score from containerd's, which is inherited
-  // from the engine.
+  // An earlier engine may have started its shims with a higher OOM score. New shims derive their score from the score of containerd, which
+  // inherits the score of the engine.
   for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());

@@ -1,11 +1,11 @@
 /**
  * The engine: starts all parts of lifepod in one process, and stops them.
  *
- * Boundary: only this folder imports all the parts. It passes to each part the interfaces of the others that the part needs.
+ * Boundary: only this folder composes all the parts. It passes to each part the interfaces of the other parts that the part needs.
  * Invariants:
- *  1. The lock on the data folder is acquired first and released last.
+ *  1. The lock on the data folder is acquired before any part is started, and released last.
  *  2. If a step of the start fails, everything that was started before is stopped in reverse order.
- *  3. Stopping the engine leaves Pods running, and the next start adopts them. Only `lifepod down` ends them.
+ *  3. Stopping the engine leaves Pods running, and the next start adopts them. Only `lifepod down` and `lifepod shutdown-node` end them.
  */
 import { flushCompileCache } from 'node:module';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
@@ -52,17 +52,20 @@ export interface Engine {
   settings: Settings;
   /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
-  /** Terminates the static Pods gracefully and starts no new ones. Resolves when all are removed. */
+  /** Terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods are removed. */
   endStaticPods(): Promise<void>;
-  /** Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or timed out. */
+  /**
+   * Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or their grace periods
+   * are over, and the outcome is in the engine record.
+   */
   shutDownNode(): Promise<void>;
-  /** Resolves when the engine has stopped, which it does when the signal of startEngine() aborts. */
+  /** Resolves when the engine has stopped. The engine stops when the signal of startEngine() aborts. */
   stopped: Promise<void>;
 }
 
 /**
  * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects, with
- * a UserError if the user can fix the cause. `signal` stops the engine; `waiting` is called with the reason why the node is not Ready.
+ * a UserError if the user can fix the cause. `signal` stops the engine. `waiting` is called with each reason why the start takes long.
  */
 export async function startEngine(
   options: UpOptions,

@@ -4,7 +4,7 @@ import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4, tryP
 import { UserError } from '../platform/files.ts';
 import { runCommandOk } from '../platform/processes.ts';
 
-/** Parses the value of an option such as --pod-cidr. Throws a UserError unless it is a network from /8 to /`longestPrefix`. */
+/** Parses the value of an option such as --pod-cidr. Throws a UserError unless the value is a network from /8 to /`longestPrefix`. */
 export function requireCidr(option: string, text: string, longestPrefix: number): Cidr {
   const cidr = tryParseCidr(text);
   if (cidr === undefined || formatCidr(cidr) !== text) {
@@ -19,7 +19,7 @@ export function requireCidr(option: string, text: string, longestPrefix: number)
 /** Returns the address at `offset` in the network: 0 is the network's own address, 1 the next one. */
 export const addressAt = (cidr: Cidr, offset: number): string => formatIpv4(cidr.base + offset);
 
-/** Resolves with the IPv4 ranges to which this machine has routes. */
+/** Resolves with the IPv4 ranges to which this machine has routes, without the default route. */
 async function usedRanges(): Promise<Cidr[]> {
   const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
     dst: string;
@@ -27,7 +27,7 @@ async function usedRanges(): Promise<Cidr[]> {
   return routes.flatMap(({ dst }) => tryParseCidr(parseIpv4(dst) === undefined ? dst : `${dst}/32`) ?? []);
 }
 
-/** Resolves with a Pod range and a Service range, both /24, to which this machine has no route. */
+/** Resolves with a Pod range and a Service range, both /24, to which this machine has no route except a default route. */
 export async function chooseFreeRanges(): Promise<{ podCidr: string; serviceCidr: string }> {
   const used = (await usedRanges()).filter((range) => range.prefixLength > 0);
   const choose = (): string => {

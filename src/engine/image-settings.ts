@@ -1,13 +1,13 @@
-/** The options of `lifepod up` for images: parallel pulls and garbage collection. They are named like the options of the kubelet. */
+/** The options of `lifepod up` for images: parallel pulls and garbage collection. They are named like the settings of the kubelet. */
 import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
 import { UserError } from '../platform/files.ts';
 
-/** The options as given on the command line and recorded in the data folder. */
+/** The options in the form in which they are given on the command line and recorded in the data folder. */
 export interface ImageOptions {
   maxParallelImagePulls?: number;
-  /** Both thresholds are percentages of the image disk. */
+  /** This threshold and the next are percentages of the size of the image disk. */
   imageGcHighThreshold?: number;
   imageGcLowThreshold?: number;
   /** A duration such as 2m or 90s. */
@@ -26,7 +26,6 @@ export const DEFAULT_IMAGE_SETTINGS: ImageSettings = {
   imageMaximumGcAge: '0s',
 };
 
-/** [flag, key, description] */
 export const IMAGE_FLAGS: readonly [flag: string, key: keyof ImageSettings, description: string][] = [
   ['--max-parallel-image-pulls', 'maxParallelImagePulls', 'maximum number of image pulls at the same time'],
   ['--image-gc-high-threshold', 'imageGcHighThreshold', 'disk usage in percent above which unused images are removed'],

@@ -1,6 +1,6 @@
 /**
- * Finds and removes processes, mounts, networks and control groups that the engine of a data folder left on the machine. This is the last
- * step of `lifepod down`, so that nothing remains even after an engine was killed.
+ * Finds and removes processes, mounts, networks and control groups that the engine of a data folder left on the machine. `lifepod down`
+ * removes them at its end, so that nothing remains even after an engine was killed. `lifepod status` only finds processes.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
@@ -26,7 +26,7 @@ export function processesNaming(path: string): FoundProcess[] {
   return found;
 }
 
-/** Returns whether an argument contains the path or a path below it: for /d, /d/x and --root=/d/x do, /d2 does not. */
+/** Returns whether an argument contains the path or a path below it. For the path /d, these are /d, /d/x and --root=/d/x, but not /d2. */
 function names(argument: string, path: string): boolean {
   const at = argument.indexOf(path);
   if (at === -1) return false;
@@ -68,7 +68,10 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Stops the data folder's private containerd, and removes its mounts, network and control groups. May be repeated. */
+/**
+ * Stops the data folder's private containerd, kills containers that still run in it, and removes the mounts, network and control groups of
+ * the data folder. May be repeated.
+ */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await clearRunState({ dataDir, ...platform });
   await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);

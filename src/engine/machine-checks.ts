@@ -1,4 +1,7 @@
-/** Checks before the start of an engine that the machine meets its requirements. Each error says in one sentence what to do. */
+/**
+ * Checks that the machine meets the requirements of lifepod; each UserError says in one sentence what to do. Also finds the CNI plugins and
+ * the address of the machine.
+ */
 import { createServer } from 'node:net';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
@@ -20,12 +23,12 @@ const PRIVATE_CONTAINERD: readonly Requirement[] = [
 ];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
-/** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches a program in a PATH. */
+/** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches for a program in a PATH. */
 export function findCniFolder(find = findProgram): string | undefined {
   return CNI_FOLDERS.find((folder) => find('bridge', folder)?.startsWith(`${folder}/`));
 }
 
-/** Returns the Debian packages whose programs are missing on this machine. */
+/** Returns the Debian packages whose programs are missing on this machine. A private containerd needs more packages. */
 export function missingPackages(privateContainerd: boolean, find = findProgram): string[] {
   const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
   const missing = wanted.filter(({ program }) => find(program) === undefined).map((entry) => entry.package);
@@ -41,7 +44,7 @@ export function requireRoot(): void {
 
 /**
  * Throws a UserError if this is not Linux, this process is not root, or packages are missing. `privateContainerd` returns whether lifepod
- * will start a containerd of its own. It is called only after the check for root, because it reads the data folder.
+ * will start a containerd of its own. The function is called only after the check for root, because it reads the data folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
@@ -81,7 +84,7 @@ interface Route {
 
 /** Resolves with the source address of the machine's default route, or with undefined if there is no default route. */
 export async function nodeAddress(signal: AbortSignal): Promise<string | undefined> {
-  // No packet is sent: the kernel only looks up the route.
+  // No packet is sent: the kernel only looks up the route to an address that is reserved for documentation (RFC 5737).
   const { code, stdout } = await runCommand('ip', ['-json', '-4', 'route', 'get', '192.0.2.1'], { signal });
   return code === 0 ? (JSON.parse(stdout) as Route[])[0]?.prefsrc : undefined;
 }

@@ -17,7 +17,7 @@ export interface AddressSource {
   find(): Promise<string | undefined>;
   /** The address of the node if the machine has no default route. */
   fallback: string;
-  /** Returns all addresses of the machine. */
+  /** Returns the IPv4 addresses of the machine, except those of loopback interfaces. */
   all(): string[];
 }
 
@@ -39,7 +39,7 @@ export async function openNodeAddress({ find, fallback, all }: AddressSource): P
     ips,
     async read() {
       const now = present();
-      // A booting machine may get its address before its default route, so the fallback is never final.
+      // A booting machine may get its address before its default route, so the address is looked up again as long as it is the fallback.
       if (now !== seen || ips[0] === fallback) {
         ips[0] = (await find()) ?? fallback;
         seen = now;

@@ -1,4 +1,4 @@
-/** A placeholder for the connection to the node: the API server needs one before the node agent has started. */
+/** A placeholder for the connection to the node: the API server needs a connection before the node agent has started. */
 
 import { serviceUnavailable } from '../machinery/status.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';

@@ -1,4 +1,4 @@
-/** Waits at the start of the engine until the node is Ready, and reports why it is not. */
+/** Waits at the start of the engine until the node is Ready, and reports why the node is not Ready yet. */
 
 import type { Node } from '../api/generated/types.ts';
 import { NODES } from '../api/resources.ts';
@@ -24,7 +24,7 @@ const REMEDIES: readonly [RegExp, string][] = [
   ],
 ];
 
-/** Called with the reason why the node is not Ready: first 5 s after the start, then whenever the reason changes. */
+/** Called with each reason why the start takes long: by nodeReady() below, and by watchShims() if the runtime does not answer. */
 export type Waiting = (why: string) => void;
 
 interface ReadyOptions {
@@ -34,7 +34,10 @@ interface ReadyOptions {
   waiting: Waiting;
 }
 
-/** Resolves when the condition Ready of the Node with the name is True. Calls `waiting` until then. Rejects when `signal` aborts. */
+/**
+ * Resolves when the condition Ready of the Node with the name is True. Rejects when `signal` aborts. Calls `waiting` with the reason why
+ * the Node is not Ready: first after 5 s, then whenever the reason changes.
+ */
 export async function nodeReady(name: string, { client, timers, signal, waiting }: ReadyOptions): Promise<void> {
   const enough = new AbortController();
   let why = 'the node has not reported yet';

@@ -9,7 +9,7 @@ import { DEFAULT_MAX_PODS } from '../node/status/machine-facts.ts';
 import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
 
-/** The options as texts, exactly as they were given on the command line. */
+/** The options of the node, as texts in the form of the command line. */
 export interface NodeOptions {
   evictionHard?: string;
   evictionSoft?: string;

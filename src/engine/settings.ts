@@ -1,6 +1,7 @@
 /**
  * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
- * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir.
+ * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Only the log
+ * level is not recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -22,8 +23,8 @@ export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
 /**
- * The option --data-dir. Symbolic links are resolved, so that the lock, names and mount points of a folder always contain the same path.
- * commander does not parse the default, so realFolder() is called for it here.
+ * Returns the option --data-dir. Symbolic links are resolved, so that names and mount points that are derived from a folder always contain
+ * the same path. commander does not parse the default value, so realFolder() is called for this value here.
  */
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
   new Option('--data-dir <folder>', 'folder for all data of the engine')
@@ -33,11 +34,11 @@ export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** The options as given on the command line. */
+/** The options that were given on the command line. An option that was not given is undefined. */
 export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
-  /** Listens on any free port but keeps the recorded port, for an engine that is started only to end its Pods. */
+  /** Whether the engine listens on any free port but keeps the recorded port, because it is started only to end its Pods. */
   anyPort?: boolean;
   podCidr?: string;
   serviceCidr?: string;
@@ -62,7 +63,7 @@ export interface Settings extends ImageSettings, Required<NodeOptions> {
   nodeName: string;
   /** The endpoint of the machine's runtime; undefined if lifepod starts a private containerd. */
   containerRuntimeEndpoint?: string;
-  /** How long the record of a Pod's life is kept after the Pod is deleted, such as 24h or 7d. */
+  /** How long the record of a deleted Pod is kept after the last step in it, such as 24h or 7d. */
   recordAge: string;
   /** Maximum total size of all records, such as 64Mi. */
   recordSize: string;
@@ -96,13 +97,13 @@ export interface EngineRecord extends ImageOptions, NodeOptions {
 }
 
 export interface ShutdownOutcome {
-  /** The Pods that had not ended when their grace period was over, as NAMESPACE/NAME. */
+  /** The Pods that had not ended when the shutdown ended, although their grace period was over, as NAMESPACE/NAME. */
   podsLeft: string[];
 }
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Returns whether lifepod runs as a kubectl plugin. bin/kubectl-lifepod, which kubectl runs for `kubectl lifepod`, sets the variable. */
+/** Returns whether lifepod runs as a kubectl plugin. The program bin/kubectl-lifepod, which kubectl runs, sets this variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');
@@ -121,7 +122,7 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** Returns the record to write for an engine that listens on `port`. */
+/** Returns the record to write for an engine that listens on `port`, which is recorded unless the settings have a recordedPort. */
 export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   version: LIFEPOD_VERSION,
   port: settings.recordedPort ?? port,
@@ -140,8 +141,8 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
 });
 
 /**
- * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read, an error that a later step
- * of the start reports.
+ * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read; a later step of the start
+ * reports that error.
  */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return false;
@@ -158,7 +159,7 @@ export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void
   if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });
 }
 
-/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid. */
+/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid or must not change. */
 export function resolveSettings(options: UpOptions, record: EngineRecord | undefined): Settings {
   const settings: Settings = {
     dataDir: options.dataDir,

@@ -1,4 +1,4 @@
-/** Starts the node agent and the reporter of the node's status, and connects them to the API server and the runtime. */
+/** Starts the node agent and the node status reporter, and connects them to the API server and the runtime. */
 import type { Client } from '../client/client.ts';
 import type { Millis } from '../machinery/time.ts';
 import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
@@ -32,7 +32,7 @@ export interface Machine {
   address: NodeAddress;
 }
 
-/** Reads the pressure, capacity and address of the machine. If it has no default route, `gateway` is the address of the node. */
+/** Reads the pressure, capacity and address of the machine. If the machine has no default route, `gateway` is the address of the node. */
 export async function openMachine(
   settings: Settings,
   { runtime, gateway }: { runtime: EngineRuntime['runtime']; gateway: string },
@@ -94,7 +94,10 @@ export async function startNode(
   return { agent, reporter };
 }
 
-/** Connects the API server to the node, and updates the node's status when the runtime, its images or the pressure change. */
+/**
+ * Connects the API server to the node, starts the metrics of Pods, and updates the node's status when the runtime, its images or the
+ * pressure change.
+ */
 export function connectNode(
   { nodeName, dataDir }: Settings,
   options: PartOptions,

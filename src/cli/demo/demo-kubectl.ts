@@ -9,7 +9,7 @@ import { runCommandOk } from '../../platform/processes.ts';
 
 export interface DemoKubectl {
   apply(file: string): Promise<void>;
-  /** Prints the last line of the log of a container. */
+  /** Prints the last line of the log of a container. Does nothing if kubectl is not installed. */
   logs(pod: string, container: string): Promise<void>;
   delete(pod: string, graceSeconds: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Prints the life of one Pod like `kubectl get -w`, with the time of each step. */
+/** Prints the life of one Pod like `kubectl get -w`, with the time since the first step before each line. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -17,7 +17,10 @@ export interface Moment {
 }
 
 export interface Life {
-  /** Resolves when `fits` returns true for the current or a later moment. Rejects after a minute with `what` in the message. */
+  /**
+   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends, or after a minute: the
+   * message then contains `what`.
+   */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;
 }

@@ -21,7 +21,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** The grace period of the example's app, which ignores SIGTERM and is therefore killed at its end. */
+/** The grace period with which the demo deletes the Pod. The app ignores SIGTERM, so it is killed at the end of the grace period. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -64,7 +64,7 @@ async function startEngine(dataDir: string): Promise<void> {
   say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
 }
 
-/** If the registry cannot be reached, builds and loads the image from the machine's busybox-static. Otherwise, the node pulls it. */
+/** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Otherwise, the node pulls it. */
 async function provideImage(dataDir: string): Promise<void> {
   const reached = await fetch(REGISTRY, { signal: AbortSignal.timeout(REGISTRY_MILLIS) }).then(
     (response) => response.status === 200 || response.status === 401,

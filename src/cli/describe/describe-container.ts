@@ -13,7 +13,7 @@ import type {
 import { parseTime } from '../../machinery/time.ts';
 import { resourceFieldValue } from '../../node/container/downward.ts';
 
-/** Returns the lines about the container, with tabs between columns. The lines of `more` are inserted after the ports. */
+/** Returns the lines about the container, with tabs between columns. The lines of `more` follow those about ports and seccomp. */
 export function containerLines(
   container: Container,
   status: ContainerStatus | undefined,
@@ -162,7 +162,10 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
   return [];
 }
 
-/** Returns the value of the field. If the container has no limit, the value is the node's allocatable, which kubectl does not look up. */
+/**
+ * Returns the value of the resource field. For a CPU or memory limit that the container does not have, returns `node allocatable`, because
+ * kubectl does not look up what the node has.
+ */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };
   const value = resourceFieldValue({ ...selector, containerName: '' }, pod, container, none);
@@ -186,7 +189,7 @@ function mountLines({ volumeMounts = [], volumeDevices = [] }: Container): strin
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Formats a time like `Sat, 31 Jan 2026 09:30:00 +0000` in the local time zone. Source: Go's time.RFC1123Z. */
+/** Formats a time like `Sat, 31 Jan 2026 09:30:00 +0000` in the local time zone. Other text is unchanged. Source: Go's time.RFC1123Z. */
 export function timeText(text: string): string {
   const millis = parseTime(text);
   if (millis === undefined) return text;

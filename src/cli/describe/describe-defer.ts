@@ -1,6 +1,7 @@
 /**
  * Describes the defer containers of a Pod in the style of kubectl describe. Each is described like an init container, with the
- * conditions under which it runs. The effective requests, grace period and termination of the Pod follow. Pure.
+ * conditions under which it runs. The effective requests and limits of the Pod, its settings for the grace period, and its termination
+ * follow. Pure.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -31,7 +32,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section into the output of kubectl describe, after the app containers. */
+/** Inserts the section into the output of kubectl describe, after the app containers. Returns a text without containers unchanged. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -80,7 +81,7 @@ function graceLines({ spec }: Pod): string[] {
   ];
 }
 
-/** Describes the PostExit reserve. Its default depends on the reason for the termination, so only an upper bound is known here. */
+/** Describes the time reserved for PostExit entries. Its default depends on the reason for the termination: only its maximum is known. */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
   if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];

@@ -13,7 +13,7 @@ import { deferSection, insertDeferSection } from './describe-defer.ts';
 
 const POD_TYPES = ['pod', 'pods', 'po'];
 
-/** Describes a Pod. `type` is pod and `name` its name, or `type` is pod/NAME and `name` undefined. */
+/** Describes a Pod. Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined. */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
   if (!POD_TYPES.includes(kind) || pod === undefined || pod === '') {

@@ -3,8 +3,8 @@
 const PADDING = 2;
 
 /**
- * Pads the cells of each line and returns the lines. A tab ends a cell. In consecutive lines, all cells of a column get the same width.
- * The text after the last tab of a line is not a cell and does not affect the widths.
+ * Pads the cells of each line and returns the lines. A tab ends a cell. In consecutive lines that have a cell in a column, these cells get
+ * the same width. The text after the last tab of a line is not a cell and does not affect the widths.
  */
 export function tabColumns(lines: readonly string[]): string[] {
   const cells = lines.map((line) => line.split('\t'));
@@ -17,7 +17,7 @@ export function tabColumns(lines: readonly string[]): string[] {
   );
 }
 
-/** Sets the widths of `column` and the columns after it, in the lines from `begin` (inclusive) to `end` (exclusive). */
+/** Sets in `widths` the widths of `column` and the columns after it, in the lines from `begin` (inclusive) to `end` (exclusive). */
 function layOut(
   cells: readonly string[][],
   widths: readonly number[][],

@@ -39,7 +39,7 @@ const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(res
 
 /**
  * Follows the Pod, and resolves when the first logs are open. `printed` contains the runs in the order in which their logs were opened.
- * A `!` marks runs that began before the command.
+ * A `!` marks runs that began before the call.
  */
 async function follow(pod: Pod, only?: string) {
   const backend = await registryBackend();

@@ -1,10 +1,10 @@
 /**
- * Follows the logs of a Pod's containers until the Pod ends, including containers that start later.
+ * Follows the logs of all containers of a Pod, including containers that start later, or of one container.
  *
- * Boundary: this file decides when which log is read. The caller reads and prints it.
+ * Boundary: this file decides which log is read and when. The caller reads and prints the log.
  * Invariants:
  *  1. Only one log of a container is read at a time. The log of the next run is read when the log of the previous run has ended.
- *  2. The logs of containers that had ended before the command started are printed first, in the order of the Pod's containers.
+ *  2. The logs of containers that have ended when followPod() starts are printed first, in the order of the Pod's containers.
  *  3. There are no timeouts or polls: followPod() waits only for the watch of the Pod and for the logs themselves.
  */
 
@@ -18,15 +18,15 @@ import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 export interface FollowPorts {
   pods: ResourceClient<Pod>;
   /**
-   * Prints the log of the container's current run, and resolves when the log has ended. `wasThere` is true if the run began before the
-   * command started. Rejects only if no more logs of the Pod can be read.
+   * Prints the log of the container's latest run, and resolves when the log has ended. `wasThere` is false if the run began after
+   * followPod() had started to follow running containers. A rejection ends followPod(), so other logs are not read either.
    */
   print(container: PodContainer, wasThere: boolean): Promise<void>;
-  /** Called with the containers to follow if none of them has begun yet. */
+  /** Called once with the containers to follow if none of them has run yet. */
   waiting(containers: readonly PodContainer[]): void;
 }
 
-/** A log of a container that has been or is being read. */
+/** The log of a container's run that has been read or is being read. */
 interface FollowedLog {
   run: string | undefined;
   isOpen: boolean;
@@ -44,9 +44,9 @@ interface Following {
 }
 
 /**
- * Prints the logs of the container `only` until its current run has ended, or, for a defer container, its last attempt. If `only` is
- * undefined, prints the logs of all containers until the Pod has ended. Resolves when there is nothing left to follow, or when `signal`
- * aborts, with whether there was a log to read.
+ * Prints the log of the container `only`: of its latest run, of the first run if none has begun, or, for a defer container, of the latest
+ * and all later attempts. If `only` is undefined, prints the logs of all containers until the Pod has ended. Resolves when there is nothing
+ * left to follow, or when `signal` aborts. The value is whether there was a log to read.
  */
 export async function followPod(
   pod: Pod,
@@ -72,7 +72,7 @@ export async function followPod(
   }
 }
 
-/** Keeps the Pod in `following` up to date and calls `changed` after each change. Resolves when the first version has been read. */
+/** Keeps the Pod in `following` up to date and calls `changed` after each change. Resolves when the Pod has been read once. */
 async function watchPod(
   following: Following,
   pods: ResourceClient<Pod>,
@@ -107,11 +107,11 @@ async function watchPod(
 }
 
 interface LogReader {
-  /** Prints the logs of the containers that have already ended, one after the other. */
+  /** Prints the logs of those of the containers that have already ended, one after the other. */
   printEnded(containers: readonly PodContainer[]): Promise<void>;
-  /** Reads the logs of all other runs, present and future. Resolves when there is nothing left to follow, or after stop(). */
+  /** Reads the other logs to follow, of present and future runs. Resolves when there is nothing left to follow, or after stop(). */
   follow(): Promise<void>;
-  /** To be called after each change of the Pod. */
+  /** Starts to read the logs of new runs. The caller calls this after each change of the Pod. */
   update(): void;
   stop(): void;
 }
@@ -153,19 +153,19 @@ function createLogReader(following: Following, print: FollowPorts['print']): Log
 const followedContainers = ({ pod, only }: Following): PodContainer[] =>
   podContainers(pod).filter(({ name }) => only === undefined || name === only);
 
-/** Returns the containers that have a run whose log has not been read, and no log that is being read. */
+/** Returns the containers of which the latest run's log must be read now: it has not been read, and no other log of them is being read. */
 function containersToRead(following: Following): PodContainer[] {
   const { logs, only } = following;
   return followedContainers(following).filter(({ kind, name, status }) => {
     const run = runOf(status);
     const log = logs.get(name);
     if (run === undefined || log?.isOpen === true || log?.run === run) return false;
-    // If only one container is followed, one of its runs is read, or all attempts if it is a defer container.
+    // If only one container is followed, only one of its runs is read, unless it is a defer container: its later attempts are read too.
     return log === undefined || only === undefined || kind === 'defer';
   });
 }
 
-/** Returns whether no log is being read and no further log can begin. */
+/** Returns whether no log is being read and no further log has to be read. */
 function isFinished(following: Following): boolean {
   const { pod, isPodGone, logs, only } = following;
   if ([...logs.values()].some(({ isOpen }) => isOpen)) return false;

@@ -3,7 +3,7 @@ import { queryText } from '../../client/paths.ts';
 import { parseDuration, parseTime } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
-/** The options as given on the command line. */
+/** The options that were given on the command line. An option that was not given is undefined. */
 export interface LogCommandOptions {
   container?: string;
   follow?: boolean;
@@ -21,11 +21,11 @@ export interface LogRequest {
   follow: boolean;
   previous: boolean;
   timestamps: boolean;
-  /** Limits on the printed part of each log. They do not apply to runs that begin after the command started. */
+  /** Limits on the printed part of each log. They do not apply to runs that begin while a Pod is followed. */
   part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
 }
 
-/** Converts the options. Throws a UserError with kubectl's wording if they are invalid. */
+/** Converts the options. Throws a UserError if an option is invalid or if two options exclude each other. */
 export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
@@ -55,7 +55,10 @@ export function logRequest(options: LogCommandOptions): LogRequest {
   };
 }
 
-/** Converts boolean flags from kubectl's form to commander's: `--follow=true` becomes `--follow`, and `--follow=false` is omitted. */
+/**
+ * Converts boolean flags from kubectl's form to commander's: `--follow=true` becomes `--follow`, `--follow=false` is omitted, and
+ * `--prefix=false` becomes `--no-prefix`.
+ */
 export const plainFlags = (args: readonly string[]): string[] =>
   args.flatMap((arg) => {
     const [, flag, value] =
@@ -81,7 +84,7 @@ function integer(option: string, text: string | undefined): number | undefined {
   return Number(text);
 }
 
-/** Parses a duration and rounds it to whole seconds. */
+/** Parses a duration and rounds it to whole seconds. Throws a UserError if the text is not a duration. */
 function durationSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
   if (millis === undefined) {

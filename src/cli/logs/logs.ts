@@ -1,6 +1,6 @@
 /**
- * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers. --all-containers prints the logs in
- * the order init, app, defer, ephemeral. Source: kubectl logs of v1.32 (options and wording).
+ * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers. Without --follow, --all-containers
+ * prints the logs in the order init, app, defer, ephemeral. Source: kubectl logs of v1.32 (options and wording).
  */
 
 import type { Readable } from 'node:stream';
@@ -47,7 +47,7 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** Reads the Pod. If it does not exist, the error has the wording of kubectl logs, which differs from that of other commands. */
+/** Reads the Pod. If it does not exist, the error is worded like that of kubectl logs, which differs from other commands. */
 const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
   client
     .resource<Pod>(PODS)
@@ -105,7 +105,7 @@ function printWaiting(containers: readonly PodContainer[]): void {
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** Returns whether the container has a log. Requesting the log of a container whose turn has not come would print an error. */
+/** Returns whether to request the log of the container. Requesting the log of a container whose turn has not come would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
@@ -185,7 +185,7 @@ async function copy(body: Readable, lines: LineSplitter | undefined, signal: Abo
   if (lines !== undefined) await write(lines.end());
 }
 
-/** Writes to standard output. Resolves when the output has accepted the chunk. */
+/** Writes to standard output. Resolves when the chunk has been written or the write has failed. */
 const write = (chunk: Buffer): Promise<void> =>
   new Promise((resolve) => {
     if (chunk.length === 0) resolve();

@@ -1,7 +1,7 @@
 /** Splits logs into whole lines with prefixes, so that the lines of several logs can be written to one output. Pure. */
 
 export interface LineFormat {
-  /** Printed before each line, including its color codes. */
+  /** The text before each line, including color codes. */
   prefix: string;
   /** Whether to print the timestamp at the start of each line. */
   timestamps: boolean;
@@ -19,7 +19,7 @@ const SPACE = 0x20;
 
 /**
  * Splits logs whose lines begin with timestamps. Call begin() for each read of the container's logs. Lines that are not later than the
- * last line of the previous read are omitted, because consecutive reads of a log may overlap.
+ * last line of the previous reads are omitted, because consecutive reads of a log may overlap.
  */
 export function createTimedLines(format: LineFormat): { begin(): LineSplitter } {
   let latest = '';
@@ -39,7 +39,7 @@ export function createTimedLines(format: LineFormat): { begin(): LineSplitter } 
 
 export const createLines = (prefix: string): LineSplitter => splitter(prefix, (line) => line);
 
-/** `shown` returns the text to print for a line, or undefined to omit the line. */
+/** Returns a splitter. `shown` returns the text to print for a line, or undefined to omit the line. */
 function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): LineSplitter {
   let rest: Buffer = Buffer.alloc(0);
   const before = Buffer.from(prefix);
@@ -67,7 +67,7 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
   };
 }
 
-/** Colors of the container names in prefixes, legible on dark and light backgrounds. */
+/** SGR codes of the colors of prefixes. The colors are legible on dark and light backgrounds. */
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
 /** Colors the text with the color for the container at position `index` in its Pod. */

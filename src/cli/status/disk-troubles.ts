@@ -5,7 +5,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { binarySize } from '../../machinery/binary-size.ts';
 
-/** If less space is free, the next write of the store or of containerd may fail. */
+/** If less space than this is free, the next write of the store or of containerd may fail. */
 const FULL_BELOW_BYTES = 2 ** 20;
 
 /** Returns a line for each problem. */
@@ -20,7 +20,7 @@ export function diskTroubles(dataDir: string): string[] {
   return troubles;
 }
 
-/** Returns whether the file system is read-only. Other errors are ignored, because permissions do not apply to root, which lifepod is. */
+/** Returns whether the file system is read-only. Other errors are ignored: the engine runs as root, so permissions do not affect it. */
 function isReadOnly(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

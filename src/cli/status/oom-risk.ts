@@ -1,6 +1,7 @@
 /** Warns in `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 
+/** The oom_score_adj of processes; undefined for a process that has exited. */
 export interface OomScores {
   engine: number | undefined;
   containerd: readonly (number | undefined)[];

@@ -1,4 +1,4 @@
-/** The line of `lifepod status` about an unhealthy Pod. Pure. */
+/** Composes the line of `lifepod status` about an unhealthy Pod. Pure. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
@@ -20,7 +20,7 @@ export function podTrouble(pod: Pod): string | undefined {
   return `Pod ${metadata.namespace}/${metadata.name}: ${shown}${why === undefined ? '' : `: ${why}`}`;
 }
 
-/** Describes defer containers whose images cannot be obtained, or one that failed and is retried. */
+/** Describes defer containers whose images cannot be obtained, or one that failed and is retried; undefined if there is neither. */
 function entryTrouble(pod: Pod): string | undefined {
   const entries = podContainers(pod).flatMap(({ kind, status }) =>
     kind === 'defer' && status !== undefined ? [status] : [],

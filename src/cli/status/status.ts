@@ -57,7 +57,7 @@ async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
   }
 }
 
-/** Returns the age of the process, which is the age of its folder /proc/PID. */
+/** Returns the age of the process, derived from the ctime of the folder /proc/PID. */
 const ageText = (pid: number): string => humanDuration(Math.max(0, Date.now() - statSync(`/proc/${pid}`).ctimeMs));
 
 function memoryLines(dataDir: string, pid: number): string[][] {

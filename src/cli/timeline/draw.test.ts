@@ -5,7 +5,10 @@ import { type DrawOptions, drawLife, stepLines } from './draw.ts';
 const START = Date.UTC(2026, 0, 31, 12);
 const options: DrawOptions = { width: 80, color: false, now: START + 10_000, spec: [] };
 
-/** `at`: milliseconds from the start. `where`: a run, such as `app#0` of an app container or `init:one#0` of an init container. */
+/**
+ * Returns a step, `at` milliseconds after the start. `where` is a run, such as `app#0` of an app container or `init:one#0` of an init
+ * container, or a container, such as `defer:bye`; '' for a step of the whole Pod.
+ */
 function step(at: number, type: string, where = '', more: Partial<Transition> = {}): Transition {
   const [, kind = 'app', container, attempt] = /^(?:(\w+):)?([\w-]+)?(?:#(\d+))?$/.exec(where) ?? [];
   return {

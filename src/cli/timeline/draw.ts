@@ -1,5 +1,5 @@
 /**
- * Draws the life of a Pod for a terminal, with a row of bars for each container along one time axis. Pure.
+ * Draws the life of a Pod for a terminal, with a row of bars for the sandbox and for each container along one time axis. Pure.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -11,9 +11,9 @@ export interface DrawOptions {
   width: number;
   color: boolean;
   now: Millis;
-  /** The containers of the Pod in the order init, app, defer; empty if the Pod no longer exists. */
+  /** The containers in the Pod's spec; empty if the Pod no longer exists. */
   spec: readonly Named[];
-  /** The deadline of the PreExit stage. The time after it is reserved for PostExit entries. */
+  /** The deadline of the PreExit stage, after which the time is reserved for PostExit entries; undefined if it is not known. */
   reservedFrom?: Millis | undefined;
 }
 
@@ -67,7 +67,7 @@ const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephe
 
 type Cell = { char: string; color: Color; run?: boolean } | undefined;
 
-/** Returns the drawing as lines of text, none of which is wider than the terminal. */
+/** Returns the drawing as lines of text. Without color, no line is wider than the terminal; with color, lines are not cut. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
   const picture = pictureOf(transitions, options);
   const used = new Set<Glyph>();
@@ -88,7 +88,10 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
   return lines.map((line) => (options.color ? line : line.slice(0, options.width)));
 }
 
-/** Returns the scale of the axis. It includes a deadline after the last step, unless the Pod is over and the rest would be too small. */
+/**
+ * Returns the scale of the axis. The axis includes a deadline after the last step, unless the Pod's life is over and the time until the
+ * deadline is longer than half of the shown time.
+ */
 function scaleWithDeadline({ from, to, deadline, over }: LifePicture, times: readonly Millis[], width: number): Scale {
   const scale = scaleOf(from, to, times, width);
   if (deadline === undefined || deadline <= to || (over && deadline - to > scale.shownMillis / 2)) return scale;
@@ -146,7 +149,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Returns the cells of the axis, with the elapsed time every few columns. */
+/** Returns the cells of the axis: the elapsed time every few columns, the cuts, and the deadlines. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {

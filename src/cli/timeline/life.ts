@@ -2,7 +2,10 @@
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** `failed` is a run that ended with an exit code other than 0; `stopping` is a run after its stop signal. */
+/**
+ * `succeeded` and `failed` are runs that ended without a stop signal, with exit code 0 or another code. A run that was stopped has a
+ * `succeeded` bar before its stop signal and a `stopping` bar after it.
+ */
 export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
 export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';
 
@@ -10,7 +13,7 @@ export interface Bar {
   kind: BarKind;
   from: Millis;
   to: Millis;
-  /** Present if the bar has not ended yet. */
+  /** Present if the bar has not ended yet; `to` is then the end of the picture. */
   open?: true;
 }
 
@@ -24,7 +27,7 @@ export interface Row {
   kind: ContainerKind | 'sandbox';
   bars: Bar[];
   marks: Mark[];
-  /** When each run ended, its exit code as text, and whether it failed. */
+  /** The time at which each run ended, the exit code as text, and whether the run failed. */
   exits: { at: Millis; text: string; failed: boolean }[];
   /** The current or final state of the container in a few words. */
   state: string;
@@ -34,18 +37,18 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The current deadline of the termination. Deadlines that it replaced are in formerDeadlines. */
+  /** The latest deadline of the termination; undefined if there is none. Deadlines that it replaced are in formerDeadlines. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** The deadline of the PreExit stage. The time between it and `deadline` is reserved for PostExit entries. */
+  /** The deadline of the PreExit stage; undefined if no time between it and `deadline` is reserved for PostExit entries. */
   reservedFrom: Millis | undefined;
   ending: Transition | undefined;
-  /** Whether the Pod no longer exists: the node has removed it, or its object has been deleted. */
+  /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */
   over: boolean;
 }
 
 /**
- * Returns whether the message of a skipped defer container says that its onReasons or when did not apply.
+ * Returns whether the message of a skipped defer container says that the condition in its field `onReasons` or `when` was not met.
  * Source: the specification of defer containers (the messages).
  */
 export const isNotDue = (message: string | undefined): boolean =>
@@ -72,7 +75,7 @@ function containersOf(steps: readonly Transition[], spec: readonly Named[]): Nam
 }
 
 interface PictureOptions {
-  /** The containers of the Pod in the order init, app, defer; empty if the Pod no longer exists. */
+  /** The containers in the Pod's spec; empty if the Pod no longer exists. */
   spec: readonly Named[];
   now: Millis;
   reservedFrom?: Millis | undefined;
@@ -158,7 +161,7 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
 
 function containerRow({ name, kind }: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
-  // A defer container waits from the beginning of the termination, other containers from when the sandbox is ready.
+  // A defer container waits from the beginning of the termination. Other containers wait from the time at which the sandbox is ready.
   const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
   let now: { kind: BarKind; from: Millis } | undefined = due === undefined ? undefined : { kind: 'waiting', from: due };
   const turn = (next: BarKind | undefined, at: Millis): void => {
@@ -183,12 +186,12 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
   return row;
 }
 
-/** Adds the bar of a run that has ended, even if the run ended in the millisecond in which it began: turn() would omit that bar. */
+/** Adds the bar that ends with a run, even if the bar is shorter than a millisecond: turn() would omit such a bar. */
 function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
 
-/** Draws the part of a run before its stop signal like a successful run. The part after it shows how the run ended. */
+/** Draws the part of a run before its stop signal like a successful run. The exit code after the bars shows how the run ended. */
 function colorStopped(row: Row): void {
   for (const [index, bar] of row.bars.entries())
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';

@@ -1,4 +1,4 @@
-/** Checks the timeline in README: it shows the life of a Pod of an example, which the test runs in virtual time. */
+/** Checks the timeline in README. It shows the life of a Pod from an example, and the test runs this Pod in virtual time. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -17,7 +17,7 @@ test('README shows the timeline of worker-a in examples/02-cleanup-after-exit', 
     pod,
     scripts: {
       acquire: [{ runMillis: 1200, exitCode: 0 }],
-      // The container exits when kill-app sends it a signal.
+      // The script ends the container at the time at which, in the example, kill-app sends it a signal.
       app: [{ runMillis: 11_500, exitCode: 0 }],
       fsync: [{ runMillis: 800, exitCode: 0 }],
       'kill-app': [{ runMillis: 2000, exitCode: 0 }],

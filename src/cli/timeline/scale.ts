@@ -16,8 +16,9 @@ export interface Scale {
   cuts: number[];
 }
 
-/** A period without steps is shortened if it is this many times as long as half of the remaining time. */
+/** A period without steps is shortened to half of the rest of the time if the period is more than this many times as long as that half. */
 const CUT_FROM = 4;
+/** A period is not shortened to less than this. */
 const SHORTEST_CUT_MILLIS = 1000;
 
 /** Returns a scale from `from` to `to` with `width` columns. `times` are the times of the steps. */

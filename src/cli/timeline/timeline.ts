@@ -20,7 +20,7 @@ export interface TimelineOptions extends TargetOptions {
 }
 
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-/** Time between two drawings with -w. */
+/** With -w, the time after which the drawing is repeated even if there is no new step. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
@@ -56,7 +56,10 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
   return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
 }
 
-/** Draws again and again on a terminal; otherwise prints a line for each new step. Resolves when the Pod does not exist any more. */
+/**
+ * Draws again and again on a terminal; without a terminal or with -o json, prints a line for each new step. Resolves when the Pod does not
+ * exist any more, or when the command is interrupted.
+ */
 async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {

@@ -18,7 +18,7 @@ export function deadlineOf(subject: Living): Millis | undefined {
   );
 }
 
-/** Returns the deadline of the PreExit stage. The time between it and deadlineOf() is reserved for PostExit entries. */
+/** Returns the deadline of the PreExit stage. It is earlier than deadlineOf() if time is reserved for PostExit entries. */
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 

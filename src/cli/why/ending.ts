@@ -25,7 +25,7 @@ import {
 
 /** Most processes that handle their stop signal end within this time. */
 const QUICK_MILLIS = 1000;
-/** Event timestamps are whole seconds. */
+/** Event timestamps are whole seconds, so the time of an Event may be this much later than its timestamp. */
 const EVENT_TIME_MILLIS = 1000;
 
 export function explainEnding(subject: Living): Explanation | undefined {
@@ -81,7 +81,7 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** Explains a termination in which the node's last attempt failed, and nothing has happened since. */
+/** Explains a termination in which an action of the node had no effect, and no other step has been recorded since. */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));

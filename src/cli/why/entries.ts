@@ -2,7 +2,7 @@
  * Describes how the defer containers of a Pod ended. Pure.
  *
  * Invariant: an entry that ran is never reported as not run. The reason Skipped alone does not distinguish the two cases: it is also
- * the reason of an entry that was cut off because its node had no time left.
+ * the reason of an entry that was cut off in the middle of its run.
  */
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -58,7 +58,7 @@ const OF_REASONS: Readonly<Record<string, Fate>> = {
   SandboxLost: 'lost with the sandbox',
 };
 
-/** Returns how the entry failed; undefined if it succeeded or was not due. */
+/** Returns how the entry ended without success; undefined if it succeeded or was not due. */
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
   if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
   const fate = OF_REASONS[reason];
@@ -66,7 +66,7 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** Returns a phrase like `; of its defer containers bye failed, hang was given up and last did not run`; empty if none failed. */
+/** Returns `; of its defer containers bye failed, hang was given up and last did not run`, for example; empty if no entry has a fate. */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);

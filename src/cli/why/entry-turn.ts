@@ -27,13 +27,13 @@ interface Turn {
   spec: DeferContainer;
   /** A phrase such as `defer container slow (2 of 2)`. */
   place: string;
-  /** Evidence about the termination of the Pod and about the earlier entries. */
+  /** Evidence about the termination of the Pod, about the earlier entries, and for the limit. */
   evidence: string[];
-  /** The latest time at which the entry is stopped, and the evidence for it. */
+  /** The latest time at which the entry is stopped, undefined if it is not known, and the evidence for this time. */
   limit: { at: Millis | undefined; because: string[] };
 }
 
-/** Explains the entry whose turn it is. Returns undefined if all entries have ended, or if the next one waits for the app containers. */
+/** Explains the entry whose turn it is. Returns undefined if no entry is left, or if the next one waits for the app containers. */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Builders for test cases of explain(): Pods with their Events, records and logs. */
+/** Builds test cases for explain(): Pods with their Events, records and logs. */
 import { expect, test } from 'vitest';
 import type { Container, ContainerStatus, CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -8,15 +8,16 @@ export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 
 export interface Case {
-  /** The Pod; undefined if it no longer exists. */
+  /** The fields of `metadata` and `spec` override those of a Pod that is bound to a node and has one container. */
   metadata?: Partial<Pod['metadata']>;
   spec?: Partial<NonNullable<Pod['spec']>>;
   status?: Pod['status'];
   events?: [reason: string, message: string, container?: string][];
   steps?: [secondsAgo: number, type: string, more?: Partial<Transition>][];
   lines?: Record<string, string[]>;
-  /** The message of the node's Ready condition, which has been False for 12 s. */
+  /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
+  /** Present if the Pod no longer exists. */
   gone?: true;
   sentence: string | RegExp;
   evidence?: string[];

@@ -60,7 +60,7 @@ const entriesOf = (steps: readonly Transition[]): string[] => [
   ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
 ];
 
-/** Returns a line for each container about how its last run ended. */
+/** Returns a line about the end of each container that has run, and of each defer container that has ended. */
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)

@@ -26,7 +26,7 @@ import {
 
 const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${name} -n ${namespace} shows its life`;
 
-/** Explains how a Succeeded or Failed Pod ended. Sidecars do not determine the outcome, so they are only listed as evidence. */
+/** Explains how a Succeeded or Failed Pod ended. Sidecars do not decide how a Pod ends, so they are only listed as evidence. */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name, namespace } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -70,7 +70,10 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd`: how an init or app container failed. */
+/**
+ * Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd` says how an init or app container failed;
+ * undefined if none failed.
+ */
 function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
   const { name, namespace, pod } = subject;
   const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
@@ -183,7 +186,7 @@ function probeText({
   return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
 }
 
-/** Restarts before this time are ignored. Source: the kubelet resets the back-off of a container that has run for ten minutes. */
+/** Restarts that are longer ago than this are ignored. Source: the kubelet resets a container's back-off after a run of ten minutes. */
 const RECENT_MILLIS = 10 * 60 * 1000;
 
 export function explainRunning(subject: Living): Explanation {

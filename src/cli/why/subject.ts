@@ -10,13 +10,13 @@ export interface Subject {
   namespace: string;
   /** Undefined if the Pod no longer exists. */
   pod: Pod | undefined;
-  /** The Events of the Pod. */
+  /** The Events of the Pod; empty if the Pod no longer exists. */
   events: readonly CoreV1Event[];
   /** The node to which the Pod is bound; undefined if the Pod is not bound, or if the node cannot be read. */
   node?: Node | undefined;
   /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
-  /** The last lines of the log of each container's last ended run, by container name. */
+  /** By container name: the last lines of the log of the run that ended last, if that run failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;
   now: Millis;
 }
@@ -118,7 +118,7 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** Returns the reason why the node stopped the container, such as a failed probe or hook; none if the record has no stop signal. */
+/** Returns the reason why the node stopped the container, such as a failed probe or hook; none if the record has no such reason. */
 export function stopReason(subject: Subject, container: string): string[] {
   const step = lastStep(subject, ['StopSignal'], container);
   return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];

@@ -1,4 +1,4 @@
-/** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
+/** Explains why a scheduled Pod has not started yet or keeps restarting, and which images its defer containers lack. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
@@ -31,7 +31,7 @@ const START_REASONS = [
   'Error',
 ];
 
-/** Explains a Pod that waits for something that cannot be obtained, such as an image. */
+/** Explains a Pod with a problem: an image is missing, a container fails, or the sandbox or the volumes cannot be prepared. */
 export function explainWaiting(subject: Living): Explanation | undefined {
   const { name } = subject;
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');

@@ -43,7 +43,7 @@ async function eventsOf(client: HttpClient, { metadata }: Pod): Promise<CoreV1Ev
   return items;
 }
 
-/** Reads the node of the Pod. Resolves with undefined if the Pod has no node or the user is not allowed to read Nodes. */
+/** Reads the Pod's node. Resolves with undefined if the Pod has no node, the Node does not exist, or the user may not read Nodes. */
 async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefined> {
   if (!spec?.nodeName) return undefined;
   return client
@@ -55,7 +55,7 @@ async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefin
     });
 }
 
-/** Reads the last log lines of each container that failed without a termination message. */
+/** Reads the last log lines of each container whose last ended run failed without a termination message. */
 async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   await Promise.all(
@@ -71,7 +71,7 @@ async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string,
   return found;
 }
 
-/** Reads the log of a container. Empty if the log cannot be read, for example because it was deleted. */
+/** Reads the last lines of a container's log. Resolves with '' if the log cannot be read, for example because it was deleted. */
 async function logOf(
   client: HttpClient,
   { metadata }: Pod,

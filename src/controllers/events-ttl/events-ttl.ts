@@ -1,6 +1,6 @@
 /**
- * Deletes Events an hour after they were last written. The timestamps that clients put into an Event do not count,
- * because they can be arbitrary.
+ * Deletes Events an hour after they were last written. The timestamps that clients put into an Event do not count, because
+ * they can be arbitrary. Only lastWritten() uses them, for an Event that the informer sees for the first time.
  *
  * Reads: events. Writes: events (delete).
  * Source: the API server's --event-ttl of v1.33, which is 1h by default and counts from the last write.
@@ -15,7 +15,7 @@ import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 
 const TTL_MILLIS = 60 * 60 * 1000;
-/** Events that expire within this time of each other are deleted in one sweep. */
+/** A sweep schedules the next one at least this much later, so that Events that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 
 export async function startEventsTtl(options: ControllerOptions): Promise<void> {
@@ -24,7 +24,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
   /** The timer of the next sweep; undefined if none is scheduled. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
-  /** When each version of an Event was written. Each version is an object of its own, and so has its own key. */
+  /** When each version of an Event was written. Each version is an object of its own, so it has a key of its own here. */
   const writtenAt = new WeakMap<CoreV1Event, Millis>();
   const events = createInformer(
     eventClient,
@@ -75,8 +75,8 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 
 /**
  * Returns when an Event that the informer sees for the first time was last written. The server stores only the time of the
- * creation, so the timestamps that clients wrote for repetitions count here. Otherwise, a repeated Event would expire too
- * early after a restart of the engine.
+ * creation, so the timestamps that clients wrote for repetitions count here, unless they are in the future. Otherwise, a
+ * repeated Event would expire too early after a restart of the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;

@@ -1,5 +1,5 @@
 /**
- * Deletes the content of a namespace that is being deleted, then removes its finalizer.
+ * Deletes the content of a namespace that is being deleted, then removes this controller's finalizer from the namespace.
  *
  * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete, one
  * resource after the other), the status of these namespaces and, last, their spec.finalizers.
@@ -27,7 +27,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   const { client, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** By namespace: stops the wait for the remaining objects of the namespace. */
+  /** By the name of a terminating namespace: abort() ends the wait for the remaining objects of the namespace. */
   const waits = new Map<string, AbortController>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -79,7 +79,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   }
 }
 
-/** Deletes all objects of the resource in the namespace. Returns the objects that terminate gracefully or have finalizers. */
+/** Deletes all objects of the resource in the namespace. Returns those that remain: they end gracefully or have finalizers. */
 async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
   const found = await backend.list(ref, { namespace });
   if (found.items.length === 0) return [];
@@ -105,7 +105,7 @@ async function reportRemaining(
   await namespaces.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
 }
 
-/** Removes this controller's finalizer, after which the API server deletes the namespace. */
+/** Removes this controller's finalizer. The API server deletes the namespace when the namespace has no finalizer any more. */
 async function finalize(client: Client, name: string): Promise<void> {
   try {
     const namespace = await client.resource<Namespace>(NAMESPACES).get(name);

@@ -2,7 +2,10 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 
-/** All stored namespaced kinds that do not outlive their namespace; Pods first, before the objects they use. Source: KEP-5080. */
+/**
+ * Returns all stored namespaced resources whose objects do not outlive their namespace. Pods are first, before the objects that
+ * they use. Source: KEP-5080.
+ */
 export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
   kinds
     .filter((kind) => kind.namespaced && !kind.outlivesNamespace && !kind.createOnly)

@@ -109,7 +109,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
-    // Once the taint of this change has appeared, the controller has reconciled the node again.
+    // The node is cordoned as well: once the taint for that has appeared, the controller has reconciled the node after the 60 s.
     await backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
     stop.abort();

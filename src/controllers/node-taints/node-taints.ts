@@ -4,9 +4,9 @@
  *
  * Reads: nodes. Writes: nodes (spec.taints: only taints with the keys STATE_KEYS).
  * Invariants:
- *  1. A restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been ready
- *     for 30 s (upstream's kubelet reports a runtime that does not answer after 30 s). The 30 s count from the start of the
- *     engine or the end of a suspension of the machine at the earliest.
+ *  1. A short restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been
+ *     ready for 30 s (upstream's kubelet reports a runtime that does not answer after 30 s). The 30 s count from the start of
+ *     the engine or the end of a suspension of the machine at the earliest.
  *  2. A node that shuts down gets no NoExecute taint: the node itself terminates its Pods within its shutdown grace period,
  *     and the Pod objects remain.
  * Source: "Taint Nodes by Condition", "Taint based Evictions" of the v1.33 documentation.
@@ -22,6 +22,7 @@ import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, SHUTTING_DOWN, STATE_KEYS, stateKeys } from '../../scheduling/node-taints.ts';
 import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
 
+/** How long a node must not have been ready before it gets the NoExecute taint. */
 const EVICTS_AFTER_MILLIS = 30_000;
 
 export async function startNodeTaints({ client, timers, log, signal }: ControllerOptions): Promise<void> {
@@ -65,7 +66,7 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   }
 }
 
-/** The time since which the node has not been ready; undefined if it is ready, has no Ready condition, or is shutting down. */
+/** Returns since when the node has not been ready; undefined if it is ready, has no Ready condition, or is shutting down. */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;
@@ -74,7 +75,7 @@ function notReadySince({ status }: Node): Millis | undefined {
 
 /**
  * Returns all taints that the node should have, including those of other writers, or undefined if no taint must change.
- * `evicts`: whether the node has not been ready for so long that it gets the NoExecute taint.
+ * `evicts` is true if the node has not been ready for so long that it gets the NoExecute taint.
  */
 export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {
   const present = node.spec?.taints ?? [];

@@ -17,17 +17,17 @@ export interface Queues {
   volumes: WorkQueue;
   /** `<namespace>/<name>/<uid>` of Pods whose ephemeral volumes need claims, or that were deleted but may still have claims. */
   ephemeralClaims: WorkQueue;
-  /** Names of volumes of deleted claims. Folders with these names may still exist although the volumes do not. */
+  /** Names that the volumes of deleted claims would have. Folders with these names may exist although the volumes do not. */
   unusedFolders: WorkQueue;
 }
 
 export interface StorageIndexes {
   search: ReturnType<typeof volumeIndex>;
-  /** Keys of claims, by the name of their volume; '' for claims that name no volume. */
+  /** Keys of claims, by the name of their volume. The name is '' for claims that name no volume. */
   claimsByVolume: GroupedKeys<PersistentVolumeClaim>;
   /** Keys of claims, by the UID of the owner that is their controller. */
   claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
-  /** Names of volumes, by the UID of their claim; '' for volumes whose reference has no UID. */
+  /** Names of volumes, by the UID of the claim for which they are reserved. The UID is '' if no claim or no UID is named. */
   volumesByClaim: GroupedKeys<PersistentVolume>;
 }
 

@@ -18,7 +18,7 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/** Each write contains the resourceVersion that it is based on. After a concurrent change, it rejects with a Conflict. */
+/** Each update contains the resourceVersion on which it is based, so this rejects with a Conflict after a concurrent change. */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);
@@ -49,7 +49,7 @@ const isFree = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim)
     spec.claimRef.name === metadata.name &&
     (!spec.claimRef.uid || spec.claimRef.uid === metadata.uid));
 
-/** Whether the volume fits the claim. A volume that is reserved for the claim always fits. A mismatch is reported as an Event. */
+/** Returns whether the volume fits the claim. A volume that is reserved for the claim always fits. Reports a mismatch as an Event. */
 function suits({ events }: Storage, volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const mismatch = volume.spec?.claimRef === undefined ? volumeMismatch(volume, claim) : undefined;
   if (mismatch === undefined) return true;
@@ -153,7 +153,10 @@ async function showBound(
   await claimClient.updateStatus({ ...claim, status });
 }
 
-/** Repairs the status of a bound claim, or marks the claim as Lost if its volume is missing or reserved for another claim. */
+/**
+ * Repairs the status of a bound claim and the reservation of its volume. Marks the claim as Lost if the volume is missing or reserved for
+ * another claim.
+ */
 async function keepBound(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   const name = claim.spec?.volumeName ?? '';
   const volume = storage.volumes.get(undefined, name) ?? (await readNow(storage.volumeClient, name));

@@ -40,7 +40,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** Deletes the claims of a deleted Pod. `uid`: the UID of the Pod, which the claims' owner references contain. */
+/** Deletes the claims of a deleted Pod. `uid` is the UID of the Pod; the owner references of its claims contain this UID. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

@@ -1,12 +1,12 @@
 /**
- * The class `local-path`: the volume of a claim is a folder on the machine, created once the first Pod with the claim has a node.
+ * The class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the first Pod of the claim.
  * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
-/** Annotation on a volume that names the provisioner that created the volume, and may therefore delete its content. */
+/** The annotation of a volume that names its provisioner, which created the volume and may therefore delete the content. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 

@@ -3,11 +3,12 @@
  *
  * Reads: persistentvolumes, persistentvolumeclaims, storageclasses, nodes, pods. Writes: persistentvolumes and
  * persistentvolumeclaims with their status and finalizers; claims of ephemeral volumes (create, delete); the class
- * local-path, if it is missing; folders, through VolumeFolders.
+ * local-path, if it is missing; events; folders, through VolumeFolders.
  * Invariants:
  *  1. A volume is reserved for a claim before the claim is bound to it, and for one claim only.
- *  2. A claim is deleted only when no Pod with a node uses it, a volume only when no claim is bound to it.
- *  3. Nothing is deleted because of the informers' caches alone: the API is read first.
+ *  2. The finalizer of a claim is removed only when no Pod with a node uses the claim, the finalizer of a volume only when no
+ *     claim is bound to the volume.
+ *  3. Nothing is deleted only because another object is missing in an informer's cache: the API is read first.
  * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behavior).
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
@@ -47,14 +48,14 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
   const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
   const informing = { log, timers, signal };
-  /** Resolves once all informers have synced; no key is processed before. */
+  /** Resolves once all informers have synced and the class local-path exists. No key is processed before. */
   const synced = Promise.withResolvers<void>();
   const queueOf = (name: string, process: (controller: Controller, key: string) => Promise<void>): WorkQueue =>
     createWorkQueue({
       name,
       process: async (key) => {
         await synced.promise;
-        // NotFound is success: the object was deleted while its key was processed, and the informer queues the key again.
+        // NotFound is success: the object was deleted while its key was processed, and the informer reports the deletion.
         await process(controller, key).catch((error: unknown) => {
           if (!isApiError(error, 'NotFound')) throw error;
         });
@@ -99,7 +100,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   synced.resolve();
 }
 
-/** Reconciles a claim, or releases it if it is being deleted. `key`: `<namespace>/<name>` of the claim. */
+/** Reconciles a claim, or releases the claim if it is being deleted. `key` is `<namespace>/<name>` of the claim. */
 async function syncClaim(controller: Controller, key: string): Promise<void> {
   const [namespace, name] = key.split('/') as [string, string];
   const claim = controller.claims.get(namespace, name);
@@ -113,13 +114,13 @@ async function syncVolume(controller: Controller, name: string): Promise<void> {
   if (volume !== undefined) await reconcileVolume(controller, volume);
 }
 
-/** Removes the unused folder of a deleted claim: the engine may have died after it created the folder, before the volume. */
+/** Removes the empty folder of a deleted claim: the engine may have died after it created the folder, before it created the volume. */
 async function syncFolder({ volumes, volumeClient, folders }: Controller, name: string): Promise<void> {
   const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
   if (volume === undefined) await folders.removeUnused(name);
 }
 
-/** Creates or deletes the claims of a Pod's ephemeral volumes. `key`: `<namespace>/<name>/<uid>` of the Pod. */
+/** Creates or deletes the claims of a Pod's ephemeral volumes. `key` is `<namespace>/<name>/<uid>` of the Pod. */
 async function syncPod(controller: Controller, key: string): Promise<void> {
   const [namespace, name, uid] = key.split('/') as [string, string, string];
   const pod = controller.pods.get(namespace, name) ?? (await readNow(controller.podClient, name, namespace));

@@ -1,4 +1,4 @@
-/** Removes the finalizer of a terminating claim once no Pod uses it. Source: pvc-protection controller of v1.33 (behavior). */
+/** Removes the finalizer of a terminating claim once no Pod uses the claim. Source: pvc-protection controller of v1.33 (behavior). */
 
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
@@ -13,32 +13,35 @@ import { claimKey } from './storage.ts';
 export interface ClaimProtection {
   /** Registers a Pod that the informer reports. Called again once the Pod is bound to a node. */
   put(pod: Pod): void;
-  /** `pod`: the version that was passed to put(). */
+  /** Removes a Pod. `pod` must be the version that was passed to put(). */
   remove(pod: Pod): void;
   /** Removes the finalizer of a terminating claim, unless a Pod uses it. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 
-/** The keys of the claims that the Pod uses: none if it has no node, because no Pod with a terminating claim is bound. */
+/**
+ * Returns the keys of the claims that the Pod uses; none if the Pod has no node. Such a Pod will not use a terminating claim,
+ * because the scheduler does not bind it.
+ */
 const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;
   if (!pod.spec?.nodeName) return [];
   return claimNamesOf(pod).map((name) => claimKey({ namespace, name }));
 };
 
-/** `known` returns a Pod from the informer's cache, by namespace and name. */
+/** Creates the protection. `known` returns a Pod from the informer's cache, by namespace and name. */
 export function createClaimProtection(
   claims: ResourceClient<PersistentVolumeClaim>,
   pods: ResourceClient<Pod>,
   known: Informer<Pod>['get'],
 ): ClaimProtection {
   const users = groupedKeys<Pod>(uidOf, usedBy);
-  /** By namespace: the list of Pods that is scheduled, but for which no request has been sent yet. */
+  /** By namespace: the result of the next list of Pods, for which no request has been sent yet. */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
   /**
    * Returns the keys of the claims used by Pods that the informer has not seen in their current version. The Pods are listed
-   * in a later turn of the event loop, once for all calls up to then.
+   * in a later turn of the event loop, once for all calls for the namespace before that turn.
    */
   function usedByUnseenPods(namespace: string): Promise<ReadonlySet<string>> {
     const reading =

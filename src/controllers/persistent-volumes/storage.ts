@@ -1,4 +1,4 @@
-/** The informers, clients and helpers that the reconcilers of claims and of volumes share. */
+/** The informers, clients and helpers that the parts of this controller share. */
 import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -24,11 +24,11 @@ export interface Storage {
 
 export const claimKey = (of: { namespace?: string; name?: string }): string => `${of.namespace ?? ''}/${of.name ?? ''}`;
 
-/** The owner references with `controller: true`. */
+/** Returns the owner references with `controller: true`. */
 export const controllersOf = ({ ownerReferences = [] }: ObjectMeta): OwnerReference[] =>
   ownerReferences.filter(({ controller }) => controller === true);
 
-/** Reads the object from the API, bypassing the informer's cache; undefined if it does not exist. */
+/** Reads the object from the API, bypassing the informer's cache. Resolves with undefined if the object does not exist. */
 export async function readNow<T extends KubeObject>(
   client: ResourceClient<T>,
   name: string,

@@ -1,4 +1,7 @@
-/** Reconciles a volume: sets its phase, and reclaims it once its claim was deleted. Source: persistentvolume controller of v1.33. */
+/**
+ * Reconciles a volume: sets its phase, and reclaims the volume when its claim has been deleted. Source: persistentvolume controller of
+ * v1.33.
+ */
 
 import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';
 import type { PersistentVolume } from '../../api/generated/types.ts';
@@ -55,7 +58,7 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
-/** Deletes the content of a volume that this controller provisioned, then the volume. Other volumes become Failed. */
+/** Deletes the content of a volume that this controller provisioned, then the volume. Gives another volume the phase Failed. */
 async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
   const { name, uid } = volume.metadata;
   if (!isProvisionedHere(storage, volume)) {

@@ -18,20 +18,21 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 
+/** The time in which a missing node may return before its Pods are deleted. */
 const QUARANTINE_MILLIS = 40 * 1000;
-/** Upstream's default. */
+/** The default of upstream's --terminated-pod-gc-threshold. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
 /** The queue's key for the collection of terminated Pods. All other keys are node names. */
 const TERMINATED = '';
 
-/** `terminatedPods`: how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0: all. */
+/** Starts the controller. `terminatedPods` is how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0 means all. */
 export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
   const { client, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const podClient = client.resource<Pod>(PODS);
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
   /** UIDs of the terminated Pods. */
   const terminated = new Set<string>();
-  /** By name of a missing node: the timer after which its Pods are deleted. */
+  /** By name of a missing node: the timer that queues the node, so that its Pods are deleted if it is still missing. */
   const quarantines = new Map<string, Timer>();
   onAbort(signal, () => {
     for (const timer of quarantines.values()) timer.cancel();
@@ -91,7 +92,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   }
 }
 
-/** Whether the Pod counts as terminated. Excludes mirror Pods, which their node manages, and Pods that are being deleted. */
+/** Returns whether the Pod counts as terminated. False for mirror Pods, which their node manages, and for Pods that are being deleted. */
 const isTerminated = (pod: Pod): boolean =>
   hasEnded(pod) && !isMirrorPod(pod) && pod.metadata.deletionTimestamp === undefined;
 

@@ -5,11 +5,16 @@ import type { Millis } from '../../machinery/time.ts';
 /** The data about one part of a record (one PodRecord) that the controller keeps in memory. */
 export interface Part extends KubeObject {
   podUid: string;
+  /** The time of the last step, or of the creation of the part if that is later. */
   lastAt: Millis;
+  /** The length of the part's JSON. */
   bytes: number;
 }
 
-/** Returns the parts of expired records, and when the next record of a deleted Pod expires; undefined if there is none. */
+/**
+ * Returns the parts of expired records, and when the next record of a deleted Pod expires; undefined if there is none. `living`
+ * contains the UIDs of the Pods that exist.
+ */
 export function byAge(
   parts: readonly Part[],
   living: ReadonlySet<string>,
@@ -42,7 +47,7 @@ export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Par
     .sort((a, b) => rank(a) - rank(b) || a.lastAt - b.lastAt || numberOf(a) - numberOf(b));
 }
 
-/** Returns the parts to delete in order to free at least `excessBytes`, or all parts that may be deleted if they are smaller. */
+/** Returns the parts to delete to free at least `excessBytes`; all parts that may be deleted if their total is smaller. */
 export function excessParts(parts: readonly Part[], living: ReadonlySet<string>, excessBytes: number): Part[] {
   let left = excessBytes;
   return bySize(parts, living).filter((part) => {

@@ -19,7 +19,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort();
 });
 
-/** Objects are created 100 hours before start() starts the controller. */
+/** Objects that a test creates before it calls start() are 100 hours old when the controller starts. */
 async function setUp(limits: Partial<RecordLimits> = {}) {
   const begin = Date.UTC(2026, 0, 31);
   const timers = createVirtualTimers(begin - 100 * HOUR);
@@ -59,7 +59,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
       });
     },
-    /** Stores a part of the record of a Pod, which may not exist. Its last step is `at` milliseconds after the start. */
+    /** Stores a part of the record of a Pod; the Pod need not exist. The only step is `at` milliseconds after the start. */
     async record(podName: string, part: number, at: number, characters = 10): Promise<void> {
       const step = { key: 'k', type: 'T', at: formatMicroTime(begin + at), message: 'x'.repeat(characters) };
       const podUID = uids.get(podName) ?? podName;
@@ -73,7 +73,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
       const { metadata: stored } = await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
       uids.set(name, stored.uid ?? '');
     },
-    /** The stored parts, as `podName.part`. */
+    /** Returns the names of the stored parts, as `podName.part`. */
     left: (): string[] =>
       (backend.objects(POD_RECORDS) as PodRecord[])
         .map(({ metadata, podName, podUID }) => `${podName}${metadata.name.slice(podUID.length)}`)

@@ -5,8 +5,8 @@
  *
  * Only the records of deleted Pods expire; their age counts from their last step. If the records are too large, parts of
  * records of deleted Pods are deleted first, then parts of records of existing Pods, the oldest first in both cases. The
- * newest part of an existing Pod is kept, because the node still writes to it. This controller keeps only the size and the
- * time of each part in memory.
+ * newest part of an existing Pod's record is kept, because the node still writes to this part. This controller keeps no steps
+ * in memory, but only the size, the time and the identity of each part.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -24,12 +24,13 @@ import { byAge, excessParts, type Part } from './parts-to-delete.ts';
 import { createSweeper } from './sweeper.ts';
 
 export interface RecordLimits {
+  /** The maximum age of the record of a deleted Pod. */
   ageMillis: number;
   /** The maximum size of all records together, measured as the length of their JSON. */
   bytes: number;
 }
 
-/** Records that expire within this time of each other are deleted in one sweep. */
+/** A sweep schedules the next one at least this much later, so that records that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 /** If the records exceed the size limit, they are reduced to this fraction of it, so that not every write causes a deletion. */
 const SHRINK_TO = 0.9;
@@ -83,8 +84,8 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
 
   /**
-   * Deletes expired records, then, if the others still exceed the size limit, the oldest parts. Resolves to the time of the
-   * next sweep; undefined if none is needed.
+   * Deletes expired records, then, if the others still exceed the size limit, the parts that excessParts() chooses. Resolves to
+   * the time of the next sweep; undefined if none is needed.
    */
   async function enforceLimits(): Promise<Millis | undefined> {
     const now = timers.now();
@@ -98,10 +99,10 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   await sweeper.start();
 }
 
-/** The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
+/** Returns the UID in the record of the Pod. The record of a static Pod has the UID of the static Pod, not of its mirror Pod. */
 const recordedUid = (pod: Pod): string => mirroredUid(pod) ?? uidOf(pod);
 
-/** Deletes the parts. Resolves to false if a deletion failed and must be retried. Stops without an error if the signal aborts. */
+/** Deletes the parts. Resolves to false if a deletion failed and must be retried. Stops and resolves to true if the signal aborts. */
 async function deleteParts(
   records: ResourceClient<PodRecord>,
   parts: readonly Part[],

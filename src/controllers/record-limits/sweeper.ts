@@ -1,16 +1,16 @@
-/** Calls a function at the earliest requested time, never twice at the same time. */
+/** Calls a function at the earliest requested time, but never while an earlier call is still running. */
 import type { Millis } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 
 export interface Sweeper {
-  /** Requests a sweep at `at` or earlier. A request for a time before start() may be dropped. */
+  /** Requests a sweep at `at` or earlier. A request that is due before start() is dropped, because start() sweeps. */
   request(at: Millis): void;
   /** Runs the first sweep; resolves when it has ended. */
   start(): Promise<void>;
 }
 
-/** `sweep` resolves to the time of the next sweep; undefined: none is needed until it is requested. */
+/** Creates a sweeper. `sweep` resolves to the time of the next sweep, or to undefined if none is needed until request() is called. */
 export function createSweeper(
   { timers, signal }: { timers: Timers; signal: AbortSignal },
   sweep: () => Promise<Millis | undefined>,
@@ -18,7 +18,7 @@ export function createSweeper(
   let timer: { at: Millis; timer: Timer } | undefined;
   let isStarted = false;
   let isSweeping = false;
-  /** Whether another sweep became due while one was running. */
+  /** Whether another sweep became due while a sweep was running. */
   let again = false;
 
   function request(at: Millis): void {

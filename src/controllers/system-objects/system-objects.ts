@@ -2,8 +2,8 @@
  * Recreates the Service `kubernetes` and the namespace of the node Leases when a client has deleted them, and reverts
  * changes to the type and ports of the Service. Other system namespaces and priority classes cannot be deleted.
  *
- * Reads: one Service and one Namespace. Writes: the system objects, through `bootstrap`.
- * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that these controllers poll.
+ * Reads: the Service `kubernetes` and the namespace kube-node-lease. Writes: the system objects, through `bootstrap`.
+ * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that upstream's controllers poll.
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
 import { NAMESPACES, SERVICES } from '../../api/resources.ts';
@@ -14,7 +14,7 @@ import type { ControllerOptions } from '../controller.ts';
 const SERVICE = { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' };
 const LEASE_NAMESPACE = { fieldSelector: 'metadata.name=kube-node-lease' };
 
-/** `bootstrap` creates missing system objects and corrects the Service; it is idempotent. */
+/** Starts the controller. `bootstrap` creates missing system objects and corrects the Service; this function is idempotent. */
 export async function startSystemObjects(
   options: ControllerOptions & { bootstrap: () => Promise<void> },
 ): Promise<void> {

@@ -5,9 +5,9 @@
  * Invariants:
  *  1. When the tolerationSeconds of a Pod have passed, its tolerations and the node's taints are checked again before the
  *     Pod is deleted.
- *  2. tolerationSeconds count from the time at which this controller first sees the taint, so the time in which no engine
- *     runs does not count. A not-ready or unreachable taint that was added before the start of the engine evicts no Pod,
- *     because the node may be ready by now.
+ *  2. tolerationSeconds count from the time at which this controller first sees that a taint may evict the Pod, so the time in
+ *     which no engine runs does not count. A not-ready or unreachable taint that was added before the start of the engine evicts
+ *     no Pod, because the node may be ready by now.
  *  3. If tolerationSeconds pass while the machine is suspended, the node first has a minute to report its state.
  * Source: "Taint based Evictions" of the v1.33 documentation; pkg/controller/tainteviction of v1.33 (wording).
  */
@@ -79,7 +79,10 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   );
   await Promise.all([nodes.synced, pods.synced]);
 
-  /** How many seconds the Pod may stay. undefined: it is not evicted, because it tolerates the taints, ends, or is a mirror Pod. */
+  /**
+   * Returns how many seconds the Pod may stay on its node; undefined if the Pod is not evicted, because it tolerates the taints
+   * forever, has no known node, is being deleted, has ended, or is a mirror Pod.
+   */
   function secondsLeft(pod: Pod): number | undefined {
     const node = pod.spec?.nodeName ? nodes.get(undefined, pod.spec.nodeName) : undefined;
     if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
@@ -104,9 +107,9 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
 
 interface PendingEvictions {
   has(uid: string): boolean;
-  /** When the controller first saw that the Pod does not tolerate the taints; undefined if it does. */
+  /** Returns the time from which the seconds count: the first schedule(), or later after a suspension; undefined if none is pending. */
   since(uid: string): Millis | undefined;
-  /** Calls `due` once the Pod may no longer stay: `seconds` after the first call of schedule() for the Pod since cancel(). */
+  /** Calls `due` once the Pod may no longer stay, `seconds` after the time that since() returns. */
   schedule(pod: Pod, seconds: number): void;
   cancel(uid: string): void;
 }
@@ -143,7 +146,7 @@ function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) =
   };
 }
 
-/** Sets the condition DisruptionTarget and deletes the Pod. Succeeds if the Pod has already been deleted or replaced. */
+/** Sets the condition DisruptionTarget and deletes the Pod. Also succeeds if the Pod has already been deleted or replaced. */
 async function deletePod(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
   const { name, namespace, uid = '' } = metadata;
   const change = { metadata: { uid }, status: { conditions: [disruption(now)] } };

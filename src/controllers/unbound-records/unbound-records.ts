@@ -1,7 +1,7 @@
 /**
  * Writes the records of Pods that are deleted before they have a node, because no node agent writes records of these Pods.
  *
- * Reads: pods. Writes: podrecords (create), one for each of these Pods once its object was removed.
+ * Reads: pods. Writes: podrecords (create), one for each of these Pods once the Pod's object has been removed.
  */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
@@ -14,7 +14,7 @@ import type { ControllerOptions } from '../controller.ts';
 
 export async function startUnboundRecords({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const records = client.resource<PodRecord>(POD_RECORDS);
-  /** Records that are not stored yet, by name. */
+  /** The records that are not stored yet, by name. A crash of the engine loses them. */
   const unwritten = new Map<string, PodRecord>();
   const queue = createWorkQueue({ name: 'unbound-records', process: write, log, timers, signal });
   const pods = createInformer<Pod>(
@@ -43,7 +43,7 @@ export async function startUnboundRecords({ client, timers, log, signal }: Contr
   await pods.synced;
 }
 
-/** Returns the record of a Pod that was removed at `now`. The types of its steps are those of the nodes' records. */
+/** Returns the record of a Pod that was removed at `now`. Its steps have the same types as in records that a node writes. */
 function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   const { name: podName, namespace, uid: podUID = '' } = metadata;
   const transitions: PodTransition[] = [];
