@@ -1,4 +1,4 @@
-/** Creates, stops and removes the sandboxes of Pods, and with them the Pods' control groups. */
+/** Creates, stops and removes the sandboxes of Pods, and creates and releases the Pods' control groups at the same time. */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -25,7 +25,10 @@ export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
   /** Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
-  /** If the Pod is deleted and has no other sandbox, releases its control group while the runtime removes the sandbox. */
+  /**
+   * If the Pod is deleted, and this engine has started no sandbox or container of the Pod since it last stopped one of its sandboxes,
+   * releases the Pod's control group while the runtime removes the sandbox.
+   */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 

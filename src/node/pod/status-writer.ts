@@ -15,7 +15,7 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Resolves when all statuses are written. */
+  /** Resolves when no status is left to write, or when the signal aborts. */
   flushed(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   };
   return {
     write(pod, status) {
-      // Sort the fields, since the API server and the core order them differently.
+      // Sort the fields, since the core copies some of them from the API server, which orders them differently.
       const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
       if (text === (wanted?.text ?? written)) return;
       wanted = { pod, status, text };

@@ -3,7 +3,8 @@
  *
  * Invariants:
  *  1. An action that changes the runtime stays in flight until an observation shows its effect, or until an observation that started
- *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done.
+ *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done. Every action with
+ *     an unknown outcome stays in flight until such an observation, too.
  *  2. An action that succeeded but had no effect counts as failed.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
@@ -50,7 +51,7 @@ export function createWorkerFlights(
   /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
 
-  /** Ends the flight of an action and stores whether it succeeded. The last observation must show the effect of a successful one. */
+  /** Ends the flight of an action and stores whether it succeeded. If it succeeded, the last observation must show its effect. */
   const settle = ({ action, key, succeeded }: Ended): void => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(state.runtime, action) : undefined;

@@ -16,7 +16,7 @@ export interface WorkerStart {
   nodeEnd?: NodeEnd | undefined;
   /** The journal that the previous worker of the Pod wrote. */
   journal?: Journal;
-  /** The time until now in which no agent ran. */
+  /** The time until now in which no agent ran; undefined: there is none. */
   outage?: Outage | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface WorkerState extends Pick<WorkerStart, 'pod' | 'removed' | 'node
   runtime: RuntimeView;
   volumes: Observed['volumes'];
   downward?: string;
-  /** Sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
+  /** The IDs of the sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
   stoppedSandboxes: Set<string>;
   images: WorkerImages;
   failures: WorkerFailures;
