@@ -11,7 +11,7 @@ export interface DnsConfig {
 }
 
 export interface DnsFacts {
-  /** The addresses of the cluster's DNS servers. If empty, the policy ClusterFirst has the effect of Default. */
+  /** The addresses of the cluster's DNS servers. If empty, the ClusterFirst policies have the effect of Default. */
   clusterDns: readonly string[];
   /** For example cluster.local. */
   clusterDomain: string;
