@@ -10,7 +10,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi } from './step-conversion.ts';
 
-/** The size at which a new part begins. It bounds the cost of a write, since each write contains a whole part. */
+/** The size at which a new part begins, measured like RecordPart.bytes. It bounds the cost of a write, which contains a whole part. */
 const PART_BYTES = 16 * 1024;
 
 /** The newest part of a record. */
