@@ -55,7 +55,7 @@ export function createKeptJournal(
       } catch (error) {
         // A Pod without a folder has no state that a new agent would need.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-        // Only log the error, since the runs are stopped in any case.
+        // Only log the error, since the runs are stopped even without a journal.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
         // Delete the old journal: the Pod's status is newer than a journal that could not be replaced.
         rmSync(file, { force: true });

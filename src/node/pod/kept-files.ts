@@ -69,7 +69,7 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
   };
 }
 
-/** Drops the fields that variables and image pulls do not need, such as labels. */
+/** Returns the object without the fields that variables and image pulls do not need, such as labels. */
 const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
   apiVersion,
   kind,

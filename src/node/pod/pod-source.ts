@@ -12,13 +12,13 @@ export interface PodSource {
   /** Whether the Pods come from files. Such Pods start without the API, are critical, and tolerate every NoExecute taint. */
   readonly isStatic: boolean;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Releases the object of a deleted Pod that has nothing left on the node. Sets `removed` if the object did not exist any more. */
+  /** Releases the object of a deleted Pod that has nothing left on the node. Resolves with `removed` if the object no longer exists. */
   finalize(pod: Pod): Promise<Outcome>;
 }
 
 /**
- * Returns the source of the Pods in the API. NotFound and Conflict (of the UID) are success, since the Pod no longer exists; in the
- * case of Conflict, another Pod has its name.
+ * Returns the source of the Pods in the API. NotFound and Conflict are success, since the Pod no longer exists: Conflict means that
+ * another Pod, with another UID, has the name.
  */
 export function createApiSource(pods: ResourceClient<Pod>): PodSource {
   return {

@@ -3,7 +3,7 @@
  *
  * Boundary: admission and the sources of the Pods decide which Pods run on the node.
  * Invariants:
- *  1. There is at most one worker for each Pod UID. A Pod of the same name with another UID gets its own.
+ *  1. There is at most one worker for each Pod UID. A Pod of the same name with another UID gets its own worker.
  *  2. The hooks of a stage are called in the order of the list; `released` is called after `release` of all parts has ended.
  */
 
@@ -25,7 +25,7 @@ export interface PodHooks {
   started?(pod: Pod, removed: boolean): void;
   /** The worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;
-  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. Not called for deleted Pods; see `ended`. */
+  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. For deleted Pods, only `ended` is called. */
   cleared?(pod: Pod): void;
   /** The worker has ended: nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;

@@ -21,7 +21,7 @@ export interface RunLookup {
   sandbox(podUid: string): string | undefined;
   /** Returns the last observation of the Pod; if there was none, a view without runs and sandboxes. */
   view(podUid: string): RuntimeView;
-  /** Calls the listener with the logs of a Pod's runs, now and after each observation of the Pod; with [] after the Pod has ended. */
+  /** Calls the listener with the logs of each Pod's runs, now and after each observation of that Pod; with [] after the Pod has ended. */
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 

@@ -10,7 +10,7 @@ import type { PodWorker } from './worker/worker.ts';
 
 export interface RuntimeFollowerOptions {
   runtime: Pick<ContainerRuntime, 'events' | 'observeAll'>;
-  /** By Pod UID. */
+  /** The workers by Pod UID. */
   workers: ReadonlyMap<string, PodWorker>;
   /** Called with the runtime's records of a Pod that has no worker. */
   found(podUid: string, records: PodObservation): void;

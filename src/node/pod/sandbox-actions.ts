@@ -23,11 +23,11 @@ export interface SandboxPorts {
 
 export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
-  /** Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
+  /** Stops the sandbox. Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
   /**
-   * If the Pod is deleted, and this engine has started no sandbox or container of the Pod since it last stopped one of its sandboxes,
-   * releases the Pod's control group while the runtime removes the sandbox.
+   * Removes the sandbox. If the Pod is deleted, and this engine has created no sandbox and started no container of the Pod since the
+   * last stop(), releases the Pod's control group at the same time.
    */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }

@@ -20,7 +20,7 @@ export interface StatusWriter {
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
-  /** The serialized status of the newest write that succeeded or is under way. */
+  /** The serialized status of the last write, which succeeded or is under way; '' if it failed, or if there was none. */
   let written = '';
   let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
   let writing: Promise<void> | undefined;

@@ -21,7 +21,7 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'mountVolumes',
 ]);
 
-/** Actions that run inside a container. A missing result may only mean that the container exited while the action ran. */
+/** Actions that run in a container or connect to it. A missing result may only mean that the container exited during the action. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
 /**
@@ -91,9 +91,9 @@ export function shows(view: RuntimeView, action: Action): boolean {
 }
 
 /**
- * Describes the missing effect of an action that succeeded, given a view that must show it: one that started after the action ended,
- * or for which shows() is true. Undefined if the action had its effect. An action without effect counts as failed, so that it backs off
- * and is reported.
+ * Describes the missing effect of an action that succeeded; undefined if the action had its effect. The view must be from an observation
+ * that started after the action ended, unless shows() is true for the view. An action without effect counts as failed, so that it backs
+ * off and is reported.
  */
 export function missingEffect(view: RuntimeView, action: Action): string | undefined {
   const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);

@@ -19,7 +19,7 @@ export interface LoopOptions {
   pod(): Pod;
   /** Whether the first decision needs an observation. */
   mustObserve: boolean;
-  /** Whether an action has ended and waits for an observation of its effect. */
+  /** Whether an action has ended and waits for an observation that has not started yet. */
   isObservationDue(): boolean;
   observe(): Promise<void>;
   decide(): void;
@@ -44,6 +44,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
 
   /**
    * Starts the loop. If the loop is waiting for an observation and has decided before, decides now, with the previous observation.
+   * Does nothing during a decision.
    */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;

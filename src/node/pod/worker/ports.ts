@@ -49,7 +49,7 @@ export interface WorkerPorts {
   event(pod: Pod, event: PodEvent): void;
   /** Records steps of the Pod's life. A later worker of the Pod may report the same step again. */
   record(pod: Pod, transitions: Transition[]): void;
-  /** Resolves when all steps reported so far are stored, or cannot be stored. Undefined if they are stored already. */
+  /** Resolves when all steps reported so far are stored, or cannot be stored now. Undefined if there is no need to wait. */
   recorded(): Promise<void> | undefined;
   /** Called when nothing of the Pod is left on the node. */
   done(): void;

@@ -23,7 +23,7 @@ export interface Flight {
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** The action's call has ended. unknown: the runtime did not answer. */
+  /** The action's call has ended. `unknown`: the runtime did not answer. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
   /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;
@@ -32,11 +32,11 @@ export interface WorkerFlights {
   abortAll(): void;
   underWay(): Action[];
   isUnderWay(key: string): boolean;
-  /** Whether an action has ended and waits for an observation of its effect. */
+  /** Whether an action has ended and waits for an observation that has not started yet. */
   isObservationDue(): boolean;
   /**
-   * An observation starts now. Returns functions with which the caller reports its result. Actions that end during the observation wait
-   * for the next one, unless this one already shows their effect.
+   * An observation starts now. Returns functions with which the caller reports whether the observation succeeded. An action that ends
+   * during this observation and must be observed waits for the next observation, unless this one already shows its effect.
    */
   observing(): { succeeded(): void; failed(): void };
   noteFailure(action: Action, error: unknown): void;

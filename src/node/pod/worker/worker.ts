@@ -4,9 +4,10 @@
  * Boundary: decide() contains all rules; this file only passes observations to it and carries out the actions that it returns.
  * loop.ts contains the loop, actions.ts and running-actions.ts contain the actions under way, and state.ts contains the state.
  * Invariants:
- *  1. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
+ *  1. Statuses are written one at a time, and the newest status wins; the last one is written before the object is deleted.
  *     A run is removed only after its end is recorded, or cannot be recorded.
- *  2. There is no polling: a runtime event, a change of the object, the end of an action or a timer wakes the worker.
+ *  2. There is no polling: only events, such as a change in the runtime or of the object or the end of an action, and a timer wake the
+ *     worker.
  *  3. After a call that the runtime did not answer, nothing is decided until an observation succeeds. The time until then is an
  *     outage. Probes and hooks are exceptions, since their container may have exited.
  */
@@ -126,7 +127,7 @@ function createDecisions(
 const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
   removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
 
-/** Observes the Pod in the runtime. Rejects if the runtime fails; if it does not answer, an outage begins. */
+/** Observes the Pod in the runtime. Rejects if the observation fails; if the runtime did not answer, an outage has then begun. */
 async function observe(
   state: WorkerState,
   ports: WorkerPorts,
