@@ -50,7 +50,7 @@ export interface PodEnvironmentOptions {
   /** Copies of the objects that defer containers refer to, used if the API cannot return them. */
   kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
-  /** Returns the addresses of the Pod's ready sandbox; empty before the Pod has a sandbox. */
+  /** Returns the addresses of the Pod's last ready sandbox; empty before a sandbox is ready. */
   podIps(pod: Pod): readonly string[];
   podDirectory(podUid: string): string;
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
@@ -147,8 +147,8 @@ async function readReferences<T extends KubeObject>(
 
 /**
  * Returns a function that lists the Services for the variables of a Pod's container. The function waits until the Services were listed
- * from the API, because variables cannot be added to a running container; except for static Pods, which start without the API. The
- * function returns the same array until a Service changes, so that results can be cached per array.
+ * from the API, because variables cannot be added to a running container. It does not wait for static Pods, which start without the
+ * API. The function returns the same array until a Service changes, so that results can be cached per array.
  */
 function createServiceLookup({
   services: informer,

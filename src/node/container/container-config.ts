@@ -102,7 +102,7 @@ export const containerLogPath = (containerName: string, attempt: number): string
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** The folder of the termination messages, which contains a folder for each container. */
+/** Returns the folder of the termination messages, which contains a folder for each container. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
@@ -163,7 +163,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires; a retry may succeed. */
+/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires. A retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,

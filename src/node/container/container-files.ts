@@ -45,7 +45,10 @@ export function prepareSandbox(config: SandboxConfig): void {
   mkdirSync(config.logDirectory, { recursive: true, mode: 0o755 });
 }
 
-/** Creates the container's files and mounts, before createContainer. Rejects with a ContainerConfigError if a subPath cannot be mounted. */
+/**
+ * Creates the container's files and mounts. Call before createContainer. Rejects with a ContainerConfigError if a subPath cannot be
+ * mounted.
+ */
 export async function prepareContainer(
   pod: Pod,
   container: Container | EphemeralContainer,

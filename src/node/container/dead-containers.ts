@@ -21,8 +21,8 @@ type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
  * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows
- * and all earlier runs, up to the first that has not exited. For other Pods, these are the exited runs of containers that run again;
- * none if the Pod is being deleted. Pure.
+ * and all earlier runs, but only those before the first that has not exited. For other Pods, these are the exited runs of containers
+ * that run again; none if the Pod is being deleted. Pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
@@ -47,8 +47,8 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
 }
 
 /**
- * Removes the dead containers of these Pods. Failures are logged. Resolves when all removals have ended and the runtime has freed
- * the disk space.
+ * Removes the dead containers of these Pods. Failed removals are logged. Resolves when all removals have ended and the runtime has
+ * freed the disk space.
  */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;

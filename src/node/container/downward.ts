@@ -1,5 +1,5 @@
 /**
- * The downward API: formats a Pod's fields and a container's resources as text for environment variables and volumes. Pure.
+ * Implements the downward API: formats a Pod's fields and a container's resources as text for variables and volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
 
@@ -57,7 +57,7 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** Returns the addresses at which the Pod can be reached. */
+/** Returns the addresses at which the Pod can be reached; empty if its sandbox has no address yet. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
@@ -67,7 +67,7 @@ export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: s
 
 /** Returns the field as text. Throws if the downward API does not support the field path. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
-  // spec.host is the old name of the field, which the API still accepts.
+  // spec.host is the old name of spec.nodeName. The API still accepts it.
   const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
   const subscript = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path);
   if (subscript !== null)

@@ -1,6 +1,6 @@
 /**
  * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
- * Order: envFrom, then env, then the variables of Services whose names are not set yet. A variable in env may refer to earlier
+ * The order is: envFrom, then env, then those variables of Services whose names are not set yet. A variable in env may refer to earlier
  * variables and to variables of Services.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).
  */
