@@ -51,7 +51,7 @@ export function oomScoreAdjust(
   if (qos === 'BestEffort') return BEST_EFFORT_OOM_SCORE;
   const scoreOf = (request: number): number => 1000 - Math.floor((1000 * request) / memoryCapacityBytes);
   let score = scoreOf(memoryRequest(container));
-  // Like upstream, limit a sidecar's score to that of the app container with the smallest memory request, which it serves.
+  // Like upstream, limit a sidecar's score to the highest score of the app containers that the sidecar serves.
   if (pod.spec?.initContainers?.some((init) => init.name === container.name && isSidecar(init)))
     score = Math.min(score, scoreOf(Math.min(...pod.spec.containers.map(memoryRequest))));
   if (score < 1000 + GUARANTEED_OOM_SCORE) return 1000 + GUARANTEED_OOM_SCORE;

@@ -123,7 +123,10 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   };
 }
 
-/** Returns the runs whose end the Pod's status shows or, before a later run started, showed; with the reason in the status, if any. */
+/**
+ * Returns the runs whose end the Pod's status shows, or showed before a later run started. `reason`: the reason in the status; undefined
+ * if the status no longer shows the end.
+ */
 function shownRuns(pod: Pod, runs: readonly ContainerObservation[]) {
   const statuses = new Map(recordedStatuses(pod).map((status) => [status.name, status]));
   return runs.flatMap((run) => {

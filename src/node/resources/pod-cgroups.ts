@@ -1,6 +1,6 @@
 /**
  * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
- * besteffort with the groups of the other Pods. A Pod's group contains the groups of its containers, which the runtime creates.
+ * besteffort with the groups of the other Pods. In the group of a Pod, the runtime creates the groups of the containers.
  *
  * Boundary: container-resources.ts computes the Pods' limits; platform/cgroups.ts writes the kernel's files, and
  * platform/slices.ts calls systemd.
@@ -57,7 +57,7 @@ export interface PodCgroups {
    * Pod's CPU request. Before a new sandbox, call create() again.
    */
   release(pod: Pod): Promise<void>;
-  /** Nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
+  /** Called when nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
   remove(pod: Pod): Promise<void>;
   /** Removes the groups of unknown Pods. Resolves after the CPU shares of the Burstable Pods were written, or could not be written. */
   removeOrphans(isKnown: (uid: string) => boolean): Promise<void>;
