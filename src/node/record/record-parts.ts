@@ -66,7 +66,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
       yield [number, part];
       continue;
     }
-    // If the Pod's status has no start time, no agent has recorded anything.
+    // If the Pod's object is known and its status has no start time, no agent has recorded anything.
     if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
     // The first parts of a long record may have been deleted.
     const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });

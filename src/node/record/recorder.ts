@@ -6,8 +6,8 @@
  *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
  *     Steps that are reported during a write of the same Pod are collected for the next write.
  *  2. Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
- *  3. A step is written once, even if it is reported again: the existing record, if it can be read, is read before the first write of a
- *     Pod. Exception: the limits in recorded-steps.ts.
+ *  3. A step is written once, even if it is reported again, since the existing record is read before the first write of a Pod. A step
+ *     may be repeated only if the record cannot be read or exceeds the limits in recorded-steps.ts.
  *  4. Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
