@@ -69,7 +69,7 @@ export interface NodeEnding {
   cleared(pod: Pod): void;
   /** Called when the runtime has no container of the Pod, possibly several times. */
   emptied(podUid: string): void;
-  /** Whether the Pod is terminating, by the API or by the node. */
+  /** Whether the Pod is being deleted in the API or terminated by the node. */
   isEnding(pod: Pod): boolean;
   /** Whether shutDown() was called. */
   isShuttingDown(): boolean;

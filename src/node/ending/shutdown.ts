@@ -26,8 +26,8 @@ export interface ShutdownParts {
 }
 
 /**
- * Terminates the Pods of all workers. Resolves with the Pods that have not ended: when each Pod has ended or its period is over, and,
- * if Pods are left then, after up to KILL_SECONDS more.
+ * Terminates the Pods of all workers. Waits until each Pod has ended or its period is over, and then up to KILL_SECONDS for the Pods
+ * that are being killed. Resolves with the Pods that have not ended.
  */
 export async function terminateByPriority(
   periods: readonly ShutdownPeriod[],
