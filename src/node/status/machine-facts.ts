@@ -22,7 +22,7 @@ export interface CapacityOptions {
 
 export interface Capacity {
   memoryBytes: number;
-  /** The quantities by resource for the Node's status, like `allocatable`. */
+  /** The quantities by resource, for the Node's status; the same applies to `allocatable`. */
   capacity: Record<string, string>;
   allocatable: Record<string, string>;
   /** The maximum that all Pods together may use. */

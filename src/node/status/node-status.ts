@@ -92,7 +92,7 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
 }
 
 interface StatusReports {
-  /** The Node as it was last read or written. */
+  /** Returns the Node as it was last read or written. */
   node(): Node;
   /** Writes the status if it has changed or a heartbeat is due. Registers the Node again if it was deleted. */
   report(): Promise<void>;
