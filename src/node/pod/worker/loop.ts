@@ -42,10 +42,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
   let hasDecided = false;
   let timer: Timer | undefined;
 
-  /**
-   * Starts the loop. If the loop is waiting for an observation and has decided before, decides now, with the previous observation.
-   * Does nothing during a decision.
-   */
+  /** Starts the loop. If the loop waits for an observation and has decided before, decides with the previous observation. */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;
     if (!isRunning) void run();
