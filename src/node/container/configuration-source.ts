@@ -1,6 +1,6 @@
 /**
- * Collects the facts that the configuration of a Pod or container needs: the Services, the objects that the container's
- * variables refer to, the Pod's addresses, and the node's resolver configuration.
+ * Collects the facts that the configuration of a Pod or container needs, such as the Services, the objects that the container's
+ * variables refer to, the Pod's addresses, its RuntimeClass, and the node's resolver configuration.
  */
 
 import { existsSync } from 'node:fs';
@@ -50,7 +50,7 @@ export interface PodEnvironmentOptions {
   /** Copies of the objects that defer containers refer to, used if the API cannot return them. */
   kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
-  /** Returns the addresses of the Pod's ready sandbox; empty before the Pod has a sandbox. */
+  /** Returns the addresses of the Pod's last ready sandbox; empty before a sandbox is ready. */
   podIps(pod: Pod): readonly string[];
   podDirectory(podUid: string): string;
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
@@ -61,8 +61,9 @@ const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): bool
 
 /**
  * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Reads the objects that the
- * container refers to. Before a container other than a defer container, copies the objects that the Pod's defer containers refer to.
- * Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on it; rejects if it does not exist.
+ * container's variables refer to. For a container other than a defer container, also copies the objects that the Pod's defer containers
+ * refer to. Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass; rejects if the
+ * RuntimeClass does not exist.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -121,7 +122,7 @@ const needsRuntimeHandler = (container: Container | EphemeralContainer | undefin
 /** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object. */
 type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
 
-/** Reads the objects with these names in the Pod's namespace. Returns the existing ones by name. */
+/** Reads the objects with these names in the Pod's namespace. Returns the objects, or their copies, by name; omits missing ones. */
 async function readReferences<T extends KubeObject>(
   { client, kept }: ReferenceSource,
   pod: Pod,
@@ -145,9 +146,9 @@ async function readReferences<T extends KubeObject>(
 }
 
 /**
- * Returns a function that lists the Services for the variables of a Pod's container. It waits until the Services were listed from the
- * API, because variables cannot be added to a running container; it does not wait for static Pods, which start without the API. The
- * function returns the same array until a Service changes, so that results can be cached per array.
+ * Returns a function that lists the Services for the variables of a Pod's container. The function waits until the Services were listed
+ * from the API, because variables cannot be added to a running container. It does not wait for static Pods, which start without the
+ * API. The function returns the same array until a Service changes, so that results can be cached per array.
  */
 function createServiceLookup({
   services: informer,

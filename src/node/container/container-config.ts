@@ -44,11 +44,14 @@ export interface PodEnvironment extends EnvironmentFacts {
   cgroupParent?: string;
   /** The features of the machine's control groups. Absent if unknown. */
   cgroups?: CgroupFacts;
-  /** The handler of the Pod's RuntimeClass. For a container, only set if the container's mounts depend on the handler. */
+  /**
+   * The handler of the Pod's RuntimeClass; absent if the Pod has none. For a container, only set if the container's mounts depend on
+   * the handler.
+   */
   runtimeHandler?: string;
   /** Absent if the runtime does not report its features. */
   runtimeFeatures?: RuntimeFeatures;
-  /** Whether the machine has SELinux enabled. */
+  /** Whether the machine has SELinux enabled; absent: no. */
   seLinux?: boolean;
 }
 
@@ -95,11 +98,11 @@ export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
 export const containerLogPath = (containerName: string, attempt: number): string =>
   join(containerName, `${attempt}.log`);
 
-/** Returns the path of the file that is mounted at the container's terminationMessagePath. */
+/** Returns the path of the file that is mounted at the container's terminationMessagePath for this attempt. */
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** The folder of the termination messages, which contains a folder for each container. */
+/** Returns the folder of the termination messages, which contains a folder for each container. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
@@ -160,7 +163,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires; a retry may succeed. */
+/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires. A retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -263,7 +266,7 @@ const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
  * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
- * contains '..' or is too long.
+ * contains '..', is too long, or refers to a variable without a value.
  */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,

@@ -1,6 +1,6 @@
 /**
  * Creates the files that a container's configuration refers to: /etc/hosts, the file for the termination message, the folders for the
- * logs, and the mounts of subPaths. This is done just before the container is created. Each function is idempotent.
+ * logs, and the mounts of subPaths. This is done just before the sandbox or the container is created. Each function is idempotent.
  * The small files are created synchronously: each step takes microseconds, while asynchronous calls would delay the start by
  * milliseconds.
  */
@@ -45,7 +45,10 @@ export function prepareSandbox(config: SandboxConfig): void {
   mkdirSync(config.logDirectory, { recursive: true, mode: 0o755 });
 }
 
-/** Creates the container's files and mounts. Call before createContainer. Throws a ContainerConfigError if a subPath cannot be mounted. */
+/**
+ * Creates the container's files and mounts. Call before createContainer. Rejects with a ContainerConfigError if a subPath cannot be
+ * mounted.
+ */
 export async function prepareContainer(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -68,7 +71,7 @@ export async function prepareContainer(
     } catch (error) {
       if (signal.aborted) throw error;
       const step = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
-      // As upstream, omit the cause from the message, since it could disclose files of the node.
+      // Like upstream, omit the cause from the message, since the cause could disclose files of the node.
       throw new ContainerConfigError(
         `failed to ${step} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
         { cause: error },
@@ -85,8 +88,8 @@ function makeMessageFile(file: string): void {
 }
 
 /**
- * Returns a function that deletes the files of a removed run; call it after removeContainer. It deletes the run's termination message
- * and, if logs of later attempts exist, the logs of this attempt and of earlier ones.
+ * Returns a function that deletes the files of a removed run; call it after removeContainer. The function deletes the run's termination
+ * message and, if logs of later attempts exist, the logs of this attempt and of earlier ones.
  */
 export const createRunRemoval =
   (podDirectory: (podUid: string) => string, logsRoot: string) =>
@@ -106,7 +109,7 @@ async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
   const text = etcHosts(pod, env, hostFile);
-  // Do not rewrite a file that is already correct, since a container could read it while it is incomplete.
+  // Do not rewrite a file that is already correct, since a container could read the file while it is incomplete.
   if (containsExactly(file, text)) return;
   // Truncate first, since a container may have grown the file to many gigabytes.
   if (existsSync(file)) await truncate(file);
@@ -189,7 +192,7 @@ async function mountInside(volume: string, subPath: string, target: string, sign
 
 class FolderError extends Error {}
 
-/** Creates the folder. Resolves to false if the folder exists, because another container of the Pod created it first. */
+/** Creates the folder. Resolves to false if the path exists, for example because another container of the Pod created it first. */
 const makeFolder = (path: string): Promise<boolean> =>
   mkdir(path).then(
     () => true,

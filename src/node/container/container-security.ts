@@ -58,13 +58,13 @@ function profile(
   return type === 'Localhost' ? { type, localhostRef: localhostRef(source.localhostProfile ?? '') } : { type };
 }
 
-/** Returns the user in the image's `user[:group]`. If it is empty, the image runs as root. */
+/** Returns the user in the image's `user[:group]`. If the user is empty, the image runs as root. */
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 
 /**
- * Returns the image's user as an explicit setting: CRI accepts a group only together with a user, and some runtimes add the
- * groups of a user only if the user is set.
+ * Returns the image's user, by default root, as an explicit setting: CRI accepts a group only together with a user, and some runtimes
+ * add the groups of a user only if the user is set.
  */
 function imageUser(image: ImageInfo): Pick<Security, 'runAsUser' | 'runAsUserName'> {
   const user = imageUserName(image);

@@ -1,8 +1,8 @@
 /**
- * Removes dead containers when the disk is full, if the Pod's status shows how they ended. They are removed before images, since an
+ * Removes dead containers when the disk is full, if the Pod does not need them any more. They are removed before images, since an
  * image cannot be removed while a container uses it.
- * Boundary: as long as the disk is not full, the core decides which containers to remove (lifecycle/progress.ts). The statuses
- * and the last log of each container are kept.
+ * Boundary: as long as the disk is not full, the core (src/lifecycle) decides which containers to remove. The statuses and the last
+ * log of each container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -20,8 +20,9 @@ interface PodContainers {
 type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
- * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the runs whose end the status
- * shows. For other Pods, these are the exited runs of containers that run again, unless the Pod is being deleted. Pure.
+ * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows
+ * and all earlier runs, but only those before the first that has not exited. For other Pods, these are the exited runs of containers
+ * that run again; none if the Pod is being deleted. Pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
@@ -46,8 +47,8 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
 }
 
 /**
- * Removes the dead containers of these Pods. Failures are logged. Resolves when all removals have ended and the runtime has freed
- * the disk space.
+ * Removes the dead containers of these Pods. Failed removals are logged. Resolves when all removals have ended and the runtime has
+ * freed the disk space.
  */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;
@@ -61,7 +62,7 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
-  // This also frees the disk space of containers of evicted Pods that were removed earlier.
+  // This also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
   await runtime.collectGarbage?.(signal);
 }
 

@@ -11,9 +11,9 @@ export interface DnsConfig {
 }
 
 export interface DnsFacts {
-  /** The addresses of the cluster's DNS servers. If empty, the policy ClusterFirst has the effect of Default. */
+  /** The addresses of the cluster's DNS servers. If empty, the ClusterFirst policies have the effect of Default. */
   clusterDns: readonly string[];
-  /** For example cluster.local. */
+  /** The domain of the cluster, for example cluster.local. */
   clusterDomain: string;
   /** The node's resolver configuration. */
   host: DnsConfig;

@@ -5,7 +5,7 @@ import { type DownwardFacts, fieldValue } from './downward.ts';
 
 const facts: DownwardFacts = { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} };
 
-/** Input and output of Go's strconv.Quote. */
+/** The rows contain input and output of Go's strconv.Quote. */
 test.each([
   ['plain é 日本 ✓ 😀', 'plain é 日本 ✓ 😀'],
   ['"\\\n\t\x07\x00\x7f', '\\"\\\\\\n\\t\\a\\x00\\x7f'],

@@ -1,5 +1,5 @@
 /**
- * The downward API: formats a Pod's fields and a container's resources as text for environment variables and volumes. Pure.
+ * Implements the downward API: formats a Pod's fields and a container's resources as text for variables and volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
 
@@ -45,7 +45,7 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.termination.exitCodes': (pod) => ofTermination(pod, () => JSON.stringify(exitCodes(pod))),
 };
 
-/** Returns the text of `show` for the Pod's termination, or '' if the Pod is not terminating. */
+/** Returns the text of `show` for the termination in the Pod's status, or '' if the status contains none. */
 const ofTermination = ({ status }: Pod, show: (termination: PodTermination) => string): string =>
   status?.termination === undefined ? '' : show(status.termination);
 
@@ -57,7 +57,7 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** Returns the addresses at which the Pod can be reached. */
+/** Returns the addresses at which the Pod can be reached; empty if its sandbox has no address yet. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
@@ -67,7 +67,7 @@ export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: s
 
 /** Returns the field as text. Throws if the downward API does not support the field path. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
-  // spec.host is the old name of the field, which the API still accepts.
+  // spec.host is the old name of spec.nodeName. The API still accepts it.
   const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
   const subscript = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path);
   if (subscript !== null)
@@ -78,8 +78,8 @@ export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: Downw
 }
 
 /**
- * Returns the request or limit as text, in units of the divisor. Throws if the container does not exist or the resource is not
- * supported. `self`: the container that defines the environment variable; undefined for volumes.
+ * Returns the request or limit as text, in units of the divisor, rounded up. Throws if the container does not exist, the resource is
+ * not supported, or a quantity is invalid. `self`: the container to use if the selector names none; undefined for volumes.
  */
 export function resourceFieldValue(
   selector: ResourceFieldSelector,
@@ -111,7 +111,7 @@ export function resourceFieldValue(
 const isReadable = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource === 'ephemeral-storage' || resource.startsWith('hugepages-');
 
-/** Divides the amount by the divisor and rounds up. A divisor of zero stands for `unit`. */
+/** Divides the amount by the divisor and rounds up. `read` converts both to integers. If the divisor is zero, divides by `unit`. */
 function dividedUp(amount: Quantity, divisor: Quantity, read: (quantity: Quantity) => bigint, unit: bigint): string {
   const by = divisor.nano === 0n ? unit : read(divisor);
   return String((read(amount) + by - 1n) / by);
@@ -136,7 +136,10 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** Quotes the text like Go's %q, which does not escape letters, marks, numbers, punctuation, symbols and the ASCII space. */
+/**
+ * Quotes the text like Go's %q, which escapes `"` and `\`, and all characters except letters, marks, numbers, punctuation, symbols and
+ * the ASCII space.
+ */
 const goQuote = (text: string): string =>
   `"${text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => escapes[c] ?? escapedCode(c.codePointAt(0) ?? 0))}"`;
 

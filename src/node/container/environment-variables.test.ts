@@ -13,7 +13,7 @@ const factsOf = (services: readonly Service[]): EnvironmentFacts => ({
   secret: () => undefined,
 });
 
-/** A Service of the namespace default that counts how often its ports are read. */
+/** Creates a Service in the namespace default, and counts how often its ports are read. */
 function serviceWith(ports: number) {
   const counts = { looks: 0 };
   const all = Array.from({ length: ports }, (_, index) => ({ port: index + 1, protocol: 'TCP' }));

@@ -1,6 +1,6 @@
 /**
  * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
- * Order: envFrom, then env, then the variables of Services whose names are not set yet. A variable in env may refer to earlier
+ * The order is: envFrom, then env, then those variables of Services whose names are not set yet. A variable in env may refer to earlier
  * variables and to variables of Services.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).
  */
@@ -52,8 +52,8 @@ export function containerEnvironment(
 }
 
 /**
- * Variables whose total size is limited: set() throws a ContainerConfigError if it exceeds MAX_PROCESS_BYTES. Values that were replaced
- * count as well, so that the work is bounded.
+ * Variables whose total size is limited: set() throws a ContainerConfigError if the names and values exceed MAX_PROCESS_BYTES
+ * characters. Values that were replaced count as well, so that the work is bounded.
  */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
@@ -64,7 +64,7 @@ class BoundedVariables extends Map<string, string> {
   }
 }
 
-/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Invalid names are skipped, as upstream does. */
+/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Like upstream, envFrom skips invalid names. */
 const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
 
 function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {
@@ -144,8 +144,8 @@ const cache = new WeakMap<readonly Service[], Map<string, Variables | ContainerC
 const MAX_CACHED = 8;
 
 /**
- * Returns the variables of the Services that the Pod's containers see. They are cached per list, since a namespace may have many
- * thousands of ports and a Pod thousands of containers.
+ * Returns the variables of the Services that the Pod's containers see. The variables are cached per list of Services, since a namespace
+ * may have many thousands of ports and a Pod thousands of containers. Throws a ContainerConfigError if they are too large.
  */
 function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   const { namespace = '' } = pod.metadata;
@@ -167,7 +167,7 @@ function visibleServices(namespace: string, links: boolean, services: readonly S
     if (links && service.metadata.namespace === namespace) return true;
     return service.metadata.name === 'kubernetes' && service.metadata.namespace === 'default';
   });
-  // Sort default/kubernetes first, so that the variables of a Service `kubernetes` in the Pod's namespace replace its variables.
+  // Sort default/kubernetes first, so that a Service `kubernetes` in the Pod's namespace replaces the variables of default/kubernetes.
   return visible.sort(
     (a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace),
   );

@@ -15,7 +15,8 @@ export const processTooLarge = (): ContainerConfigError =>
 /**
  * Expands `$(NAME)` in a container's command, arguments and environment.
  * `$$` becomes `$`, so `$$(NAME)` becomes `$(NAME)`; unknown names and an unclosed `$(` are left unchanged.
- * Throws a ContainerConfigError if the result exceeds MAX_PROCESS_BYTES: variables that refer to each other may grow exponentially.
+ * Throws a ContainerConfigError if the values of the references exceed MAX_PROCESS_BYTES characters in total, since variables that
+ * refer to each other may grow exponentially.
  * Source: "Define Dependent Environment Variables" of the v1.33 documentation; third_party/forked/golang/expansion (behavior).
  */
 export function expand(text: string, lookup: (name: string) => string | undefined): string {
@@ -31,7 +32,7 @@ export function expand(text: string, lookup: (name: string) => string | undefine
   return expanded + text.slice(closed.length).replaceAll('$$', () => '$');
 }
 
-/** Expands each word like expand(). The limit MAX_PROCESS_BYTES applies to all words together. */
+/** Expands each word like expand(). The limit MAX_PROCESS_BYTES also applies to the sum of the expanded words. */
 export function expandAll(words: readonly string[], lookup: (name: string) => string | undefined): string[] {
   let bytes = 0;
   return words.map((word) => {

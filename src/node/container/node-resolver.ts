@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
 export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
-/** Contains the servers to which systemd-resolved forwards queries. */
+/** The file in which systemd-resolved lists the servers to which it forwards queries. */
 const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 
 /**
  * Reads `file` if given, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot
- * reach, returns the configuration with the servers behind the stubs. A file that cannot be read counts as empty. The files are read
- * synchronously for each container: they have a few lines, and four round trips through the thread pool would take longer than all
- * other preparations of a container.
+ * reach, returns systemd-resolved's configuration with the servers behind the stubs, if it has any. A file that cannot be read counts
+ * as empty. The files are read synchronously for each container: they have a few lines, and four round trips through the thread pool
+ * would take longer than all other preparations of a container.
  */
 export function readNodeResolver(
   file: string | undefined,

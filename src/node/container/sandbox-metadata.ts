@@ -3,13 +3,13 @@ import type { Pod } from '../../api/generated/types.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
 
 /**
- * The limit per sandbox. It bounds the size of the runtime's responses, which contain all sandboxes, including those of up to
- * 12,500 ended Pods.
+ * The limit for the labels and annotations of one sandbox. It bounds the size of the runtime's responses, which contain all sandboxes,
+ * including those of up to 12,500 ended Pods.
  */
 const MAX_BYTES = 8 * 1024;
 /** The overhead of a label or annotation in a CRI message, in bytes. */
 const ENTRY_BYTES = 12;
-/** The annotation in which kubectl apply stores the whole manifest. The runtime does not need it, so its omission is not reported. */
+/** The annotation in which kubectl apply stores the whole manifest. Its omission is not reported, since the runtime does not need it. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 interface SandboxMetadata {
@@ -20,7 +20,7 @@ interface SandboxMetadata {
 
 const known = new WeakMap<Pod, SandboxMetadata>();
 
-/** Returns the labels and annotations of the Pod's sandbox. The result is cached per Pod, since the creation of each container needs it. */
+/** Returns the labels and annotations of the Pod's sandbox. The result is cached, since the creation of each container needs it. */
 export function sandboxMetadata(pod: Pod): SandboxMetadata {
   const metadata = known.get(pod) ?? boundedMetadata(pod);
   known.set(pod, metadata);

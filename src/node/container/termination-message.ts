@@ -12,11 +12,11 @@ const MAX_POD_BYTES = 12 * 1024;
 const MAX_LOG_BYTES = 2048;
 const MAX_LOG_LINES = 80;
 
-/** The maximum size of one container's message, in bytes. `containers`: the number of containers of all kinds in the Pod. */
+/** Returns the maximum size of one container's message, in bytes. `containers`: the number of containers of all kinds in the Pod. */
 export const messageLimitBytes = (containers: number): number =>
   Math.min(MAX_CONTAINER_BYTES, Math.floor(MAX_POD_BYTES / Math.max(1, containers)));
 
-/** Returns the first bytes of the message, without splitting a character. */
+/** Returns at most the first `limitBytes` bytes of the message, without splitting a character. */
 export function limitMessage(message: string, limitBytes: number): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= limitBytes) return message;
@@ -28,7 +28,7 @@ export function limitMessage(message: string, limitBytes: number): string {
 export interface TerminationMessageOptions {
   /** From terminationMessageFile(); undefined for a container without a terminationMessagePath. */
   file: string | undefined;
-  /** The attempt's log. */
+  /** The log file of the attempt. */
   logFile: string;
   policy: string | undefined;
   exitCode: number;

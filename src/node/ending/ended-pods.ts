@@ -1,12 +1,12 @@
-/** Records which Pods have ended, and waits for Pods to end. */
+/** Tracks which Pods have ended although they still have workers, and waits for Pods to end. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 
 export interface EndedPods {
   /**
-   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker, so that the list of workers does not show its
-   * end.
+   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker. If it has none, its absence from the list of
+   * workers shows that it has ended.
    */
   add(podUid: string, hasWorker: boolean): void;
   /** Whether the Pod has ended but still has a worker. */

@@ -1,6 +1,6 @@
 /**
- * Terminations that the node itself starts: eviction under pressure, preemption for critical Pods, and shutdown of the machine.
- * Also refuses new Pods under pressure and during a shutdown.
+ * Manages the terminations that the node itself starts: eviction under pressure, preemption for critical Pods, and shutdown of the
+ * machine. Also refuses new Pods under pressure and during a shutdown.
  *
  * Boundary: src/lifecycle decides how a Pod terminates, eviction/ decides which Pod is evicted, and shutdown.ts decides the order
  * of a shutdown.
@@ -63,23 +63,23 @@ export interface NodeEnding {
    */
   refusal(pod: Pod): Refusal | undefined;
   /**
-   * Called when nothing of the Pod runs and its files are deleted. A final phase is not sufficient: the runtime may have reported
-   * an exit that it has not persisted yet, and of which it would not know after a restart.
+   * Called when nothing of the Pod runs and its volumes are unmounted, possibly several times. A final phase in the status is not
+   * sufficient: the runtime may have reported an exit that it has not persisted yet, and that it would not know after a restart.
    */
   cleared(pod: Pod): void;
   /** Called when the runtime has no container of the Pod, possibly several times. */
   emptied(podUid: string): void;
-  /** Whether the Pod is terminating, by the API or by the node. */
+  /** Whether the Pod is being deleted in the API or terminated by the node. */
   isEnding(pod: Pod): boolean;
   /** Whether shutDown() was called. */
   isShuttingDown(): boolean;
   /** Terminates the Pod with its own grace period, to make room for a critical Pod. */
   preempt(pod: Pod): void;
-  /** Starts to monitor pressure and evict Pods. */
+  /** Starts to evict Pods when the node is under pressure. */
   startEviction(parts: EvictionParts): void;
   /**
    * Terminates every Pod because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod has ended or its
-   * time is up, with the Pods that have not ended.
+   * time is up, with the Pods that have not ended; see terminateByPriority().
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }

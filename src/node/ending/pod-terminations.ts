@@ -1,5 +1,5 @@
 /**
- * The terminations that the node has started of Pods that have workers.
+ * Starts terminations of Pods by the node, and remembers them as long as the Pods have workers.
  * Invariant: a termination is written to the Pod's folder before the Pod's worker is notified, so that the next agent continues it.
  * If the write fails, for example because the disk is full, the Pod is terminated nevertheless.
  */
@@ -20,7 +20,7 @@ export interface NodeEndsOptions {
 }
 
 export interface NodeEnds {
-  /** Terminates the Pod, or shortens its termination. Does nothing for a Pod without a worker. */
+  /** Terminates the Pod, or shortens its termination if the node has already started one. Does nothing for a Pod without a worker. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   restore(pod: Pod): NodeEnd | undefined;
@@ -54,7 +54,7 @@ export function createNodeEnds({ timers, log, podDirectory, workers }: NodeEndsO
     restore(pod) {
       const folder = podDirectory(uidOf(pod));
       if (pod.status?.startTime === undefined) {
-        // A static Pod with this UID was terminated when the machine shut down, and starts again.
+        // A static Pod with this UID may have been terminated when the machine shut down, and starts again.
         rmSync(nodeEndFile(folder), { force: true });
         return undefined;
       }

@@ -1,5 +1,5 @@
 /**
- * The time that Pods have to end when the machine shuts down, by their priority. Pure.
+ * Determines how much time Pods have to end when the machine shuts down, by their priority. Pure.
  * Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -11,13 +11,16 @@ export interface ShutdownPeriod {
   seconds: number;
 }
 
-/** Splits `graceSeconds` into two periods: the last `criticalSeconds` for critical Pods, and the time before that for all other Pods. */
+/** Splits `graceSeconds` into two periods: the last `criticalSeconds` for critical Pods, and the time before that for other Pods. */
 export const periodsOf = (graceSeconds: number, criticalSeconds: number): ShutdownPeriod[] => [
   { priority: 0, seconds: graceSeconds - criticalSeconds },
   { priority: CRITICAL_PRIORITY, seconds: criticalSeconds },
 ];
 
-/** Parses `100000=10,0=30` (PRIORITY=SECONDS) into periods of ascending priority. Throws an Error that quotes the invalid part. */
+/**
+ * Parses `100000=10,0=30` (PRIORITY=SECONDS) into periods of ascending priority. Throws an Error that names `option` and the invalid
+ * part or the repeated priority.
+ */
 export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   const periods = text.split(',').map((part): ShutdownPeriod => {
     const [, priority, seconds] = /^\s*(-?\d+)\s*=\s*(\d+)\s*$/.exec(part) ?? [];

@@ -12,8 +12,8 @@ import type { NodeEnds } from './pod-terminations.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';
 
 /**
- * The time for killing a Pod after its grace period: 2 s each for its last PreExit entry, its app containers and its last PostExit
- * entry.
+ * The time for killing a Pod after its grace period: 2 s each for its last PreExit defer container, its app containers and its last
+ * PostExit defer container.
  */
 const KILL_SECONDS = 6;
 const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
@@ -25,7 +25,10 @@ export interface ShutdownParts {
   log: Log;
 }
 
-/** Terminates the Pods of all workers. Resolves when each Pod has ended or its time is up, with the Pods that have not ended. */
+/**
+ * Terminates the Pods of all workers. Waits until each Pod has ended or its period is over, and then up to KILL_SECONDS for the Pods
+ * that are being killed. Resolves with the Pods that have not ended.
+ */
 export async function terminateByPriority(
   periods: readonly ShutdownPeriod[],
   { workers, ends, endedPods, log }: ShutdownParts,

@@ -1,6 +1,6 @@
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
-/** A failed action, with the reason for the container's waiting state. */
+/** The failure of an action, with the reason for the container's waiting state. */
 export class ActionError extends Error {
   override readonly name = 'ActionError';
   readonly reason: string;

@@ -26,7 +26,7 @@ export interface ContainerPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Pulls with the Pod's pull secrets. Rejects with the registry's error. */
+  /** Pulls with the Pod's pull secrets. If the registry refuses the pull, rejects with the registry's error. */
   pullImage(
     pod: Pod,
     reference: string,
@@ -52,7 +52,7 @@ export interface ContainerActions {
 
 export function createContainerActions(ports: ContainerPorts, limits: PodLimits): ContainerActions {
   const { runtime, timers } = ports;
-  /** The images that checks and pulls have found, by ID. The image with a given ID never changes. */
+  /** The images that checks and pulls have found, by ID. They can be cached, since the content of an ID never changes. */
   const images = new Map<string, ImageInfo>();
   return {
     async checkImage(action, signal) {
@@ -89,7 +89,7 @@ export function createContainerActions(ports: ContainerPorts, limits: PodLimits)
       const [env, info] = await Promise.all([
         ports.environment(pod, container, signal),
         images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
-        // The engine may have died, or failed, after it created the sandbox and before it wrote the limits.
+        // An earlier engine may have died after it created the sandbox and before it wrote the limits, or the write may have failed.
         limits.ensure(pod),
       ]);
       // The image was removed in the meantime: report it as absent, so that the pull policy applies again.

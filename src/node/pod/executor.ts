@@ -1,9 +1,9 @@
 /**
- * Carries out the actions that decide() requests, each with a call to the runtime, the volumes or the API.
+ * Carries out the actions that decide() requests, with calls to the runtime, the volumes or the API.
  *
- * Boundary: this file contains no lifecycle rules. Every action is idempotent. The effect of an action appears in the next
- * observation, except for the results in Outcome. If the outcome of a call is unknown, the action rejects with the call's
- * OutcomeUnknownError.
+ * Boundary: this file contains no lifecycle rules. Every action except runProbe and runHook is idempotent. The effect of an action
+ * appears in the next observation, except for the results in Outcome. If the outcome of a call is unknown, the action rejects with
+ * the call's OutcomeUnknownError.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -19,7 +19,7 @@ import type { Outcome, WorkerPorts } from './worker/ports.ts';
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Rewrites the Pod's fields (downward API) in mounted volumes. */
+  /** Rewrites the mounted volumes that contain fields of the Pod (downward API). */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Unmounts the volumes and deletes all other files of the Pod. */

@@ -1,7 +1,7 @@
 /**
  * Stores the facts about a Pod that a new agent needs and that neither the Pod's status nor the runtime contains: why runs are being
- * stopped although the Pod continues to run, the results of preStop hooks, and the Pod's termination. The file is in the Pod's
- * folder and is deleted with it.
+ * stopped although the Pod continues to run, the results of preStop hooks, the ends of defer containers that the status does not
+ * show yet, and the Pod's termination. The file is in the Pod's folder and is deleted with the folder.
  */
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,9 +15,12 @@ import { readTextIfPresent } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface KeptJournal {
-  /** If the Pod has started, returns its journal. Otherwise, deletes the journal of an earlier life of its UID and returns an empty one. */
+  /**
+   * If the Pod has started, returns its journal; an empty journal if the file is absent or unreadable. Otherwise, deletes the journal
+   * of an earlier life of its UID and returns an empty journal.
+   */
   read(pod: Pod): Journal;
-  /** Writes the journal synchronously. A failure is logged. */
+  /** Writes the journal synchronously. Does nothing if the Pod has no folder. Other failures are logged. */
   keep(pod: Pod, journal: Journal): void;
 }
 
@@ -46,13 +49,13 @@ export function createKeptJournal(
     keep(pod, journal) {
       const file = fileOf(pod);
       try {
-        // No fsync: a crash of the machine ends the containers as well.
+        // No fsync is needed, since a crash of the machine also ends the containers that the journal describes.
         writeFileSync(`${file}.new`, JSON.stringify(journal), { mode: 0o600 });
         renameSync(`${file}.new`, file);
       } catch (error) {
         // A Pod without a folder has no state that a new agent would need.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-        // Only log the error, since the runs are stopped in any case.
+        // Only log the error, since the runs are stopped even without a journal.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
         // Delete the old journal: the Pod's status is newer than a journal that could not be replaced.
         rmSync(file, { force: true });
@@ -62,8 +65,8 @@ export function createKeptJournal(
 }
 
 /**
- * Moves start times that are in the future back to now, and their deadlines with them, since the clock may have been set back. No
- * stop or termination gets more time than before.
+ * Moves start times that are in the future back to now, and the deadlines by the same time, since the clock may have been set back.
+ * No stop or termination gets more time than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({

@@ -1,7 +1,8 @@
 /**
- * Stores copies of ConfigMaps and Secrets in the Pods' folders, so that they outlive the agent.
+ * Stores copies of ConfigMaps and Secrets in the Pods' folders, so that the copies outlive the agent.
  *
- * Invariants: only root can read the files, and Secrets are in memory only. A file is either complete or absent.
+ * Invariants: only root can read the files, and the copies of Secrets are in memory only. A file is either complete or absent, but may
+ * be empty after a crash of the machine.
  */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,8 +11,8 @@ import type { PodMemory } from '../volumes/pod-memory.ts';
 import type { FileSource } from '../volumes/references.ts';
 
 /**
- * The name of the folder with the copies, both in the Pod's folder on disk and in its folder in memory. Both are removed with the
- * Pod's volumes.
+ * The name of the folder with the copies, both in the Pod's folder on disk and in its folder in memory. The copies are removed with
+ * the Pod's volumes.
  */
 export const KEPT_FOLDER = 'kept';
 
@@ -29,7 +30,7 @@ export interface Content {
 export interface KeptFiles {
   /** Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since the writes share a temporary file. */
   write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
-  /** Returns undefined if there is no readable copy: none was made, or it was in the tmpfs before a reboot. */
+  /** Returns undefined if there is no readable copy, for example if none was made, or if a reboot has emptied the tmpfs. */
   read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;
 }
 
@@ -68,7 +69,7 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
   };
 }
 
-/** Returns only the fields of the object that variables and image pulls need. */
+/** Returns the object without the fields that variables and image pulls do not need, such as labels. */
 const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
   apiVersion,
   kind,

@@ -30,7 +30,7 @@ const keptOf = (isStatic = false): KeptReferences =>
     signal,
     isStatic: () => isStatic,
     podDirectory: (uid) => join(root, uid),
-    // A plain folder instead of the tmpfs.
+    // Use a plain folder instead of the tmpfs.
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => undefined },
   });
 beforeEach(async () => {

@@ -1,12 +1,13 @@
 /**
  * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the
- * Pod's pull secrets. When a whole application is deleted, these objects are deleted before the defer containers run.
+ * Pod's pull secrets. When a whole application is deleted, these objects may be deleted before the defer containers run.
  *
  * Boundary: this file decides which objects are copied and when; kept-files.ts reads and writes the files; the caller decides when to
  * use a copy. (Volumes keep their own files, including tokens.)
  * Invariants:
- *  1. Copies are made before the first container of the Pod starts, and are updated as long as their objects exist.
- *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; Secrets are in memory only.
+ *  1. Copying is tried before the first container of the Pod starts, and is retried until it succeeds. Until the Pod's volumes are
+ *     unmounted, copies are updated when their objects change, and kept when their objects are deleted.
+ *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; copies of Secrets are in memory only.
  *  3. Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
  *  4. Errors and logs contain no content of an object.
  */
@@ -25,19 +26,19 @@ import type { VolumePort } from './executor.ts';
 import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } from './kept-files.ts';
 
 export interface KeptReferences {
-  /** Makes the copies, once per Pod. If an object cannot be read, logs the error and retries in the background. */
+  /** Makes the copies, once per Pod. If an object cannot be copied, logs the error and retries in the background. */
   keep(pod: Pod): Promise<void>;
-  /** Reports that the object with this key (fileSourceKey) has changed. */
+  /** Updates the copies of the object with this key (fileSourceKey), which has changed. */
   changed(key: string): void;
   /** Returns the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
-  /** Returns volumes that wait for the copies of a Pod under way, and end copying, before they unmount or remove the Pod's volumes. */
+  /** Wraps `volumes`: before unmount() and remove(), copying for the Pod ends, and a copy in progress is awaited. */
   guard(volumes: VolumePort): VolumePort;
 }
 
 export interface KeptReferencesOptions extends Platform, KeptFilesOptions {
   client: Client;
-  /** The API is never queried for static Pods. */
+  /** No copies are made for static Pods, since the API is never queried for them. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }
@@ -46,7 +47,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
   const { client, log, timers, signal } = options;
   const files = createKeptFiles(options);
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
-  /** The copies in progress, by Pod UID. KeptFiles requires that one object of a Pod is written at a time. */
+  /** The copies in progress, by Pod UID. KeptFiles requires that the objects of a Pod are written one at a time. */
   const copying = createSerialByKey();
 
   async function copy(uid: string, reference: Reference): Promise<void> {
@@ -108,7 +109,7 @@ async function readObject(
   }
 }
 
-/** Returns the references of the Pod's defer containers, by fileSourceKey; empty if the Pod has none. */
+/** Returns the references to copy for the Pod, by fileSourceKey; empty if the Pod has no defer containers. */
 function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Reference> {
   const references = new Map<string, Reference>();
   const add = (resource: FileSource, name: string | undefined): void => {

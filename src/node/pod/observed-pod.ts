@@ -37,7 +37,7 @@ export function createPodLook(options: PodLookOptions) {
 
 /**
  * Returns a function that reads the termination messages of one Pod's exited runs, once per run, and returns them by container
- * ID. If a run has no termination message, the runtime's message is used.
+ * ID, cut to the maximum length. If a run has no termination message, the runtime's message is used.
  */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
   const known = new Map<string, string>();

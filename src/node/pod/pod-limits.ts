@@ -1,21 +1,24 @@
-/** Writes the limits of the Pods' control groups, once per sandbox. A new engine writes them again. */
+/**
+ * Writes the limits of the Pods' control groups when a sandbox is created, and before a container starts if this engine has not
+ * written them for the sandbox yet.
+ */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { ActionError, messageOf } from './action-error.ts';
 
 export interface PodLimits {
-  /** Writes the limits. Rejects with an ActionError with the reason CreateContainerError. */
+  /** Writes the limits. If this fails, rejects with an ActionError with the reason CreateContainerError. */
   write(pod: Pod): Promise<void>;
-  /** Like write(), unless the limits were written since the last call of forget(). A failed write does not count. */
+  /** Writes the limits, unless they were written since the last call of forget(). If a write is in progress, only waits for it. */
   ensure(pod: Pod): Promise<void>;
   /** Whether the limits were written, or are being written, since the last call of forget(). */
   isWritten(podUid: string): boolean;
-  /** Forgets that the limits were written. Called when the Pod's sandbox was stopped, or when nothing of the Pod is left. */
+  /** Forgets that the limits were written. Called after the Pod's sandbox was stopped, and before all files of the Pod are removed. */
   forget(podUid: string): void;
 }
 
-/** `cgroups`: undefined if the runtime chooses the control groups; then nothing is written. */
+/** If `cgroups` is undefined, the runtime chooses the control groups, and write() and ensure() do nothing. */
 export function createPodLimits(cgroups: Pick<PodCgroups, 'create'> | undefined): PodLimits {
   const writes = new Map<string, Promise<void>>();
   const write = (pod: Pod): Promise<void> => {

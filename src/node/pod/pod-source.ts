@@ -1,6 +1,6 @@
 /**
  * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the Pod's status to its source, and asks the
- * source to release the object of a deleted Pod. Apart from this, the agent distinguishes sources only by `isStatic`.
+ * source to release the object of a deleted Pod. Rules that treat static Pods differently check `isStatic`.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -9,14 +9,17 @@ import { statusPatch } from './status-patch.ts';
 import type { Outcome } from './worker/ports.ts';
 
 export interface PodSource {
-  /** The Pods come from files: they start without the API, are critical, and tolerate every NoExecute taint. */
+  /** Whether the Pods come from files. Such Pods start without the API, are critical, and tolerate every NoExecute taint. */
   readonly isStatic: boolean;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Releases the object of a deleted Pod that has nothing left on the node. */
+  /** Releases the object of a deleted Pod that has nothing left on the node. If the API no longer has the object, sets `removed`. */
   finalize(pod: Pod): Promise<Outcome>;
 }
 
-/** Returns the source of the Pods in the API. NotFound and Conflict are success: the Pod no longer exists, or another Pod has its name. */
+/**
+ * Returns the source of the Pods in the API. NotFound and Conflict are success, since the Pod no longer exists: Conflict means that
+ * another Pod, with another UID, has the name.
+ */
 export function createApiSource(pods: ResourceClient<Pod>): PodSource {
   return {
     isStatic: false,

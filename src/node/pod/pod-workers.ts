@@ -1,10 +1,10 @@
 /**
- * Starts and ends the workers of the node's Pods, and calls the hooks of the other parts of the agent at the stages of each Pod's life.
+ * Starts the workers of the node's Pods, and calls the hooks of the other parts of the agent at the stages of each Pod's life.
  *
  * Boundary: admission and the sources of the Pods decide which Pods run on the node.
  * Invariants:
- *  1. There is one worker for each Pod UID. A Pod of the same name with another UID gets its own.
- *  2. The hooks of a stage run in the order of the list; `released` runs after `release` of all parts has ended.
+ *  1. There is at most one worker for each Pod UID. A Pod of the same name with another UID gets its own worker.
+ *  2. The hooks of a stage are called in the order of the list; `released` is called after `release` of all parts has ended.
  */
 
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
@@ -25,11 +25,11 @@ export interface PodHooks {
   started?(pod: Pod, removed: boolean): void;
   /** The worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;
-  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. */
+  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. For deleted Pods, only `ended` is called. */
   cleared?(pod: Pod): void;
   /** The worker has ended: nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;
-  /** Called after `ended` of all parts. Removes the files or control groups that the part created for the Pod. A failure is logged. */
+  /** Called after `ended` of all parts. Removes files or control groups of the Pod that the part manages. A failure is logged. */
   release?(pod: Pod): Promise<void>;
   /** Called after `release` of all parts has ended. A Pod with the same UID may start from now on. */
   released?(podUid: string): void;
@@ -45,7 +45,7 @@ export interface PodWorkersOptions {
   recorder: PodRecorder;
   events: EventRecorder;
   sourceOf(pod: Pod): PodSource;
-  /** Returns the termination by the node that began before this agent started, if any. */
+  /** Returns the termination of the Pod that the node began under an earlier agent; undefined if there is none. */
   nodeEnd(pod: Pod): NodeEnd | undefined;
   /** Returns a function that observes this Pod in the runtime. */
   lookAt(pod: Pod): (pod: Pod, signal: AbortSignal) => Promise<RuntimeView>;
@@ -53,7 +53,7 @@ export interface PodWorkersOptions {
   hooks: readonly PodHooks[];
 }
 
-/** Returns a function that starts the worker of a Pod, adds it to `workers`, and removes it from `workers` when it ends. */
+/** Returns a function that starts the worker of a Pod and adds it to `workers`. A worker is removed when nothing of its Pod is left. */
 export function createPodWorkers(
   workers: Map<string, PodWorker>,
   options: PodWorkersOptions,
@@ -62,7 +62,7 @@ export function createPodWorkers(
 
   const execute: WorkerPorts['execute'] = async (action, pod, abort, progress) => {
     const outcome = await options.execute(action, pod, abort, progress);
-    // Skip deleted Pods: their `ended` hooks, which follow soon, have the same effect.
+    // Skip deleted Pods: their `ended` hooks, which are called soon, have the same effect.
     if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined)
       for (const part of hooks) part.cleared?.(pod);
     return outcome;

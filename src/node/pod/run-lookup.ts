@@ -1,6 +1,6 @@
 /**
- * Finds container runs and their logs for log and stream requests, and notifies of the ends of runs, based on the workers'
- * observations.
+ * Finds the runs, logs and sandboxes of Pods for other parts of the node, for example for log and stream requests, and reports the
+ * ends of runs. All results are based on the workers' last observations.
  */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
@@ -12,16 +12,16 @@ import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
 import type { RuntimeView } from './worker/ports.ts';
 
 export interface RunLookup {
-  /** A worker observed this state of its Pod. A view without runs and sandboxes means that the Pod no longer exists. */
+  /** A worker observed this state of its Pod. A view without runs and sandboxes means that nothing of the Pod is in the runtime. */
   observed(podUid: string, view: RuntimeView): void;
   logs(podUid: string, container: string): ContainerLogs | undefined;
-  /** The container ID of the running run, if any. */
+  /** Returns the ID of the run of the container that is running; undefined if none is. */
   running(podUid: string, container: string): string | undefined;
-  /** The ID of the Pod's ready sandbox, if any. */
+  /** Returns the ID of the Pod's ready sandbox; undefined if it has none. */
   sandbox(podUid: string): string | undefined;
-  /** Returns the last observation of the Pod; one without runs and sandboxes if there was none. */
+  /** Returns the last observation of the Pod; if there was none, a view without runs and sandboxes. */
   view(podUid: string): RuntimeView;
-  /** Calls the listener with the logs of each Pod's runs, now and after each observation; with [] once the Pod no longer exists. */
+  /** Calls the listener with the logs of each Pod's runs, now and after each observation of that Pod; with [] after the Pod has ended. */
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 
@@ -106,8 +106,8 @@ const statusOf = (pod: Pod, container: string): ContainerStatus | undefined =>
   recordedStatuses(pod).find(({ name }) => name === container);
 
 /**
- * Returns the last run of a container whose runs were all removed to free disk space, if it has one. The log is kept as long as
- * the Pod exists.
+ * Returns the last run of a container whose runs have all been removed from the runtime, for example to free disk space; undefined
+ * if the status shows no terminated run. The log of the last run is kept as long as the Pod exists.
  */
 function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAttempt | undefined {
   const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};

@@ -10,7 +10,7 @@ import type { PodWorker } from './worker/worker.ts';
 
 export interface RuntimeFollowerOptions {
   runtime: Pick<ContainerRuntime, 'events' | 'observeAll'>;
-  /** By Pod UID. */
+  /** The workers by Pod UID. */
   workers: ReadonlyMap<string, PodWorker>;
   /** Called with the runtime's records of a Pod that has no worker. */
   found(podUid: string, records: PodObservation): void;
@@ -18,7 +18,7 @@ export interface RuntimeFollowerOptions {
   signal: AbortSignal;
 }
 
-/** Returns a function to call once the Pods of the API are known. It resolves after the first full observation of the runtime. */
+/** Returns a function to call once the Pods of the API are known. The function resolves after a full observation of the runtime. */
 export function followRuntime({ runtime, workers, found, log, signal }: RuntimeFollowerOptions): () => Promise<void> {
   const listed = Promise.withResolvers<void>();
   const observeAll = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Creates, stops and removes the sandboxes of Pods, and with them the Pods' control groups. */
+/** Creates, stops and removes the sandboxes of Pods, and creates and releases the Pods' control groups at the same time. */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -23,9 +23,12 @@ export interface SandboxPorts {
 
 export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
-  /** Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
+  /** Stops the sandbox. Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
-  /** If the Pod is deleted and has no other sandbox, releases its control group while the runtime removes the sandbox. */
+  /**
+   * Removes the sandbox. If the Pod is deleted, and this engine has created no sandbox and started no container of the Pod since the
+   * last stop(), releases the Pod's control group at the same time.
+   */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 

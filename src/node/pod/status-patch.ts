@@ -1,10 +1,10 @@
-/** Builds the strategic merge patch of a Pod's status. Fields that other components own are omitted. */
+/** Builds the strategic merge patch of a Pod's status. Conditions that other components own are omitted. */
 import type { Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
 /**
- * Returns a patch that writes `status`, removes the fields that the node no longer sets, and keeps the stored conditions of other
- * components. `pod` may be older than the stored object.
+ * Returns a patch that writes `status`, removes the fields of `pod.status` that `status` lacks, and keeps the stored conditions of
+ * other components. `pod` may be older than the stored object, whose newer conditions of other components are kept too.
  */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
   const removed = Object.keys(pod.status ?? {}).filter((key) => !(key in status));
@@ -20,7 +20,7 @@ export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown
 const replaced = (list: object[] | undefined): object[] | undefined =>
   list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
 
-/** The API merges conditions by their type, so an omitted reason or message would keep its stored value. */
+/** Sets an absent reason or message to null. The API merges conditions by type, so an omitted field would keep its stored value. */
 const wholeCondition = ({ reason, message, ...rest }: PodCondition): Record<string, unknown> => ({
   ...rest,
   reason: reason ?? null,

@@ -15,12 +15,12 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Resolves when all statuses are written. */
+  /** Resolves when no status is left to write, or when the signal has aborted. */
   flushed(): Promise<void>;
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
-  /** The serialized status of the newest write that succeeded or is under way. */
+  /** The serialized status of the last write, which succeeded or is under way; '' if it failed, or if there was none. */
   let written = '';
   let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
   let writing: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   };
   return {
     write(pod, status) {
-      // Sort the fields, since the API server and the core order them differently.
+      // Sort the fields, since the core copies some of them from the API server, which orders them differently.
       const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
       if (text === (wanted?.text ?? written)) return;
       wanted = { pod, status, text };

@@ -6,8 +6,8 @@ import { createStopInTime } from './stop-in-time.ts';
 const { signal } = new AbortController();
 
 /**
- * Stops a container that was created 100 s ago and exits only when killed. `calls` lists the stops of the runtime as
- * "SECONDS: GRACE_SECONDS".
+ * Returns a function `stop` for a container that was created 100 s ago and exits only when killed. `calls` lists the runtime's stops
+ * as "SECONDS: GRACE_SECONDS".
  */
 function stubborn() {
   const timers = createVirtualTimers();
@@ -29,7 +29,7 @@ function stubborn() {
     },
   } as unknown as ContainerRuntime;
   const stopInTime = createStopInTime(runtime, timers);
-  /** `seconds`: the deadline, relative to the start of the test. */
+  /** `seconds`: the deadline, in seconds after the start of the test. */
   const stop = (seconds: number) => stopInTime('u', 'c', begin + seconds * 1000, signal);
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { timers, calls, answers, stop, settled };

@@ -16,7 +16,7 @@ export function createStopInTime(
   runtime: Pick<ContainerRuntime, 'stopContainer' | 'observe'>,
   timers: Timers,
 ): StopInTime {
-  /** The time of the first stop signal of each container that is being stopped, by container ID. */
+  /** The time of the first stop signal, by container ID, of each container whose stop is under way or was aborted. */
   const signalledAt = new Map<string, Millis>();
 
   /** Whether to kill without a signal: the core requests it, or the container no longer exists. */
@@ -33,13 +33,13 @@ export function createStopInTime(
     signalledAt.set(id, first);
     const killAt = Math.max(deadline, first + MINIMUM_GRACE_MILLIS);
     const graceSeconds = Math.max(0, Math.ceil((killAt - timers.now()) / 1000));
-    // If this fails, the stop with the grace period kills the container within the next second.
+    // If this kill fails, the stop with the grace period kills the container within the next second.
     const kill = timers.at(killAt, () => void runtime.stopContainer(id, 0, signal).catch(() => undefined));
     try {
       await runtime.stopContainer(id, graceSeconds, signal);
       signalledAt.delete(id);
     } catch (error) {
-      // After a failed call, the signal may not have arrived. An aborted call has sent it.
+      // A failed call may not have sent the signal, so the 2 s begin again. An aborted call counts as having sent the signal.
       if (!signal.aborted) signalledAt.delete(id);
       throw error;
     } finally {

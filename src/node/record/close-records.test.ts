@@ -15,7 +15,7 @@ test('closeRecords() reports Pods that no longer exist and whose records lack th
   const client = inProcessClient(backend);
   const { signal } = new AbortController();
   const options = { client, timers: createVirtualTimers(), log: silentLog, signal };
-  /** The UIDs of Pods by name. */
+  /** The UIDs of Pods by name. The records of other names have the name as the UID. */
   const uids = new Map<string, string>();
   const put = async (name: string, part: number, ...types: string[]): Promise<void> => {
     const uid = uids.get(name) ?? name;

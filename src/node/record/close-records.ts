@@ -1,6 +1,6 @@
 /**
  * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
- * Pods that still exist in the runtime are skipped: they have workers by then, which record the end.
+ * Pods that still exist in the runtime are skipped: by then they have workers, and their workers record the end.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';

@@ -10,7 +10,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi } from './step-conversion.ts';
 
-/** The size at which a new part begins. It bounds the cost of a write, since each write contains a whole part. */
+/** The size at which a new part begins, measured like RecordPart.bytes. It bounds the cost of a write, which contains a whole part. */
 const PART_BYTES = 16 * 1024;
 
 /** The newest part of a record. */
@@ -66,7 +66,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
       yield [number, part];
       continue;
     }
-    // If the Pod's status has no start time, no agent has recorded anything.
+    // If the Pod's object is known and its status has no start time, no agent has recorded anything.
     if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
     // The first parts of a long record may have been deleted.
     const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });

@@ -1,13 +1,13 @@
 /**
- * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports
- * again all steps that are still valid, however old they are. A probe result is valid until the next result of the probe, which may
- * follow after a second.
+ * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports again all steps that are
+ * still valid, however old they are. In contrast, a probe result is valid only until the next result of the probe, possibly for a
+ * second; therefore fewer results are remembered.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { putNewest } from '../bounded-map.ts';
 
 export interface RecordedSteps {
-  /** Returns the steps that are new, in their order, and remembers them. */
+  /** Returns the new steps in their order, and remembers them. Omits a result that equals the last one of the same subject. */
   fresh(transitions: readonly Transition[]): Transition[];
 }
 

@@ -6,7 +6,8 @@
  *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
  *     Steps that are reported during a write of the same Pod are collected for the next write.
  *  2. Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
- *  3. A step is written once, even if it is reported again: the existing record is read before the first write of a Pod.
+ *  3. A step is written once, even if it is reported again, since the existing record is read before the first write of a Pod. A step
+ *     may be repeated only if the record cannot be read or exceeds the limits in recorded-steps.ts.
  *  4. Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
@@ -33,7 +34,7 @@ export interface RecorderOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Aborting it ends the retries. Steps that were reported before are still written once without a retry. */
+  /** When it aborts, retries end. For steps that were reported before, one more write without a retry is tried. */
   signal: AbortSignal;
 }
 
@@ -41,8 +42,9 @@ export interface PodRecorder {
   /** Adds the steps to the Pod's record, in the background. */
   record(pod: Pod, transitions: readonly Transition[]): void;
   /**
-   * Resolves when the steps of the Pod that were reported before are written, or when a write has failed or takes too long, so that
-   * callers do not wait for an API that cannot write. Undefined if there is nothing to wait for.
+   * Resolves when the steps of the Pod that were reported before are written, or when a request has failed or takes too long, so that
+   * callers do not wait for an API that cannot write. Undefined if there is nothing to wait for, or if the last request failed or is
+   * taking too long.
    */
   written(uid: string): Promise<void> | undefined;
   /** The Pod no longer exists on the node or in the API: records the last steps, unless they are recorded already. */
@@ -55,7 +57,7 @@ export interface PodRecorder {
 
 interface PodState {
   pod: Pod;
-  /** Undefined until the existing record was read. */
+  /** Undefined until the existing record was read, or turned out to be unreadable. */
   recorded: RecordedSteps | undefined;
   /** The newest part. */
   part: RecordPart;
@@ -85,9 +87,9 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   const records = options.client.resource<PodRecord>(POD_RECORDS);
   const states = new Map<string, PodState>();
 
-  /** Writes the waiting steps. If the existing record cannot be read, they are written to a new record. */
+  /** Writes the waiting steps. If reading the existing record was given up, starts with an empty part and no known steps. */
   async function drain(state: PodState): Promise<void> {
-    // Yield first: record() must have stored this promise before it settles, and steps reported in the same turn are written together.
+    // Yield first, so that record() stores this promise before drain() clears it, and so that steps of one turn are written together.
     await Promise.resolve();
     if (state.recorded === undefined) {
       const read = async (): Promise<void> => void Object.assign(state, await readRecord(records, state.pod));
@@ -141,7 +143,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   return self;
 }
 
-/** Retries until the attempt succeeds. Returns false if the API rejects it permanently or the agent has ended. */
+/** Retries until the attempt succeeds. Resolves to false if the API rejects the request permanently or the agent has ended. */
 async function retry(
   state: PodState,
   { timers, log, signal }: RecorderOptions,

@@ -1,4 +1,4 @@
-/** Keeps the CPU shares of the control group that contains all Burstable Pods equal to the sum of the Pods' CPU requests. */
+/** Keeps the CPU shares of the control group that contains all Burstable Pods proportional to the sum of the Pods' CPU requests. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Cgroups } from '../../platform/cgroups.ts';
@@ -13,7 +13,7 @@ export interface BurstableShares {
   written(): Promise<void>;
 }
 
-/** `group`: the path of the control group. A write that fails is logged, and retried only at the next change of the sum. */
+/** `group`: the path of the control group. A failed write is logged, and is retried only when the next Pod is added or removed. */
 export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: string, log: Log): BurstableShares {
   /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
   const requests = new Map<string, number>();

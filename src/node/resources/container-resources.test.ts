@@ -25,7 +25,7 @@ describe('podLimits()', () => {
       { cpuShares: 102, cpuQuotaMicros: 10_000, memoryBytes: 2200 * 1024 ** 2 },
     ],
     [
-      // This differs from the enhancement proposal, where the init container's limits apply: if a container has no limit, the Pod has none.
+      // If a container has no limit, the Pod has none. In the enhancement proposal, the limits of the init container apply instead.
       'no limit of the second worked example',
       {
         initContainers: [containerOf('i', { resources: { limits: { cpu: '100m', memory: '1Gi' } } })],

@@ -15,7 +15,7 @@ import { hugepagesName } from './hugepages.ts';
 const MIN_QUOTA_MICROS = 1000;
 export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
-/** The processes of Pods with this priority class are killed last. */
+/** If memory runs out, the processes of Pods with this priority class are killed last, like those of Guaranteed Pods. */
 const NODE_CRITICAL_CLASS = 'system-node-critical';
 const GUARANTEED_OOM_SCORE = -997;
 const BEST_EFFORT_OOM_SCORE = 1000;
@@ -51,7 +51,7 @@ export function oomScoreAdjust(
   if (qos === 'BestEffort') return BEST_EFFORT_OOM_SCORE;
   const scoreOf = (request: number): number => 1000 - Math.floor((1000 * request) / memoryCapacityBytes);
   let score = scoreOf(memoryRequest(container));
-  // A sidecar is killed no sooner than the app containers that it serves.
+  // Like upstream, limit a sidecar's score to the highest score of the app containers that the sidecar serves.
   if (pod.spec?.initContainers?.some((init) => init.name === container.name && isSidecar(init)))
     score = Math.min(score, scoreOf(Math.min(...pod.spec.containers.map(memoryRequest))));
   if (score < 1000 + GUARANTEED_OOM_SCORE) return 1000 + GUARANTEED_OOM_SCORE;
@@ -62,8 +62,8 @@ const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
   whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 
 /**
- * Returns the container's resources for CRI. They limit every huge page size of the machine, to zero if the container has no
- * limit for this size.
+ * Returns the container's resources for CRI. If `cgroups` is given, they limit every huge page size of the machine, to zero if the
+ * container has no limit for this size.
  */
 export function containerResources(
   pod: Pod,
@@ -90,8 +90,8 @@ export function containerResources(
 }
 
 /**
- * Returns settings that disable swap and, on cgroup v2, make an OOM kill end all processes of the container. Source: v1.33,
- * NoSwap and singleProcessOOMKill.
+ * Returns settings that disable swap, if the kernel can limit it, and on cgroup v2 make an OOM kill end all processes of the container.
+ * On cgroup v1, swap is only disabled for a container with a memory limit. Source: v1.33, NoSwap and singleProcessOOMKill.
  */
 function memoryBehavior(
   memoryLimit: number,
@@ -103,8 +103,8 @@ function memoryBehavior(
 }
 
 /**
- * Returns the limits of the whole Pod: CPU shares from its requests, and CPU time and memory if every container has a limit.
- * Init and defer containers count according to effectiveRequests() and summedLimits().
+ * Returns the limits of the whole Pod: CPU shares and huge pages from its requests, CPU time and memory if every container has a limit,
+ * and `pidsLimit` if it is positive. Init and defer containers count according to effectiveRequests() and summedLimits().
  */
 export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
   const requests = effectiveRequests(pod);

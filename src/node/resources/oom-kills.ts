@@ -4,11 +4,12 @@
  * also counts the kills in its containers' groups.
  *
  * Invariants:
- *  1. A run is judged when its end is first observed. The verdict OOMKilled is final: it is persisted before a decision uses it, so that
- *     a new agent reports the same reason.
- *  2. Each kill is attributed to one run, including kills that the runtime reports. The end of a later run by a SIGKILL of another origin
- *     therefore keeps the reason Error.
- * Runs that lifepod stops are judged as well, since memory may run out while a container stops. The kernel counts only OOM kills.
+ *  1. A run is judged when its end is first observed, and again if the runtime changes the reason. The verdict OOMKilled is final. It
+ *     is persisted before a decision uses it, so that a new agent reports the same reason.
+ *  2. Each kill is attributed only once, including kills that the runtime reports. The end of a later run by a SIGKILL of another
+ *     origin therefore keeps the reason Error.
+ * Runs that lifepod stops are judged as well, since memory may run out while a container stops. The kernel's count does not include
+ * the SIGKILLs of stops.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +25,7 @@ const SIGKILL_EXIT_CODE = 137;
 export interface OomAccount {
   /** The OomKills.groupId of the control group that counted the kills. */
   groupId: string;
-  /** The number of kills in this group that are attributed to runs. */
+  /** The number of kills in this group that have been attributed to runs. */
   accounted: number;
   /** The IDs of OOM-killed runs that the runtime reports as Error. */
   killed: readonly string[];
@@ -38,15 +39,15 @@ const isSuspect = ({ state, exitCode, reason }: Run): boolean =>
   state === 'exited' && exitCode === SIGKILL_EXIT_CODE && reason === 'Error';
 const isReported = ({ state, reason }: Run): boolean => state === 'exited' && reason === OOM_KILLED;
 /**
- * Whether the run failed to start. If the memory limit is too small to start the container, the kernel kills runc in the
- * container's group.
+ * Whether the run failed to start. If the memory limit is too small to start the container, the kernel kills runc, which starts the
+ * container, in the container's group.
  */
 const isFailedStart = ({ state, reason }: Run): boolean => state === 'exited' && reason === 'StartError';
 const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) || isFailedStart(run);
 
 /**
- * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs that have ended, or that the
- * runtime has reported as OOM-killed, since the last update. Pure.
+ * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs of interest that have ended, or
+ * whose reason the runtime has changed, since the last update. Pure.
  */
 export function settleKills(
   account: OomAccount,
@@ -57,7 +58,8 @@ export function settleKills(
   const before = account.groupId === groupId && account.accounted <= count ? account.accounted : 0;
   const reported = ended.filter(isReported).length;
   const suspects = ended.filter(isSuspect).sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
-  // If the kernel counts processes, one run may cause any number of kills, so attribute all new kills to the runs that have ended.
+  // If the kernel counts processes, one run may cause any number of kills. If the runtime has reported no run as OOM-killed, attribute
+  // the new kills to all suspects.
   const left = unit === 'group' ? count - before - reported : reported === 0 && count > before ? suspects.length : 0;
   const found = suspects.slice(0, Math.max(0, left)).map(({ id }) => id);
   const settled = reported + found.length + ended.filter(isFailedStart).length;
@@ -121,7 +123,10 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   };
 }
 
-/** Returns the runs whose end the Pod's status shows, or showed before a later run started, each with the reason in the status, if any. */
+/**
+ * Returns the runs whose end the Pod's status shows, or showed before a later run started. `reason`: the reason in the status; undefined
+ * if the status no longer shows the end.
+ */
 function shownRuns(pod: Pod, runs: readonly ContainerObservation[]) {
   const statuses = new Map(recordedStatuses(pod).map((status) => [status.name, status]));
   return runs.flatMap((run) => {
@@ -143,7 +148,7 @@ function readAccount(file: string, log: Log): OomAccount {
 
 function keepAccount(file: string, account: OomAccount, log: Log): void {
   try {
-    // No fsync: a crash of the machine ends the containers and their groups as well.
+    // No fsync is needed, since a crash of the machine also ends the containers and their groups.
     writeFileSync(`${file}.new`, JSON.stringify(account), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   } catch (error) {

@@ -1,13 +1,13 @@
 /**
  * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
- * besteffort with the groups of the other Pods. A Pod's group contains the groups of its containers, which the runtime creates.
+ * besteffort with the groups of the other Pods. In the group of a Pod, the runtime creates the groups of the containers.
  *
  * Boundary: container-resources.ts computes the Pods' limits; platform/cgroups.ts writes the kernel's files, and
  * platform/slices.ts calls systemd.
  * Invariants:
  *  1. Each data folder has its own root, so that several engines on a machine do not interfere.
- *  2. A Pod's group exists before its first container is created, and is removed when nothing of the Pod is left. Groups that a
- *     killed engine left behind are removed by the next engine.
+ *  2. A Pod's group exists before its first container is created, and is removed at the latest when nothing of the Pod is left. Groups
+ *     that a killed engine left behind are removed by the next engine.
  * Source: pkg/kubelet/cm of v1.33.
  */
 import { createHash } from 'node:crypto';
@@ -46,17 +46,20 @@ export interface PodCgroups {
   parentOf(pod: Pod): string;
   /** Whether create() must finish before the runtime creates the sandbox. */
   precedesSandbox: boolean;
-  /** Registers a Pod that may have started before this engine: its CPU requests count, unless it has ended. */
+  /** Registers a Pod that may have started before this engine. If the Pod is Burstable and has not ended, its CPU request counts. */
   add(pod: Pod): void;
-  /** Creates the Pod's group and counts its requests. May run while the runtime creates the sandbox, unless precedesSandbox. */
+  /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
   /** Returns the OOM kills in the Pod's containers; undefined if the kernel does not count OOM kills or the Pod has no group. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
-  /** Nothing of the Pod runs: removes the Pod's group and no longer counts its requests. Before a new sandbox, call create() again. */
+  /**
+   * Called when nothing of the Pod runs: removes the Pod's group, except parts that still contain processes, and no longer counts the
+   * Pod's CPU request. Before a new sandbox, call create() again.
+   */
   release(pod: Pod): Promise<void>;
-  /** Nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
+  /** Called when nothing of the Pod is left: kills processes that are still in the Pod's group, and removes the group. */
   remove(pod: Pod): Promise<void>;
-  /** Removes the groups of unknown Pods. Resolves after the CPU shares of the Burstable Pods were written. */
+  /** Removes the groups of unknown Pods. Resolves after the CPU shares of the Burstable Pods were written, or could not be written. */
   removeOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 

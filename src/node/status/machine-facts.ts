@@ -15,14 +15,14 @@ export interface CapacityOptions {
   folder: string;
   /** Resources reserved for the system and the node's daemons. Absent: none. */
   reserved?: Reserved;
-  /** Eviction thresholds; the hard ones reduce allocatable resources. */
+  /** The eviction thresholds, of which the hard ones reduce the allocatable resources. Absent: none. */
   thresholds?: readonly Threshold[];
   maxPods?: number;
 }
 
 export interface Capacity {
   memoryBytes: number;
-  /** Quantities by resource, for the Node's status. */
+  /** The quantities by resource, for the Node's status; the same applies to `allocatable`. */
   capacity: Record<string, string>;
   allocatable: Record<string, string>;
   /** The maximum that all Pods together may use. */

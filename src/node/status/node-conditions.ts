@@ -27,8 +27,8 @@ const PRESSURES: readonly { type: PressureCondition; yes: Cause; no: Cause }[] =
 ];
 
 /**
- * Returns the conditions of the Node. `problems`: the reasons why the node is not ready. `before`: the current conditions of the
- * Node, whose transition times are kept if the status is unchanged.
+ * Returns the conditions of the Node. `problems`: the reasons why the node is not ready; empty: it is ready. `before`: the current
+ * conditions of the Node; the transition time of a condition whose status is unchanged is kept.
  */
 export function nodeConditions(
   pressures: ReadonlySet<PressureCondition>,

@@ -1,5 +1,5 @@
 /**
- * Records the Events of the node itself: the start of its agent, and changes of its state.
+ * Records the Events of the node itself: the start of its agent, and changes of the node's state.
  * Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording).
  */
 

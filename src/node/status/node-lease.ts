@@ -1,7 +1,7 @@
 /**
  * Renews the node's Lease, which only shows that the agent is alive. Therefore the renewal waits only for the API, not for the
  * runtime.
- * Invariants: there is only one timer; the Lease is renewed four times within its duration, even after a failed renewal.
+ * Invariants: there is only one timer; a renewal is tried four times within the Lease's duration, even after a failure.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
 

@@ -2,8 +2,8 @@
  * Registers the Node object of this machine (registration.ts) and reports its status.
  * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
  * Invariants:
- *  1. There is only one timer.
- *  2. The status is written when it has changed, and every five minutes.
+ *  1. There is only one timer for reports.
+ *  2. The status is checked every ten seconds. It is written when it has changed, and at least about every five minutes.
  *  3. The Node is read before each comparison, so that changes by other clients are taken into account.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
@@ -38,7 +38,7 @@ export interface NodeStatusOptions extends RegistrationOptions {
 }
 
 export interface NodeStatusReporter {
-  /** Checks the runtime and reports the status immediately. Called when the runtime has started or ended. */
+  /** Checks the runtime and reports the status, immediately after a report in progress. */
   check(): Promise<void>;
   /** Called when the runtime's images may have changed: lists them again and reports the status. */
   imagesChanged(): void;
@@ -57,7 +57,7 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
   const reports = await createStatusReports(options, runtime);
   let timer: Timer | undefined;
   let running = Promise.resolve();
-  /** The report that starts after the current one has ended. All calls of check() before it starts return this promise. */
+  /** The report that starts after the current one has ended. All calls of check() before that start return this promise. */
   let next: Promise<void> | undefined;
 
   function check(): Promise<void> {
@@ -92,7 +92,7 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
 }
 
 interface StatusReports {
-  /** The Node as it was last read or written. */
+  /** Returns the Node as it was last read or written. */
   node(): Node;
   /** Writes the status if it has changed or a heartbeat is due. Registers the Node again if it was deleted. */
   report(): Promise<void>;
@@ -153,7 +153,7 @@ const sorted = (value: unknown): unknown =>
         )
       : value;
 
-/** The parts of the status that this node reports, without the heartbeat times, which always change. */
+/** Returns the parts of the status that this node reports, without the heartbeat times, which always change. */
 const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
   addresses: status?.addresses,
   allocatable: status?.allocatable,

@@ -22,7 +22,7 @@ export function nodeLabels(nodeName: string): Record<string, string> {
   };
 }
 
-/** Creates the Node, or updates the labels and the spec of an existing one. Returns the Node. */
+/** Creates the Node, or updates the labels and the Pod CIDR of an existing one. Resolves with the Node. */
 export async function registerNode({ client, nodeName, podCidr }: RegistrationOptions): Promise<Node> {
   const nodes = client.resource<Node>(NODES);
   const labels = nodeLabels(nodeName);

@@ -1,9 +1,9 @@
 /**
- * The state of the container runtime for the node's status: whether it answers and is ready, its version, and its images.
+ * Reads the state of the container runtime for the node's status: whether it answers and is ready, its version, features and images.
  * Invariants:
- *  1. Only one query runs at a time; concurrent readers share its answer.
+ *  1. Only one query runs at a time; concurrent readers share the query's answer.
  *  2. No reader waits longer than 30 s. A runtime that has hung for 30 s counts as down until it answers.
- *  3. Images are listed only after they have changed.
+ *  3. After a successful listing, images are listed again only after imagesChanged() was called.
  * Source: pkg/kubelet/runtime.go of v1.33 (the 30 s).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';
@@ -17,10 +17,10 @@ const SILENT = `container runtime is down: it has not answered for ${SILENT_MILL
 export interface RuntimeState {
   /** The reasons why the runtime is not ready; empty: it is ready. */
   problems: readonly string[];
-  /** Such as containerd://1.6.20; the last known version if the runtime is down. */
+  /** Such as containerd://1.6.20. If the runtime is down, the last known version; '' if none is known. */
   version: string;
   images: readonly ContainerImage[];
-  /** undefined: the runtime does not report its features. */
+  /** Undefined if the runtime does not report its features, or has not answered yet. */
   features?: RuntimeFeatures;
 }
 
@@ -88,7 +88,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
           asking = undefined;
         });
       asking = answer;
-      // Readers handle a rejection below. If there is no reader, the rejection must not count as unhandled.
+      // Waiting readers handle a rejection below. If no reader waits, the rejection must not count as unhandled.
       answer.catch(() => undefined);
       if (silent) return down();
       const silence = Promise.withResolvers<RuntimeState>();

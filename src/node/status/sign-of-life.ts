@@ -15,7 +15,7 @@ import { LEASE_NAMESPACE } from './node-lease.ts';
 /** The timeout of the request: more than a reachable API needs, but short, because static Pods wait for the result. */
 const ANSWERED_WITHIN_MILLIS = 1000;
 
-/** Returns when the previous agent last renewed the node's Lease; undefined if there was no agent, or the API does not answer. */
+/** Returns when the previous agent last renewed the node's Lease; undefined if there was none, or the Lease cannot be read in time. */
 export async function readLastSignOfLife(
   { client, timers, log }: { client: Client; timers: Timers; log: Log },
   nodeName: string,
@@ -45,13 +45,13 @@ export async function readLastSignOfLife(
 export interface OutageClock {
   /** Returns the outage for a worker that starts now, or an empty object if there was none. */
   of(): { outage?: { from: Millis; to: Millis } };
-  /** Called when all Pods from before this agent have workers. For workers that start later, the outage ended at this time. */
+  /** Called when all Pods from before this agent have workers. For workers that start later, the outage ended when this was called. */
   end(): void;
 }
 
 /**
- * `from`: when the previous agent was last alive, according to its clock. If this is in the future according to the clock of this
- * agent, there is no outage.
+ * `from`: when the previous agent was last alive, according to its clock; undefined: unknown. If `from` is unknown, or in the future
+ * according to the clock of this agent, there is no outage.
  */
 export function createOutageClock(from: Millis | undefined, timers: Pick<Timers, 'now'>): OutageClock {
   let end: Millis | undefined;

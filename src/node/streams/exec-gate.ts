@@ -1,8 +1,8 @@
 /**
- * Limits how many commands start at the same time. Commands of probes and hooks start before commands of clients; within both groups,
- * commands start in the order of the requests.
+ * Limits how many commands start at the same time. Commands of probes and hooks start before commands of clients; within each of these
+ * groups, commands start in the order of the requests.
  *
- * Starting a command costs a runtime about 20 ms of processor time. Without the limit, if more commands were due than the machine can
+ * Starting a command costs the runtime about 20 ms of processor time. Without the limit, if more commands were due than the machine can
  * start, all of them would exceed their timeouts, and healthy containers would count as unhealthy. With the limit, probes are only
  * delayed, since a command's timeout begins when the command starts. In addition, a shim that starts more than about 24 commands at the
  * same time fails to notice the ends of some, and each of these then takes many seconds.
@@ -21,8 +21,8 @@ const STARTING_MILLIS = { handler: 200, client: 1_000 } as const;
 export type Starter = keyof typeof STARTING_MILLIS;
 
 /**
- * Resolves when the caller may start its command, with a function that the caller must call as soon as the command has started or ended.
- * Further calls of this function have no effect. Rejects with the signal's reason on abort.
+ * Resolves when the caller may start its command, with a function that the caller must call as soon as the command has started or
+ * ended. Further calls of this function have no effect. Rejects with the signal's reason on abort.
  */
 export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() => void>;
 
@@ -32,7 +32,7 @@ export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() =>
  */
 const MAX_CLIENTS = 16;
 
-/** Creates a gate that lets at most `limit` commands start at the same time. A command that has started frees its slot. */
+/** Creates a gate that lets at most `limit` commands start at the same time. A command occupies a slot only until it has started. */
 export function createStartGate(timers: Timers, limit = 4 * availableParallelism()): StartGate {
   const starting: Record<Starter, number> = { handler: 0, client: 0 };
   const waiting: Record<Starter, Set<() => void>> = { handler: new Set(), client: new Set() };

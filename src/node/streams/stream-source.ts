@@ -1,4 +1,4 @@
-/** Exec, attach and port-forward: finds the container run or sandbox and gets the URL of its streams from the runtime. */
+/** Serves exec, attach and port-forward: finds the container run or sandbox and gets the URL of its streams from the runtime. */
 
 import { internalError } from '../../machinery/status.ts';
 import type { NodeConnection, StreamEndpoint } from '../../ports/node-connection.ts';

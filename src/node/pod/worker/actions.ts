@@ -19,7 +19,10 @@ export interface ActionParts {
 }
 
 export interface WorkerActions {
-  /** Starts the action. An action that destroys evidence first waits for `recorded`, which resolves when the record contains it. */
+  /**
+   * Starts an action, or cancels the one that a cancel action names. An action that destroys evidence first waits for `recorded`, which
+   * resolves when the record contains the evidence or cannot be written. Undefined: there is no need to wait.
+   */
   perform(action: Action, recorded: Promise<void> | undefined): void;
   /** The Pod's object has changed. Ends an accepted deletion, since the changed object shows its result. */
   objectChanged(): void;

@@ -3,7 +3,7 @@ import type { Action, ContainerState } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import type { RuntimeView } from './ports.ts';
 
-/** Actions whose effect appears in an observation of the runtime. Other actions report all their results in the outcome. */
+/** Actions whose effect appears in an observation of the runtime. Other actions report their results in the outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'createSandbox',
   'startContainer',
@@ -21,11 +21,11 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'mountVolumes',
 ]);
 
-/** Actions that run inside a container. A missing result may only mean that the container exited while the action ran. */
+/** Actions that run in a container or connect to it. A missing result may only mean that the container exited during the action. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
 /**
- * Returns the time since which the runtime has not answered, given the start and end of a call whose outcome is unknown.
+ * Returns the time since which the runtime counts as not answering, given the start and end of a call whose outcome is unknown.
  * Undefined if the runtime may have answered all the time.
  */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
@@ -40,8 +40,8 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'finalizeDeletion',
 ]);
 /**
- * Steps that the actions in FORGETS need not wait for. They are recorded while the Pod's objects are removed, and a new agent can
- * derive them from the fact that nothing of the Pod is left.
+ * Steps that the actions in FORGETS need not wait for. They occur while the Pod is being removed, and a new agent can derive them
+ * from the fact that nothing of the Pod is left.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
@@ -50,7 +50,7 @@ interface RunIndex {
   /** The first run of each attempt, by attemptKey(). */
   byAttempt: ReadonlyMap<string, ContainerState>;
   exitedAttempts: ReadonlySet<string>;
-  /** The sandboxes with a container that has not exited. */
+  /** The IDs of the sandboxes with a container that has not exited. */
   inUse: ReadonlySet<string>;
 }
 
@@ -73,7 +73,10 @@ function indexOf(view: RuntimeView): RunIndex {
   return index;
 }
 
-/** Whether the view already shows the action's effect, since an event of the runtime may arrive before the response to the action. */
+/**
+ * Whether the view already shows the final effect of the action, so that no further observation is needed. This is possible because
+ * an event of the runtime may arrive before the response to the action. False for kinds of actions for which this is not checked.
+ */
 export function shows(view: RuntimeView, action: Action): boolean {
   switch (action.kind) {
     case 'startContainer':
@@ -88,8 +91,9 @@ export function shows(view: RuntimeView, action: Action): boolean {
 }
 
 /**
- * Describes the missing effect of an action that succeeded, given an observation that started after the action ended. Undefined if
- * the action had its effect. An action without effect counts as failed, so that it backs off and is reported.
+ * Describes the missing effect of an action that succeeded; undefined if the action had its effect. The view must be from an observation
+ * that started after the action ended, unless shows() is true for the view. An action without effect counts as failed, so that it backs
+ * off and is reported.
  */
 export function missingEffect(view: RuntimeView, action: Action): string | undefined {
   const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);

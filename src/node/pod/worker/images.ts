@@ -1,4 +1,4 @@
-/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
+/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared after a failure. */
 import { containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../../api/generated/types.ts';
@@ -7,7 +7,7 @@ import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
-  /** Stores the image state that an action found. If the image is present, returns the key of its pull, which is no longer needed. */
+  /** Stores the image state that an action found. If the image is present, returns the key of its pull, whose failures are obsolete. */
   found(image: { container: string; state: ImageState }): string | undefined;
   /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;
@@ -44,7 +44,7 @@ export function createWorkerImages(): WorkerImages {
       if (action.kind === 'checkImage') appeared.delete(action.image);
     },
     appeared(pod, name, failures) {
-      // The images of failed actions: for example a pull, or a check with the pull policy Never.
+      // The failed actions may be, for example, pulls, or checks with the pull policy Never.
       const failed = new Set(failures.flatMap(({ action }) => ('image' in action ? [action.image] : [])));
       for (const { image = '' } of containersOf(pod)) {
         const isMeant = name === undefined || storedName(image) === name;

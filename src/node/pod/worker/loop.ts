@@ -1,5 +1,5 @@
 /**
- * Runs the loop of a Pod's worker: observes as long as a new observation is needed, and decides after each one.
+ * Runs the loop of a Pod's worker: observes if an observation is needed, decides, and repeats this while another one is needed.
  *
  * Invariants: there is one observation and one decision at a time. There is no polling: only wake-ups and a timer continue the loop.
  */
@@ -19,7 +19,7 @@ export interface LoopOptions {
   pod(): Pod;
   /** Whether the first decision needs an observation. */
   mustObserve: boolean;
-  /** Whether an action has ended and waits for an observation of its effect. */
+  /** Whether an action has ended and waits for an observation that has not started yet. */
   isObservationDue(): boolean;
   observe(): Promise<void>;
   decide(): void;
@@ -30,7 +30,7 @@ export interface WorkerLoop {
   wake(): void;
   /** The state in the runtime may have changed: the next wake-up observes. */
   mustObserve(): void;
-  /** Sets the worker's only timer, which wakes it at this time. Undefined: cancels the timer. */
+  /** Sets the worker's only timer, which wakes the worker at this time. Undefined: cancels the timer. */
   wakeAt(at: Millis | undefined): void;
 }
 
@@ -42,7 +42,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
   let hasDecided = false;
   let timer: Timer | undefined;
 
-  /** Starts the loop, or decides if the loop is waiting for an observation. That decision uses the previous observation. */
+  /** Starts the loop. If the loop waits for an observation and has decided before, decides with the previous observation. */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;
     if (!isRunning) void run();

@@ -1,8 +1,8 @@
 /**
  * Tracks outages for a Pod's worker: times in which the runtime did not answer, and the time in which no agent ran before
  * the worker started.
- * Invariant: from an unanswered call until an observation that started after it succeeds, the state is unknown and nothing is
- * decided.
+ * Invariant: from the end of an unanswered call until an observation that started after it succeeds, the state is unknown and nothing
+ * is decided. Probes and hooks do not count, since the container may have exited while they ran.
  */
 import type { Outage } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -20,7 +20,7 @@ export interface WorkerOutages {
   observing(): (now: Millis) => void;
 }
 
-/** `first`: the time in which no agent ran, if any. */
+/** `first`: the time before the worker's start in which no agent ran; undefined: there is none. */
 export function createWorkerOutages(first: Outage | undefined): WorkerOutages {
   let over: readonly Outage[] = first === undefined ? [] : [first];
   let unknownSince: Millis | undefined;

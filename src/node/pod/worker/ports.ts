@@ -41,15 +41,15 @@ export interface WorkerPorts {
   log: Log;
   node: NodeFacts;
   observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  /** `progress`: called with the progress of a long pull. */
+  /** `progress`: called when a pull must wait for other pulls, and with the progress of a long pull. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   /** Writes the journal for the next worker of the Pod, synchronously. */
   keep(pod: Pod, journal: Journal): void;
   event(pod: Pod, event: PodEvent): void;
-  /** Records steps of the Pod's life. Another worker of the Pod may report the same step again. */
+  /** Records steps of the Pod's life. A later worker of the Pod may report the same step again. */
   record(pod: Pod, transitions: Transition[]): void;
-  /** Resolves when all steps reported so far are stored, or cannot be stored. Undefined if they are stored already. */
+  /** Resolves when all steps reported so far are stored, or cannot be stored now. Undefined if there is no need to wait. */
   recorded(): Promise<void> | undefined;
   /** Called when nothing of the Pod is left on the node. */
   done(): void;
@@ -62,11 +62,11 @@ export interface PodWorker {
   end(by: Omit<NodeEnd, 'at'>): void;
   /** The state of this Pod in the runtime may have changed. */
   changed(): void;
-  /** The cause of the action's failure has changed: retries the action now. `key`: from actionKey(). */
+  /** The cause of the action's failure has changed, so the action is retried without back-off. `key`: from actionKey(). */
   retry(key: string): void;
   /** An image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared. */
   imageAppeared(name: string | undefined): void;
-  /** The newest known version of the object. */
+  /** Returns the newest known version of the object. */
   pod(): Pod;
   /** Stops the worker and aborts its actions under way. Containers keep running. */
   stop(): void;

@@ -3,7 +3,8 @@
  *
  * Invariants:
  *  1. An action that changes the runtime stays in flight until an observation shows its effect, or until an observation that started
- *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done.
+ *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done. Every action with
+ *     an unknown outcome stays in flight until such an observation, too.
  *  2. An action that succeeded but had no effect counts as failed.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
@@ -22,7 +23,7 @@ export interface Flight {
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** The action's call has ended. unknown: the runtime did not answer. */
+  /** The action's call has ended. `unknown`: the runtime did not answer. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
   /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;
@@ -31,11 +32,11 @@ export interface WorkerFlights {
   abortAll(): void;
   underWay(): Action[];
   isUnderWay(key: string): boolean;
-  /** Whether an action has ended and waits for an observation of its effect. */
+  /** Whether an action has ended and waits for an observation that has not started yet. */
   isObservationDue(): boolean;
   /**
-   * An observation starts now. Returns functions with which the caller reports its result. Actions that end during the observation wait
-   * for the next one, unless this one already shows their effect.
+   * An observation starts now. Returns functions with which the caller reports whether the observation succeeded. An action that ends
+   * during this observation and must be observed waits for the next observation, unless this one already shows its effect.
    */
   observing(): { succeeded(): void; failed(): void };
   noteFailure(action: Action, error: unknown): void;
@@ -50,7 +51,7 @@ export function createWorkerFlights(
   /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
 
-  /** Ends the flight of an action and stores whether it succeeded. The last observation must show the effect of a successful one. */
+  /** Ends the flight of an action and stores whether it succeeded. If it succeeded, the last observation must show its effect. */
   const settle = ({ action, key, succeeded }: Ended): void => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(state.runtime, action) : undefined;

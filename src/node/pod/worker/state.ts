@@ -14,18 +14,18 @@ export interface WorkerStart {
   /** The object no longer exists in the API. */
   removed: boolean;
   nodeEnd?: NodeEnd | undefined;
-  /** The journal that the previous worker of the Pod wrote. */
+  /** The journal that the previous worker of the Pod wrote; absent: there is none. */
   journal?: Journal;
-  /** The time until now in which no agent ran. */
+  /** The time until now in which no agent ran; undefined: there is none. */
   outage?: Outage | undefined;
 }
 
 export interface WorkerState extends Pick<WorkerStart, 'pod' | 'removed' | 'nodeEnd'> {
-  /** The last observation. */
+  /** The last observation; empty before the first one. */
   runtime: RuntimeView;
   volumes: Observed['volumes'];
   downward?: string;
-  /** Sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
+  /** The IDs of the sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
   stoppedSandboxes: Set<string>;
   images: WorkerImages;
   failures: WorkerFailures;
@@ -72,13 +72,13 @@ export function inputOf(
   };
 }
 
-/** Sets the last observation, and drops the results of runs that it does not contain. */
+/** Sets the last observation, and drops the results of runs that the observation does not contain. */
 export function observed(state: WorkerState, view: RuntimeView): void {
   state.runtime = view;
   state.results.keep(new Set(view.containers.map(({ id }) => id)));
 }
 
-/** Adds the results of an action that succeeded. */
+/** Adds the results of an action that succeeded to the state. */
 export function absorb(state: WorkerState, action: Action, outcome: Outcome): void {
   if (outcome.image !== undefined) {
     const pull = state.images.found(outcome.image);

@@ -4,11 +4,12 @@
  * Boundary: decide() contains all rules; this file only passes observations to it and carries out the actions that it returns.
  * loop.ts contains the loop, actions.ts and running-actions.ts contain the actions under way, and state.ts contains the state.
  * Invariants:
- *  1. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
- *     A run is removed only after its end is recorded.
- *  2. There is no polling: a runtime event, a change of the object, the end of an action or a timer wakes the worker.
- *  3. While the outcome of a call is unknown because the runtime did not answer, nothing is decided. The time until the next
- *     successful observation is an outage.
+ *  1. Statuses are written one at a time, and the newest status wins; the last one is written before the object is deleted.
+ *     A run is removed only after its end is recorded, or cannot be recorded.
+ *  2. There is no polling: only events, such as a change in the runtime or of the object or the end of an action, and a timer wake the
+ *     worker.
+ *  3. After a call that the runtime did not answer, nothing is decided until an observation succeeds. The time until then is an
+ *     outage. Probes and hooks are exceptions, since their container may have exited.
  */
 import type { Pod } from '../../../api/generated/types.ts';
 import { decide } from '../../../lifecycle/decide.ts';
@@ -120,13 +121,13 @@ function createDecisions(
 
 /**
  * Whether the first decision needs an observation. A Pod without a start time in its status needs none: either the runtime has nothing
- * of it, or an agent died before it wrote the status, and repeating its calls is safe since they are idempotent by name. A Pod that is
- * to be terminated is always observed first, so that everything of it is found.
+ * of the Pod, or an agent died before it wrote the status. Repeating that agent's calls is safe, since they are idempotent by name. A
+ * Pod that is to be terminated is always observed first, so that all its sandboxes and containers are found.
  */
 const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
   removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
 
-/** Observes the Pod in the runtime. Rejects if the runtime fails; if it does not answer, an outage begins. */
+/** Observes the Pod in the runtime. Rejects if the observation fails; if the runtime did not answer, an outage has then begun. */
 async function observe(
   state: WorkerState,
   ports: WorkerPorts,
@@ -147,7 +148,7 @@ async function observe(
   answered(ports.timers.now());
 }
 
-/** Carries out all parts of a decision. Actions that destroy evidence wait until the record contains the evidence. */
+/** Carries out all parts of a decision. Actions that destroy evidence wait until the evidence is recorded, or cannot be recorded. */
 function carryOut(
   { journal, events, transitions, actions, status }: Decision,
   pod: Pod,
