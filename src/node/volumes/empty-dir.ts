@@ -93,9 +93,9 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
 }
 
 /**
- * Returns the page size of the medium in bytes: 2 MiB for HugePages-2Mi, and the only size that the containers request for
- * HugePages. Throws if the containers do not request the size of the medium, and for HugePages if they request no size or several
- * sizes.
+ * Returns the page size of the medium in bytes. For HugePages-2Mi, this is 2 MiB; for HugePages, it is the only size that the
+ * containers request. Throws if the containers do not request the size of the medium, and for HugePages if they request no size or
+ * several sizes.
  */
 export function hugePageBytes(medium: string, pod: Pod): number {
   const requested = new Set(

@@ -110,7 +110,10 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
  */
 let knowsNoswap = true;
 
-/** Mounts a tmpfs whose content is never swapped to disk. If that mount fails, mounts a tmpfs without this protection. */
+/**
+ * Mounts a tmpfs. Its content is never swapped to disk, unless the kernel does not support this or the mount with the option
+ * noswap fails.
+ */
 export async function mountTmpfs(folder: string, options: string[], signal: AbortSignal): Promise<void> {
   const mountWith = (all: string[]): string[] => ['-t', 'tmpfs', '-o', all.join(','), 'tmpfs', folder];
   if (knowsNoswap) {

@@ -31,7 +31,7 @@ export interface SetUpOptions {
   timers: Timers;
   log: Log;
   nodeName: string;
-  /** Allocatable of the node, for resourceFieldRef in downwardAPI volumes. */
+  /** The node's allocatable resources, for resourceFieldRef in volumes and for the size of memory volumes. Absent: unknown. */
   allocatable?: Readonly<Record<string, string>>;
   /** Absent: image volumes are not supported. */
   images?: VolumeImages;

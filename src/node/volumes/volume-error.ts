@@ -7,8 +7,8 @@ import type { Timer, Timers } from '../../platform/platform.ts';
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   /**
-   * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if the volume has
-   * another group.
+   * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if other Pods use the
+   * volume and its group is not the Pod's fsGroup.
    */
   readonly reason: string;
   declare readonly image?: string;

@@ -1,5 +1,6 @@
 /**
- * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers.
+ * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers
+ * have ended.
  * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory, apart from hostPaths that
  * it creates and the ownership of PersistentVolumes. Reads objects through the client and mounts with mount(8). mounted-pods.ts
  * updates mounted volumes.
@@ -31,7 +32,7 @@ import { VolumeError } from './volume-error.ts';
 export interface VolumeManager {
   /**
    * Sets up all volumes of the Pod. The caller calls this again after a restart of the agent. Rejects with a VolumeError if a
-   * volume cannot be set up.
+   * volume cannot be set up, and with an OutcomeUnknownError if the runtime did not answer.
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   /**
@@ -59,7 +60,7 @@ export interface VolumeManager {
 }
 
 export interface VolumeManagerOptions extends SetUpOptions {
-  /** <data-dir>/pods. */
+  /** The folder that contains the Pods' folders on disk: <data-dir>/pods. */
   rootDirectory: string;
   /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
