@@ -1,4 +1,4 @@
-/** The errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
+/** Creates the errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
 import { referenceError } from '../../runtime/images/references.ts';
 import { ActionError } from '../pod/action-error.ts';
 

@@ -74,7 +74,8 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
       if (signal.aborted) return;
       const { message } = error as Error;
       log.warn('image garbage collection failed', { error: message });
-      // Failures are reported as Events only from the second consecutive one: the first may only mean that the node is still starting.
+      // The Event ImageGCFailed is recorded only from the second consecutive failure of a periodic check on: the first failure may
+      // only mean that the node is still starting.
       if (reporting && failedBefore) options.warn('ImageGCFailed', message);
       if (reporting) failedBefore = true;
     }

@@ -20,7 +20,10 @@ export function imagesOf(pod: Pod): string[] {
 /** Whether the Pod runs or may still run, because its phase is not final. */
 export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.phase);
 
-/** Whether `reference` refers to the image. It is an image ID, or an image name that is either complete or short, as in a spec. */
+/**
+ * Whether `reference` refers to the image. The reference is an image ID, or an image name that is either complete or short, as in
+ * a spec.
+ */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);

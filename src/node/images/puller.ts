@@ -163,7 +163,7 @@ function createProgressPolling(
   };
 }
 
-/** Pulls the image immediately: other pulls do not delay the pull, and no other request shares it. */
+/** Pulls the image immediately: the pull neither counts toward the limit of createImagePuller() nor is shared with other requests. */
 export async function pullAlone(
   runtime: PullerOptions['runtime'],
   timers: Timers,
