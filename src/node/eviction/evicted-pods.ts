@@ -1,4 +1,4 @@
-/** Tracks the evicted Pods whose resources are not free yet, because further evictions wait for these Pods. */
+/** Tracks the evicted Pods whose resources are not free yet, because further evictions may have to wait for these Pods. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Threshold } from './thresholds.ts';

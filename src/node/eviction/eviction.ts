@@ -22,8 +22,8 @@ import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
 /**
- * The interval between checks, which is upstream's. Polling is necessary because the kernel sends no events. A check starts
- * earlier if the grace period of a threshold, a condition or the wait for an evicted Pod ends earlier.
+ * The interval between checks, which is upstream's. Polling is necessary because the kernel does not report changes of all these
+ * resources. A check starts earlier if the grace period of a threshold, a condition or the wait for an evicted Pod ends earlier.
  */
 const LOOK_MILLIS = 10_000;
 /**
@@ -92,8 +92,9 @@ function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Thre
 }
 
 /**
- * Returns a function that evicts the Pods above their disk limits. If there are none and it has a threshold, it reclaims disk
- * space for the threshold. A call does nothing while another one is running, so that only one walk through folders runs at a time.
+ * Returns a function that evicts the Pods above their disk limits. If it evicts none and is called with a threshold, it reclaims
+ * disk space for the threshold. A call does nothing while another one is running, so that only one walk through folders runs at a
+ * time.
  */
 function createDiskRelief(
   relief: Relief,

@@ -17,7 +17,10 @@ export interface NodePressure {
   config: EvictionConfig;
   folders: Folders;
   conditions(): ReadonlySet<PressureCondition>;
-  /** Reads the signals and updates the conditions. Returns the thresholds to act on (`due`) in order, and the observed signals. */
+  /**
+   * Reads the signals and updates the conditions. Returns the thresholds to act on (`due`), the time of the next change
+   * (`changesAt`, see Pressure) and the observed signals.
+   */
   look(): Promise<Pick<Pressure, 'due' | 'changesAt'> & { observations: Observations }>;
   /** Registers a listener that is called when the set of conditions changes. */
   onChange(listener: () => void): void;

@@ -30,7 +30,7 @@ export interface ReliefOptions {
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
-  /** Frees disk space by removing containers that have ended, and unused images. */
+  /** Frees disk space by removing ended containers that are no longer needed, and unused images. */
   freeDisk(): Promise<unknown>;
 }
 
