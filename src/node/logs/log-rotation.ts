@@ -1,7 +1,7 @@
 /**
  * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
- * plus the amount that the container writes between two checks, at most one second. A log is checked while it is written, more
- * often the faster it fills, and when its container has ended. An idle log is not checked.
+ * plus the amount that the container writes between two checks, which are at most intervalMillis apart. A log is checked while it
+ * is written, more often the faster it fills, and when its container has ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 

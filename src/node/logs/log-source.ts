@@ -22,7 +22,8 @@ const NEWLINE = 0x0a;
 
 /**
  * Yields the log in the form that the client requested. Ends at the end of the file or, with `follow`, after the container has
- * ended or when `signal` aborts; in any case after `limitBytes`. Without `follow`, a missing file is an empty log.
+ * ended or when `signal` aborts. Ends earlier when `limitBytes` have been yielded. Without `follow`, a missing file is an empty
+ * log.
  */
 export async function* readContainerLog(
   file: LogFile,
