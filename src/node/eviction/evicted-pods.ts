@@ -1,30 +1,30 @@
-/** Tracks the evicted Pods whose resources are not free yet: further evictions wait for them. */
+/** Tracks the evicted Pods whose resources are not free yet, because further evictions may have to wait for these Pods. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Threshold } from './thresholds.ts';
 
-/** Further evictions stop waiting for a Pod that has not ended this long after its grace period. */
+/** Further evictions wait no longer than this after the end of the Pod's grace period. */
 const CLEANUP_MILLIS = 30_000;
 
 interface EvictedPod {
   /** When evictions stop waiting for the Pod. */
   until: Millis;
-  /** Evicted without a grace period. */
+  /** Whether the Pod was evicted without a grace period. */
   hard: boolean;
   /**
-   * Evicted to free disk space: evictions wait until the Pod's containers are removed, together with the files that they have
-   * written.
+   * Whether the Pod was evicted to free disk space. If so, evictions wait until the Pod's containers are removed, because the
+   * files that the containers have written are removed with them.
    */
   forDisk: boolean;
-  /** The Pod has ended, and its volumes are removed. */
+  /** Whether the Pod has ended and its volumes are removed. */
   cleared: boolean;
 }
 
 export interface EvictedPods {
   add(podUid: string, graceSeconds: number, forDisk: boolean): void;
   /**
-   * Whether an eviction for this threshold must wait for a Pod. A hard threshold does not wait for Pods that were evicted with a
-   * grace period.
+   * Whether an eviction for this threshold must wait for an evicted Pod. A hard threshold does not wait for Pods that were evicted
+   * with a grace period.
    */
   mustWait(threshold: Threshold): boolean;
   /** Called after the Pod has ended and its volumes are removed. Returns whether this ends the wait for the Pod. */

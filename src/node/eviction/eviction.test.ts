@@ -63,7 +63,7 @@ const threshold = (signal: Signal, hard = true): Threshold => ({
   graceSeconds: 0,
   hard,
 });
-/** The usage of a Pod: Pods whose names are later in the alphabet use more memory. */
+/** Returns the usage of a Pod. Pods whose names are later in the alphabet use more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   podUid: name,
   id: name,
@@ -156,7 +156,7 @@ it('eviction for memory does not wait for a walk through folders', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The first query comes from the walk.
+  // The first query of the runtime is from the check of the disk limits, which then walks through the folders.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();

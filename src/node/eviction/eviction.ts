@@ -1,12 +1,12 @@
 /**
- * Node-pressure eviction: evicts Pods before the machine runs out of memory, disk space or processes, and Pods that use more disk
+ * Evicts Pods before the machine runs out of memory, disk space or processes (node-pressure eviction), and Pods that use more disk
  * space than their limits allow.
  *
  * Boundary: thresholds.ts decides which thresholds are met, reclaim.ts evicts, src/lifecycle decides how a Pod terminates.
  * Invariants:
- *  1. For thresholds, Pods are evicted one at a time: the next Pod is evicted after the resources of the previous one are free, or
- *     30 s after its grace period. A hard threshold does not wait for the grace period of a soft one. A Pod above its disk limits
- *     is evicted without waiting.
+ *  1. For thresholds, Pods are evicted one at a time: the next Pod is evicted after the previous Pod's resources are free, or 30 s
+ *     after its grace period. A hard threshold does not wait for a Pod that was evicted with a grace period. A Pod above its disk
+ *     limits is evicted without waiting.
  *  2. Critical Pods are never evicted. A Pod that the node is already ending is evicted only if the eviction shortens its grace
  *     period.
  *  3. Checks of memory and processes do not wait for a walk through folders, whose duration depends on the files that Pods have
@@ -22,17 +22,20 @@ import { createRelief, type Relief, type ReliefOptions } from './reclaim.ts';
 import { isOfDisk, type Threshold } from './thresholds.ts';
 
 /**
- * The polling interval, as upstream: the kernel sends no events. A check starts earlier if a grace period or a condition ends
- * earlier.
+ * The interval between checks, which is upstream's. Polling is necessary because the kernel does not report changes of all these
+ * resources. A check starts earlier if the grace period of a threshold, a condition or the wait for an evicted Pod ends earlier.
  */
 const LOOK_MILLIS = 10_000;
-/** The delay between the clearing of a Pod and the next check, in which the kernel and the runtime free the Pod's resources. */
+/**
+ * The delay between the end of the wait for an evicted Pod and the next check. Meanwhile the kernel and the runtime free the Pod's
+ * resources.
+ */
 const LOOK_AGAIN_MILLIS = 1_000;
 
 export interface EvictionOptions extends ReliefOptions {
   pressure: NodePressure;
   timers: Timers;
-  /** Whether the runtime still has containers of the Pod, and with them the files that they have written. */
+  /** Whether the runtime still has containers of the Pod. As long as a container exists, so do the files that it has written. */
   hasContainers(podUid: string): boolean;
 }
 
@@ -80,8 +83,8 @@ export function startEviction(options: EvictionOptions): Eviction {
 }
 
 /**
- * Returns the first hard threshold of `due`, or else its first threshold; undefined if `due` is empty or the eviction must wait for
- * a Pod.
+ * Returns the first hard threshold of `due`, or else the first threshold of `due`; undefined if `due` is empty or an eviction for
+ * this threshold must wait for an evicted Pod.
  */
 function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Threshold | undefined {
   const first = due.find(({ hard }) => hard) ?? due[0];
@@ -89,8 +92,9 @@ function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Thre
 }
 
 /**
- * Returns a function that evicts the Pods above their disk limits. If there are none, it frees disk space for the threshold, if
- * there is one. A call does nothing while another one is running, so that only one walk through folders runs at a time.
+ * Returns a function that evicts the Pods above their disk limits. If it evicts none and is called with a threshold, it reclaims
+ * disk space for the threshold. A call does nothing while another one is running, so that only one walk through folders runs at a
+ * time.
  */
 function createDiskRelief(
   relief: Relief,
@@ -99,8 +103,8 @@ function createDiskRelief(
 ): (threshold: Threshold | undefined) => Promise<void> {
   let walking = false;
   /**
-   * Calls without a threshold do nothing until this time. The pause after a walk is as long as the walk, so that the disk is free
-   * for others.
+   * Calls without a threshold do nothing until this time. The pause after a walk is as long as the walk, so that other programs
+   * can use the disk.
    */
   let restsUntil = timers.now();
   return async (threshold) => {
@@ -120,11 +124,11 @@ function createDiskRelief(
 
 interface Checks {
   /**
-   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one, but not before that one has
-   * ended.
+   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one or at the time of by(), but
+   * not before the previous one has ended.
    */
   start(): void;
-  /** Makes the next check start no later than at `time`. */
+  /** Makes the next check start at `time` at the latest, or when the check that is running has ended. */
   by(time: Millis): void;
 }
 

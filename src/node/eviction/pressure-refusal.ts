@@ -1,11 +1,11 @@
-/** Decides which Pods a node under pressure refuses. Pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
+/** Decides which Pods a node under pressure refuses. The functions are pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
 import { qosClass } from '../../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { isCritical } from '../../scheduling/critical-pods.ts';
 import type { Refusal } from '../../scheduling/node-admission.ts';
 import type { PressureCondition } from './thresholds.ts';
 
-/** Returns why the node, which has the conditions, refuses the Pod; undefined: it does not refuse the Pod. */
+/** Returns why a node with these conditions refuses the Pod; undefined if it does not refuse the Pod. */
 export function pressureRefusal(
   pod: Pod,
   isStatic: boolean,

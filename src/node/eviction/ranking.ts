@@ -1,5 +1,6 @@
 /**
- * Determines the order in which Pods are evicted, the messages of evictions, and whether a Pod exceeds its disk limits. Pure.
+ * Determines the order in which Pods are evicted, the messages of evictions, and whether a Pod exceeds its disk limits. The
+ * functions are pure.
  * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33 (order and
  * wording).
  */
@@ -11,7 +12,10 @@ import { containersByName, ephemeralContainers, volumesByName } from '../contain
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
-/** The usage of a container. For a container that has ended, only `logs` is measured, and `memoryBytes` is 0. */
+/**
+ * The usage of a container. For a container that has ended, `memoryBytes` is 0 and only `logs` can be set. `logs` is set only if
+ * the disk was measured, and `processes` only if processes were counted.
+ */
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
@@ -22,11 +26,11 @@ export interface ContainerUse {
 
 /** The measured usage of a Pod. */
 export interface PodUse {
-  /** By container name. */
+  /** The usage of each container, by container name. */
   containers: ReadonlyMap<string, ContainerUse>;
-  /** The usage of the emptyDirs, by volume name. */
+  /** The usage of the emptyDirs, by volume name; empty if the disk was not measured. */
   volumes: ReadonlyMap<string, DiskUse>;
-  /** The usage of the /etc/hosts file that all containers share and can write to. */
+  /** The usage of the /etc/hosts file, which all containers share and can write to; absent if the disk was not measured. */
   etcHosts?: DiskUse;
 }
 
@@ -59,8 +63,8 @@ function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }
 
 /**
  * Returns the Pods in the order of eviction: first the Pods that use more than they request, then by ascending priority, then by
- * how much more they use. Inodes and processes cannot be requested, so only priority and usage count. Unknown usage counts as
- * infinite.
+ * how much more they use. Inodes and processes cannot be requested, so for these only priority and usage count. If a Pod's usage
+ * is unknown, it counts as infinite.
  */
 export function rankForEviction(
   pods: readonly Pod[],
@@ -128,7 +132,10 @@ export function evictionMessage(
   return message;
 }
 
-/** Returns the container's spec; undefined for an ephemeral container, which cannot request resources. */
+/**
+ * Returns the container's spec; undefined if the spec has no container of this name, or if the container is ephemeral and
+ * therefore cannot request resources.
+ */
 function withResources(pod: Pod, name: string): AnyContainer | undefined {
   const container = containersByName(pod).get(name);
   return container === undefined || ephemeralContainers(pod).has(container) ? undefined : container;

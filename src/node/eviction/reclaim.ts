@@ -1,5 +1,6 @@
 /**
- * The steps that relieve a node under pressure: evicting the Pods that exceed their disk limits, and freeing a resource.
+ * Implements the steps that relieve a node under pressure: evicting the Pods that exceed their disk limits, and freeing a
+ * resource.
  * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts decides which Pod is evicted first.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -20,16 +21,16 @@ export interface ReliefOptions {
   usage: Omit<UsagePorts, 'unreadable'>;
   log: Log;
   signal: AbortSignal;
-  /** The Pods on the node. */
+  /** Returns the Pods on the node. */
   pods(): readonly Pod[];
   isStatic(pod: Pod): boolean;
-  /** The grace period, in seconds, with which the node is ending the Pod; undefined: the node is not ending the Pod. */
+  /** Returns the grace period, in seconds, with which the node is ending the Pod; undefined if the node is not ending the Pod. */
   endsWithinSeconds(pod: Pod): number | undefined;
   /** Starts the termination of the Pod. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
-  /** Frees disk space that no Pod uses. */
+  /** Frees disk space by removing ended containers that are no longer needed, and unused images. */
   freeDisk(): Promise<unknown>;
 }
 
@@ -37,8 +38,9 @@ export interface Relief {
   /** Evicts the Pods that exceed their disk limits. Returns whether it has evicted any. */
   enforceLimits(): Promise<boolean>;
   /**
-   * Frees disk space that no Pod uses if the threshold is about that disk. Evicts the first Pod in the ranking if the threshold is
-   * still met.
+   * Reclaims the resource of the threshold. If removing ended containers and unused images can free the threshold's disk, does
+   * this first. Then evicts the first Pod in the ranking, if the threshold is still met and the eviction need not wait for another
+   * Pod.
    */
   reclaim(threshold: Threshold): Promise<void>;
 }
@@ -54,11 +56,14 @@ type GraceSeconds = (pod: Pod) => number;
 
 const noGrace: GraceSeconds = () => 0;
 
-/** Returns the grace periods of Pods that are evicted for the threshold. */
+/** Returns a function that returns the grace period, in seconds, of a Pod that is evicted for the threshold. */
 const graceFor = (threshold: Threshold, maxPodGraceSeconds: number): GraceSeconds =>
   threshold.hard ? noGrace : ({ spec }) => Math.min(maxPodGraceSeconds, spec?.terminationGracePeriodSeconds ?? 30);
 
-/** Returns the Pods that can be evicted, except Pods that the node is already ending within the grace period. */
+/**
+ * Returns the Pods that can be evicted. Omits Pods that the node is already ending with the same or a shorter grace period than
+ * `grace` returns.
+ */
 const candidatesOf = ({ pods, isStatic, endsWithinSeconds }: ReliefOptions, grace: GraceSeconds): Pod[] =>
   pods().filter(
     (pod) =>
@@ -108,7 +113,7 @@ export function createRelief(options: ReliefOptions, evicted: EvictedPods): Reli
       const { due, observations } = await pressure.look();
       if (!due.includes(threshold) || evicted.mustWait(threshold)) return;
       const useOf = (pod: Pod): PodUse | undefined => uses.get(uidOf(pod));
-      // A Pod that has ended or started to terminate during the measurement is no longer a candidate.
+      // A Pod that has ended during the measurement, or that the node has started to end, may no longer be a candidate.
       const still = new Set(candidatesOf(options, grace).map(uidOf));
       const next = rankForEviction(pods, useOf, threshold, { separateImages }).find((pod) => still.has(uidOf(pod)));
       if (next === undefined) log.warn('no Pod is left to evict', { signal: threshold.signal });
@@ -120,7 +125,7 @@ export function createRelief(options: ReliefOptions, evicted: EvictedPods): Reli
   };
 }
 
-/** Returns the ports with an `unreadable` that logs only the first unreadable file of each Pod. */
+/** Returns the ports for measurements, with an unreadable() that logs only the first unreadable file of each Pod. */
 function loggingOnce({ usage, pods, log }: ReliefOptions): UsagePorts {
   const loggedUids = new Set<string>();
   return {

@@ -1,8 +1,8 @@
 /**
  * Reads the available resources of the machine as eviction signals.
  * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used file pages; disks are
- * measured by statfs; processes are compared with the kernel's limits on tasks. imagefs is measured whenever the runtime reports
- * its folder, even if the folder is on the disk of the node.
+ * measured by statfs; processes are compared with the kernel's limits on tasks. imagefs is measured whenever `imageDir` is known,
+ * even if it is on the disk of the data folder.
  */
 import { stat } from 'node:fs/promises';
 import { type DiskUsage, readDiskUsage, readMachineUsage, readProcessLimits } from '../usage/machine-usage.ts';
@@ -11,7 +11,7 @@ import type { Observation, Observations } from './thresholds.ts';
 export interface Folders {
   /** The folder that holds the Pods' volumes and logs. */
   dataDir: string;
-  /** The folder that holds the images and the root file systems of containers; undefined: unknown. */
+  /** The folder that holds the images and the root file systems of containers; absent if the runtime does not report it. */
   imageDir?: string;
 }
 

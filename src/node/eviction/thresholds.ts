@@ -1,5 +1,5 @@
 /**
- * Eviction thresholds: parses the options, and computes which thresholds are met. Pure.
+ * Parses the options for eviction thresholds, and computes which thresholds are met. The functions are pure.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behavior).
  */
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
@@ -15,16 +15,16 @@ export const SIGNALS = [
 ] as const;
 export type Signal = (typeof SIGNALS)[number];
 
-/** A number of bytes, inodes or processes, or a fraction of the capacity, from 0 to 1. */
+/** A number of bytes, inodes or processes (`count`), or a fraction of the capacity from 0 to 1 (`part`). */
 export type Amount = { count: number } | { part: number };
 
 export interface Threshold {
   signal: Signal;
   value: Amount;
-  /** How long the threshold must be met before Pods are evicted. 0 for hard thresholds. */
+  /** How long the threshold must be met before Pods are evicted; 0 for hard thresholds. */
   graceSeconds: number;
   hard: boolean;
-  /** A threshold that is met stays met until this amount is available in addition to `value`. */
+  /** If this is set, a threshold that is met stays met until this amount is available in addition to `value`. */
   minReclaim?: Amount;
 }
 
@@ -33,7 +33,7 @@ export interface Observation {
   capacity: number;
 }
 
-/** Signals that the machine does not have are undefined. */
+/** The observed signals. A signal that cannot be measured on this machine is undefined. */
 export type Observations = Readonly<Partial<Record<Signal, Observation>>>;
 
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
@@ -61,15 +61,15 @@ export const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold
 
 /** The values of the --eviction-* options, in the kubelet's notation. */
 export interface EvictionTexts {
-  /** Such as memory.available<100Mi,nodefs.available<10%. */
+  /** The hard thresholds, such as memory.available<100Mi,nodefs.available<10%. */
   hard: string;
   soft: string;
-  /** Such as memory.available=1m30s. */
+  /** The grace period of each soft threshold, such as memory.available=1m30s. */
   softGracePeriod: string;
-  /** Such as nodefs.available=500Mi. */
+  /** The minimum reclaim of the thresholds, such as nodefs.available=500Mi. */
   minimumReclaim: string;
   pressureTransitionPeriod: string;
-  /** In seconds. */
+  /** The longest grace period of a Pod that is evicted for a soft threshold, in seconds. */
   maxPodGracePeriod: number;
 }
 
@@ -158,8 +158,8 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
 }
 
 /**
- * Parses a non-negative Go duration, as the kubelet's options accept: 90s, 1m30s, 1.5h, 500ms, 0. Throws an Error that names the
- * option.
+ * Parses a non-negative Go duration, in the form that the kubelet's options accept: 90s, 1m30s, 1.5h, 500ms, 0. Returns seconds.
+ * Throws an Error that names the option if the text is not such a duration.
  */
 export function parseSeconds(option: string, text: string): number {
   const millis = parseDuration(text);
@@ -171,7 +171,10 @@ export function parseSeconds(option: string, text: string): number {
 export const amountOf = (amount: Amount, capacity: number): number =>
   'count' in amount ? amount.count : Math.floor(amount.part * capacity);
 
-/** Whether less than the threshold's value is available. `withReclaim`: less than its value plus its minimum reclaim. */
+/**
+ * Whether less than the threshold's value is available, or with `withReclaim`, less than its value plus its minimum reclaim. A
+ * signal without an observation meets no threshold.
+ */
 export function isMet(threshold: Threshold, observations: Observations, withReclaim: boolean): boolean {
   const seen = observations[threshold.signal];
   if (seen === undefined) return false;
@@ -195,13 +198,14 @@ export interface Pressure {
   conditions: ReadonlySet<PressureCondition>;
   /** The thresholds that have been met for their grace period, in the order in which to act on them. */
   due: readonly Threshold[];
-  /** When the next threshold becomes due or a condition ends, if the observations stay the same. Absent: never. */
+  /** When the next threshold becomes due or a condition ends, if the observations stay the same. Absent if neither will happen. */
   changesAt?: Millis;
 }
 
 /**
- * Computes the next state from the observations. A threshold that was met stays met until its minimum reclaim is available as well.
- * A condition is set as soon as one of its thresholds is met, and stays set for the transition period after that.
+ * Computes the next state from the observations. A threshold that was met stays met until its minimum reclaim is available as
+ * well. A condition is set as soon as one of its thresholds is met, and stays set until the transition period has passed since one
+ * of them was last met.
  */
 export function nextPressure(
   before: PressureState,

@@ -1,7 +1,7 @@
 /**
  * Measures the memory, disk space and processes that the Pods of the node use, for eviction.
- * Boundary: queries the runtime and walks through folders; keeps nothing. It walks through one folder at a time, so that a
- * measurement puts little load on the disk. Unreadable files of one Pod do not affect the measurement of other Pods.
+ * Boundary: queries the runtime and walks through folders; keeps nothing. A measurement walks through one folder at a time, so
+ * that it puts little load on the disk. Unreadable files of one Pod do not affect the measurement of other Pods.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface UsagePorts {
   volumePath(pod: Pod, volume: string): string;
   /** Returns the path of the folder with the Pod's logs. */
   logPath(pod: Pod): string;
-  /** Returns the path of the folder with the Pod's own files. */
+  /** Returns the path of the folder with the Pod's /etc/hosts and termination messages. */
   podPath(pod: Pod): string;
   /** Called when a file or folder of the Pod cannot be read. */
   unreadable(pod: Pod, error: Error): void;
@@ -28,8 +28,8 @@ export interface UsagePorts {
 export type Wanted = 'memory' | 'disk' | 'pids';
 
 /**
- * Returns the usage of the Pods by UID: of memory, and of disk space or processes if `wanted`. A Pod without running containers
- * also has an entry.
+ * Returns the usage of the Pods by UID: of memory, and also of disk space or processes if `wanted` is 'disk' or 'pids'. A Pod
+ * without running containers also has an entry.
  */
 export async function measure(
   pods: readonly Pod[],

@@ -1,6 +1,6 @@
 /**
- * Selects the registry credentials for an image from a Pod's pull secrets. Pure. Errors contain no part of a credential, because
- * they appear in logs and Events.
+ * Selects the registry credentials for an image from a Pod's pull secrets. The functions are pure. Errors contain no part of a
+ * credential, because errors appear in logs and Events.
  * Source: pkg/credentialprovider of v1.33 (formats, matching, order); "Images", "Specifying imagePullSecrets on a Pod".
  */
 import type { Secret } from '../../api/generated/types.ts';
@@ -9,20 +9,24 @@ import type { RegistryCredential } from '../../runtime/runtime.ts';
 interface ConfigEntry {
   username?: string;
   password?: string;
-  /** user:password in base64. Takes precedence over `username` and `password`. */
+  /** user:password in base64. Unless it is empty, it takes precedence over `username` and `password`. */
   auth?: string;
 }
 type Config = Record<string, ConfigEntry>;
 
-/** `location`: the registry, repository or pattern that the credential is for, without a scheme, such as *.example.com:5000/team. */
+/**
+ * A credential of a pull secret. `location` is the registry, repository or pattern that the credential is for, without a scheme,
+ * such as *.example.com:5000/team.
+ */
 interface Entry extends RegistryCredential {
   location: string;
 }
 
 /**
  * Returns the credentials for the repository, such as docker.io/library/busybox, in the order in which to try them: in descending
- * order of their locations, so that example.com/team precedes example.com; for equal locations, in the order of the secrets. Throws
- * if a secret cannot be parsed, with a message that contains none of its content.
+ * alphabetical order of their locations, so that example.com/team precedes example.com; for equal locations, in the order of the
+ * secrets. If no location matches a repository of docker.io, returns the credentials of the default registry. Throws if a secret
+ * cannot be parsed, with a message that contains none of its values.
  */
 export function credentialsFor(repository: string, secrets: readonly Secret[]): RegistryCredential[] {
   const entries = secrets.flatMap(entriesOf);
@@ -44,8 +48,8 @@ function entriesOf(secret: Secret): Entry[] {
 }
 
 /**
- * Returns the secret's credentials by registry; undefined if the secret is empty or has another type. Throws if its content is
- * malformed.
+ * Returns the secret's credentials by registry; undefined if the secret is empty or is not of a type for registry credentials.
+ * Throws if the secret's content is malformed.
  */
 function configOf(secret: Secret): Config | undefined {
   const { type, data = {} } = secret;
@@ -81,7 +85,7 @@ function identityOf({ username, password, auth }: ConfigEntry, secret: Secret): 
   const pair = Buffer.from(String(auth), 'base64').toString('utf8');
   const colon = pair.indexOf(':');
   if (colon === -1) throw unreadable(secret, 'an auth field is not base64 of user:password');
-  // docker pads passwords with zero bytes.
+  // Docker pads passwords with zero bytes.
   return { username: pair.slice(0, colon), password: withoutZeros(pair.slice(colon + 1)) };
 }
 
@@ -94,8 +98,8 @@ function withoutZeros(text: string): string {
 }
 
 /**
- * Converts a registry's key to a location: https://example.com/v1/team/ -> example.com/team/. Returns undefined if the key is not a
- * URL.
+ * Converts the key of a credential in a secret to a location: https://example.com/v1/team/ -> example.com/team/. Returns undefined
+ * if the key contains no valid host.
  */
 function locationOf(key: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(key) ?? [];
@@ -105,8 +109,8 @@ function locationOf(key: string): string | undefined {
 }
 
 /**
- * Whether the ports are equal, the location's path is a prefix of the repository's path, and each label of the repository's host
- * matches the corresponding label of the location's host, which can be a pattern.
+ * Whether the location applies to the repository: the ports are equal, the location's path is a prefix of the repository's path,
+ * and each label of the location's host, which can be a pattern, matches the corresponding label of the repository's host.
  */
 function matches(location: string, repository: string): boolean {
   const [wanted, asked] = [parts(location), parts(repository)];

@@ -1,4 +1,4 @@
-/** The errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
+/** Creates the errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
 import { referenceError } from '../../runtime/images/references.ts';
 import { ActionError } from '../pod/action-error.ts';
 
@@ -13,7 +13,8 @@ export function checkImageName(reference: string): void {
 }
 
 /**
- * Failures that have their own reason: the prefix of the runtime's message, which is also the reason, and the cause to report.
+ * The failures that have their own reason, each with two texts: the reason, with which the runtime's message begins, and the cause
+ * to report.
  * Source: k8s.io/cri-api, pkg/errors.
  */
 const MARKED_FAILURES = [
@@ -21,7 +22,7 @@ const MARKED_FAILURES = [
   ['SignatureValidationFailed', 'the signature validation failed'],
 ] as const;
 
-/** Returns the error for a failed pull. `why`: the runtime's message. */
+/** Returns the error for a failed pull. `why` is the runtime's message. */
 export function pullFailure(reference: string, why: string): ActionError {
   const words = why.replace(/^rpc error: code = \w+ desc = /, '');
   for (const [reason, cause] of MARKED_FAILURES) {

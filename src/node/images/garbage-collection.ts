@@ -1,5 +1,6 @@
 /**
- * Removes unused images while the disk that holds images is above its threshold, and images that have been unused for too long.
+ * Removes unused images if the usage of the disk that holds images reaches a threshold, and images that have been unused for too
+ * long.
  *
  * Boundary: reads which images the runtime's containers and the node's Pods use; changes no Pods.
  * Invariants:
@@ -24,9 +25,12 @@ export interface GarbageOptions extends RemovalOptions {
 }
 
 export interface ImageGarbage {
-  /** Requests a check of the disk usage. Called after an image was added, or a Pod that used images was removed. */
+  /** Requests a check of the unused images and the disk usage. Called after images may have been added, and after a Pod was removed. */
   check(): void;
-  /** Removes all images that are unused and old enough. Returns their total size in bytes. Rejects if an image could not be removed. */
+  /**
+   * Removes all unused images that were first seen long enough ago (minAgeMillis). Returns their total size in bytes. Rejects if
+   * an image could not be removed.
+   */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 
@@ -42,8 +46,8 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   let timer: Timer | undefined;
 
   /**
-   * Checks once. Returns when to check again; undefined: at the next periodic check. `reporting`: if too little was freed, record
-   * an Event and reject.
+   * Checks once. Returns when to check again; undefined means at the next periodic check. If `reporting` is true and too little
+   * was freed, records an Event and rejects.
    */
   async function look(reporting: boolean): Promise<Millis | undefined> {
     // freeOld() lists the images even if it does not remove any: each listing records when images were first seen and last used.
@@ -70,7 +74,8 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
       if (signal.aborted) return;
       const { message } = error as Error;
       log.warn('image garbage collection failed', { error: message });
-      // Only the second consecutive failure is reported as an Event: the first may only mean that the node is still starting.
+      // The Event ImageGCFailed is recorded only from the second consecutive failure of a periodic check on: the first failure may
+      // only mean that the node is still starting.
       if (reporting && failedBefore) options.warn('ImageGCFailed', message);
       if (reporting) failedBefore = true;
     }

@@ -1,8 +1,11 @@
-/** Rules for when unused images are removed. Pure. Source: "Garbage Collection" (v1.33); pkg/kubelet/images/image_gc_manager.go. */
+/**
+ * Contains the rules for when unused images are removed. The functions are pure. Source: "Garbage Collection" (v1.33);
+ * pkg/kubelet/images/image_gc_manager.go.
+ */
 import type { Millis } from '../../machinery/time.ts';
 
 export interface GarbagePolicy {
-  /** The percentage of disk usage at which the removal of images starts. 100: never. */
+  /** The percentage of disk usage at which the removal of images starts. With 100, it never starts. */
   highThreshold: number;
   /** The percentage of disk usage at which the removal of images stops. */
   lowThreshold: number;
@@ -10,7 +13,7 @@ export interface GarbagePolicy {
   minAgeMillis: Millis;
   /**
    * An image that has been unused for this long is removed even if the disk has enough space. Time before the agent's start does
-   * not count. 0: never.
+   * not count. With 0, no image is removed for this reason.
    */
   maxAgeMillis: Millis;
 }
@@ -28,8 +31,8 @@ export interface DiskSpace {
 }
 
 /**
- * Returns how many bytes to free to reach the low threshold; undefined if the usage is below the high threshold or removal is
- * disabled. Throws if the disk has no capacity.
+ * Returns how many bytes to free to reach the low threshold; undefined if the usage is below the high threshold or the high
+ * threshold is 100. Throws if the capacity is 0.
  */
 export function bytesToFree(
   { capacityBytes, availableBytes }: DiskSpace,

@@ -14,9 +14,9 @@ export interface RemovalOptions {
   runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
   /** Returns the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
-  /** The Pods on this node. */
+  /** Returns the Pods on this node. */
   pods(): readonly Pod[];
-  /** References of other images that are never removed. */
+  /** The references of other images that are never removed. */
   keep: readonly string[];
   policy: GarbagePolicy;
   timers: Timers;
@@ -25,13 +25,14 @@ export interface RemovalOptions {
 
 export interface ImageRemoval {
   /**
-   * Lists the images, and removes those that have been unused for `policy.maxAgeMillis`. Returns when the next image reaches that
-   * age; undefined: there is no such image, or `maxAgeMillis` is 0.
+   * Lists the images, and removes the unused ones that have been unused for `policy.maxAgeMillis`. A failed removal is only
+   * logged. Returns when the next unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
    */
   freeOld(signal: AbortSignal): Promise<Millis | undefined>;
   /**
    * Removes unused images until it has freed `wantedBytes`, or has tried all images. Rejects at the end if an image could not be
-   * removed. `oldEnoughAt`: when the first of the images that are too young becomes old enough; undefined: no image is too young.
+   * removed. `oldEnoughAt` is when the first of the images that it skipped as too young becomes old enough; undefined if it
+   * skipped none.
    */
   free(wantedBytes: number, signal: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt: Millis | undefined }>;
 }
@@ -41,7 +42,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   const startedAt = timers.now();
   const history = createImageHistory();
 
-  /** Lists the images, records the listing, and returns the unused images in the order of removal. */
+  /** Lists the images, records which exist and are in use, and returns the unused images in the order of removal. */
   async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];
@@ -105,8 +106,8 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
 }
 
 /**
- * When an image was first seen and last used. `firstSeen` is 0 for images of the first listing; `lastUsed` is 0 if the image was
- * never seen in use.
+ * When an image was first seen and last used. `firstSeen` is 0 for images of the agent's first listing; `lastUsed` is 0 if the
+ * image was never seen in use.
  */
 interface ImageTimes {
   firstSeen: Millis;
@@ -114,7 +115,7 @@ interface ImageTimes {
 }
 
 interface ImageHistory {
-  /** Records a listing. `images`: all existing images; `used`: those in use. The images of the first listing count as old. */
+  /** Records a listing. `images` are all existing images, and `used` those in use. The images of the first listing count as old. */
   update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
   /** Forgets an image that has been removed. */
   forget(id: string): void;

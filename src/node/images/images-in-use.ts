@@ -1,4 +1,4 @@
-/** Determines which images Pods use. Pure. */
+/** Determines which images Pods use. The functions are pure. */
 
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
@@ -20,7 +20,10 @@ export function imagesOf(pod: Pod): string[] {
 /** Whether the Pod runs or may still run, because its phase is not final. */
 export const isUnfinished = ({ status }: Pod): boolean => !isFinalPhase(status?.phase);
 
-/** Whether `reference` refers to the image. `reference`: an image ID, or a name, either complete or short as in a spec. */
+/**
+ * Whether `reference` refers to the image. The reference is an image ID, or an image name that is either complete or short, as in
+ * a spec.
+ */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);

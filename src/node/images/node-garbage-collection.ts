@@ -1,4 +1,4 @@
-/** Image garbage collection on a real node, with the runtime's containers and the disk that the runtime reports. */
+/** Starts image garbage collection on a real node, with the runtime's containers and the disk that the runtime reports. */
 import { statfs } from 'node:fs/promises';
 import type { Node } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -14,12 +14,12 @@ export interface NodeGarbageOptions
   events: EventRecorder;
 }
 
-/** Returns undefined, and starts nothing, if the runtime has no disk to keep free. */
+/** Returns undefined, and starts nothing, if the runtime does not store images on a disk. */
 export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
   const { runtime, nodeName, dataDir, events, ...rest } = options;
   const { imagesInUse, imageFolder } = runtime;
   if (imagesInUse === undefined || imageFolder === undefined) return undefined;
-  // Events about a Node use the node's name as the UID, as upstream's Events do.
+  // The node's name is also the UID, as in upstream's Events about a Node.
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   return startImageGarbageCollection({
     ...rest,

@@ -12,9 +12,12 @@ import { createPodImagePull, type PodImagePull } from './pod-images.ts';
 import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 
 export interface NodeImageSettings {
-  /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
+  /** The maximum number of pulls at the same time. Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** `policy`: when unused images are removed. `keep`: references of images that are never removed. Absent: no images are removed. */
+  /**
+   * `policy` determines when unused images are removed. `keep` contains references of images that are never removed. Absent: no
+   * images are removed.
+   */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
 }
 
@@ -26,11 +29,11 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   events: EventRecorder;
   kept: Pick<KeptReferences, 'find'>;
   signal: AbortSignal;
-  /** The Pods on this node. */
+  /** Returns the Pods on this node. */
   pods(): readonly Pod[];
   /**
-   * Called when an image was added to the runtime. `name`: its name, as storedName() returns it; undefined: any image may have been
-   * added.
+   * Called when an image was added to the runtime. `name` is the image's name, as storedName() returns it; undefined means that
+   * any image may have been added.
    */
   appeared(name: string | undefined): void;
 }
@@ -41,11 +44,14 @@ export interface NodeImages {
   follow(): void;
   /** Registers a listener that is called when the runtime's images may have changed. */
   onChange(listener: () => void): void;
-  /** Starts garbage collection. Called after the node's Pods are known, because their images must be kept. */
+  /** Starts garbage collection, if it is configured. Called after the node's Pods are known, because their images must be kept. */
   collect(): void;
-  /** Called after a Pod was removed: checks the disk, because the Pod's images may be unused now. */
+  /** Called after a Pod was removed. Requests a check by the garbage collection, because the Pod's images may be unused now. */
   podGone(): void;
-  /** Removes all images that are unused and old enough, to free disk space. Returns their total size in bytes. */
+  /**
+   * Removes all unused images that are old enough, to free disk space. Returns their total size in bytes; 0 without garbage
+   * collection.
+   */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 

@@ -17,13 +17,16 @@ import type { ImagePuller, PulledImage } from './puller.ts';
 export interface PodImageOptions {
   client: Client;
   puller: ImagePuller;
-  /** Pull secrets that Pods still use although they were deleted from the API. */
+  /** Finds copies of pull secrets that were deleted from the API but that Pods with defer containers still need. */
   kept?: Pick<KeptReferences, 'find'>;
-  /** Records the Event FailedToRetrieveImagePullSecret. */
+  /** Records a warning Event about the Pod; the only reason is FailedToRetrieveImagePullSecret. */
   warn(pod: Pod, reason: string, message: string): void;
 }
 
-/** Pulls the image of a container or of an image volume with the Pod's pull secrets. Rejects with the registry's reasons. */
+/**
+ * Pulls the image of a container or of an image volume with the Pod's pull secrets. If the pull fails, rejects with the registry's
+ * reasons.
+ */
 export type PodImagePull = (
   pod: Pod,
   reference: string,
@@ -34,7 +37,7 @@ export type PodImagePull = (
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>(SECRETS);
 
-  /** Returns the Pod's pull secrets that exist. A missing secret is only reported, because the image may be public. */
+  /** Returns the Pod's pull secrets that exist or have a copy. A missing secret is only reported, because the image may be public. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
     const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
     // The list may contain the same name several times.

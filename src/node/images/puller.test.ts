@@ -12,7 +12,7 @@ import { createImagePuller } from './puller.ts';
 const never = new AbortController().signal;
 const user = (username: string): RegistryCredential => ({ username, password: 'secret' });
 
-/** A registry whose answers the test supplies. */
+/** Returns a runtime whose pulls wait for the answers that the test supplies. */
 function registry(more: Partial<ContainerRuntime> = {}) {
   const asked: { reference: string; user: string | undefined; signal: AbortSignal; answer: (error?: Error) => void }[] =
     [];

@@ -2,10 +2,10 @@
  * Runs the node's image pulls: a limited number at a time, in the order of the requests.
  * Boundary: decides neither whether to pull nor when to retry.
  * Invariants:
- *  1. Requests for the same image with the same credentials share a pull. Requests with other credentials do not, because the
- *     registry must authorize each.
+ *  1. Requests for the same image with the same credentials share a pull that has not ended. Requests with other credentials do
+ *     not share it, because the registry must authorize each of them.
  *  2. A pull is aborted when the last request that waits for it is aborted.
- *  3. Errors contain no part of a credential.
+ *  3. The puller adds no part of a credential to an error.
  */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
@@ -16,7 +16,7 @@ import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runt
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
-/** The interval at which the progress of pulls is polled, because containerd has no event for it. */
+/** The interval at which the progress of pulls is polled. Polling is necessary because containerd has no event for the progress. */
 const PROGRESS_MILLIS = 1000;
 
 export interface PulledImage {
@@ -42,7 +42,7 @@ type ProgressListener = (progress: PullProgress) => void;
 
 interface PullState {
   reference: string;
-  /** The latest progress since the pull was queued or started; undefined: none has been reported. */
+  /** The latest progress since the pull was queued or started; undefined if none has been reported since. */
   progress: PullProgress | undefined;
   /** Contains one listener for each request that waits for the pull. */
   listeners: Set<ProgressListener>;
@@ -163,7 +163,7 @@ function createProgressPolling(
   };
 }
 
-/** Pulls the image immediately: other pulls do not delay the pull, and no other request shares it. */
+/** Pulls the image immediately: the pull neither counts toward the limit of createImagePuller() nor is shared with other requests. */
 export async function pullAlone(
   runtime: PullerOptions['runtime'],
   timers: Timers,
@@ -195,7 +195,7 @@ async function pullWith(
       return;
     } catch (error) {
       signal.throwIfAborted();
-      // The runtime did not answer, so the registry has not refused the credential: do not try the next one.
+      // Without an answer, it is unknown whether the registry refused the credential: do not try the next one.
       if (error instanceof OutcomeUnknownError) throw error;
       refusals.push(error as Error);
     }
@@ -206,7 +206,7 @@ async function pullWith(
 
 /**
  * Returns a function that runs tasks, at most `most` at a time. Other tasks wait in a queue and start in order. `waits` is called
- * when a task enters the queue. If the task's signal aborts, the task leaves the queue and its promise rejects.
+ * when a task enters the queue. If the task's signal aborts meanwhile, the task leaves the queue and its promise rejects.
  */
 function createLimit(most: number): <T>(work: () => Promise<T>, waits: () => void, signal: AbortSignal) => Promise<T> {
   let active = 0;

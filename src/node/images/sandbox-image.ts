@@ -1,14 +1,15 @@
 /**
  * Checks whether a runtime that lifepod did not start has its sandbox image. No Pod can run without the image, and the Status call
- * of CRI does not report that it is missing.
+ * of CRI does not report a missing image.
  *
- * Boundary: when the node's status is read, reports a missing image as a problem of the runtime, and retries the pull if it is
- * time.
+ * Boundary: when the node's status is read, reports a missing image as a problem of the runtime, and starts a trial (invariant 2)
+ * if none is running and the last failure is at least RETRY_MILLIS ago.
  * Invariants:
- *  1. The check ends permanently after it has seen the image or a running sandbox of lifepod. If the image is removed later, the
- *     node stays ready, because the runtime pulls the image again when it needs it.
+ *  1. The check ends permanently after it has seen the image or a running sandbox of lifepod, or after a trial has succeeded. If
+ *     the image is removed later, the node stays ready, because the runtime pulls the image again when it needs it.
  *  2. The runtime pulls the image itself, with its own credentials and mirrors: the check only runs a trial sandbox, which makes
- *     the runtime pull. The sandbox has lifepod's labels, so that the next engine removes it as an orphan if this engine is killed.
+ *     the runtime pull. The sandbox has lifepod's labels, so that the next engine removes it as an orphan if this engine is
+ *     killed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -20,13 +21,13 @@ export interface SandboxImageOptions {
     ContainerRuntime,
     'notReady' | 'imageStatus' | 'listImages' | 'observeAll' | 'runSandbox' | 'stopSandbox' | 'removeSandbox'
   >;
-  /** The reference of the image; undefined: the runtime does not report it, and pins the image instead. */
+  /** The reference of the image. Undefined if the runtime does not report the reference; such a runtime pins the image instead. */
   image: string | undefined;
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
   timers: Timers;
   /** Aborts a running trial. */
   signal: AbortSignal;
-  /** Called when a trial has ended, because the reported problem has changed or is solved. */
+  /** Called when a trial has ended, because the reported problem may have changed or may be solved. */
   changed(): void;
 }
 
@@ -91,7 +92,10 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   await runtime.removeSandbox(id, signal);
 }
 
-/** Returns the problem to report for a failed trial: the runtime's message, without the prefixes that its internal calls added. */
+/**
+ * Returns the problem to report for a failed trial. If the image cannot be pulled, it contains the runtime's message without the
+ * prefixes that the runtime's internal calls added.
+ */
 export function trialFailure({ message }: Error): string {
   const [, image, why] = /failed to get sandbox image "([^"]+)": (.*)$/s.exec(message) ?? [];
   if (image === undefined || why === undefined) return `the container runtime cannot run a sandbox: ${message}`;

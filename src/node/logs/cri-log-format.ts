@@ -1,18 +1,18 @@
 /**
- * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of the
- * container is split into several records, of which all but the last are marked P. Pure.
+ * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of
+ * the container is split into several records, of which all but the last are marked P. The functions have no side effects.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
 import type { LogOptions } from '../../ports/node-connection.ts';
 
 export interface LogFormat {
   timestamps: boolean;
-  /** Records before this time are omitted. */
+  /** Records before this time, in milliseconds since the epoch, are omitted. Absent: all records are included. */
   sinceMillis?: number;
   stream: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** Converts the options of a request. `now`: the time that sinceSeconds is relative to, in milliseconds since the epoch. */
+/** Converts the options of a request. `now` is the time to which sinceSeconds is relative, in milliseconds since the epoch. */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
     options.sinceTime === undefined
@@ -33,14 +33,14 @@ const NEWLINE = 0x0a;
 const MAX_RECORD_BYTES = 1 << 20;
 
 /**
- * Returns a function that converts consecutive chunks of a log file into the output for the client, without records that are
- * malformed.
+ * Returns a function that converts consecutive chunks of a log file into the output for the client, without records that the
+ * client did not request or that are malformed.
  */
 export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
   let rest = Buffer.alloc(0);
   let dropping = false;
   let { sinceMillis } = format;
-  /** The streams whose last record was marked P: the timestamp of the line has already been printed. */
+  /** The streams whose last record was marked P, so that the next record continues a line whose timestamp has already been printed. */
   const midLine = new Set<string>();
 
   function record(line: Buffer): Buffer[] {
@@ -55,7 +55,7 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
     if (sinceMillis !== undefined) {
       const at = Date.parse(time);
       if (Number.isNaN(at) || at < sinceMillis) return [];
-      // Times never decrease, so later records need no check.
+      // Times are assumed not to decrease, so later records are not checked.
       sinceMillis = undefined;
     }
     if (format.stream !== 'All' && format.stream.toLowerCase() !== stream) return [];

@@ -1,9 +1,10 @@
 /**
- * The files of one container's log: the current file, and rotated files, which are named by the time of their rotation. The newest
- * rotated file stays uncompressed for its readers; the others may be compressed; the oldest are removed.
+ * Manages the files of one container's log: the current file, and rotated files, which are named by the time of their rotation.
+ * The newest rotated file stays uncompressed for its readers; the others may be compressed; the oldest are removed.
  * Boundary: changes files, and calls `reopen`, which makes the runtime reopen the log. log-rotation.ts decides when to rotate.
  * Invariants:
- *  1. A crash at any step loses no line, and the next rotation completes or removes the results of the interrupted step.
+ *  1. A crash at any step loses no line that the limits allow to keep, and the next rotation completes or removes the results of
+ *     the interrupted step.
  *  2. After rotateLog() and boundLog(), all files of the log together have at most maxFiles * maxBytes, not counting the bytes
  *     beyond maxBytes in the current file and in the newest rotated one.
  * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
@@ -16,29 +17,32 @@ import { createGzip } from 'node:zlib';
 
 export interface LogLimits {
   maxBytes: number;
-  /** The number of files, including the file that is being written. */
+  /** The maximum number of files, including the file that is being written. */
   maxFiles: number;
 }
 
 export interface Rotation extends LogLimits {
   path: string;
-  /** Milliseconds since the epoch; determines the name of the rotated file. */
+  /** The time of the rotation, in milliseconds since the epoch. It determines the name of the rotated file. */
   now: number;
   /** Makes the runtime close the log, and open a new file at `path`. */
   reopen(): Promise<void>;
 }
 
-/** Result of rotateLog(). `size`: the size of the log before the rotation; undefined if there was no file. */
+/** The result of rotateLog(). `size` is the size of the current file before the rotation; undefined if there was no file. */
 export interface Turn {
   size: number | undefined;
   rotated: boolean;
 }
 
-/** Rotates the log if it has reached maxBytes. Rejects if the runtime does not open a new file; the log then stays in place. */
+/**
+ * Rotates the log if the current file has reached maxBytes. Without a current file, only makes the runtime reopen the log. Rejects
+ * if the runtime does not open a new file; the current file then stays in place.
+ */
 export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<Turn> {
   const size = await sizeOf(path);
   if (size === undefined) {
-    // The engine ended between rename and reopen, or another program removed the file.
+    // The runtime has not created the file yet, the engine ended between rename and reopen, or another program removed the file.
     await reopen();
     return { size, rotated: false };
   }
@@ -57,8 +61,8 @@ export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotat
 
 /**
  * Limits the size of a log whose container has ended (`ended`), or of the rotated files of a log that is still being written, by
- * removing the oldest files. A single file that exceeds the limit of the whole log, because it was written while no engine ran, is
- * cut to its last lines.
+ * removing the oldest files. A file that exceeds the limit alone, because it was written while no engine ran, is cut to its last
+ * lines.
  */
 export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
   const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;
@@ -70,7 +74,7 @@ export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, 
     await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
 }
 
-/** Returns the rotated files to compress: all uncompressed ones except the newest. */
+/** Returns the rotated files to compress: all uncompressed files except the newest rotated file. */
 export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
@@ -102,7 +106,10 @@ const GZIP = '.gz';
 const UNFINISHED = '.tmp';
 const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
 
-/** A rotated file. During its compression, it exists under several names. `bytes`: the size of all of them together. */
+/**
+ * A rotated file. During its compression, it exists under several names. `bytes` is the size of the files of all these names
+ * together.
+ */
 interface Aside {
   name: string;
   plain?: string;
@@ -146,7 +153,7 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
   const kept: Aside[] = [];
   for (const aside of await readAside(path)) {
     const { plain, gzip, unfinished } = aside;
-    // The source of a completed compression, or the unfinished output of a compression whose source no longer exists.
+    // `left` is the source of a completed compression, or the unfinished output of a compression whose source no longer exists.
     const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
     if (left !== undefined) await rm(left, { force: true });
     if (gzip !== undefined) delete aside.plain;
@@ -161,8 +168,8 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
 }
 
 /**
- * Shortens a file that is larger than `maxBytes` to its last whole lines within that size; on a full disk, to its first bytes.
- * `unfinished`: the path of the temporary file.
+ * Shortens a file that is larger than `maxBytes` to its last whole lines within that size. If the disk is full, keeps the first
+ * bytes of the file instead. `unfinished` is the path of the temporary file.
  */
 async function keepEnd(file: string, maxBytes: number, unfinished: string): Promise<void> {
   const { size, mode } = await stat(file);
@@ -207,8 +214,9 @@ const timeOf = (name: string): number => {
 };
 
 /**
- * Returns a name that sorts after `newest`. It is upstream's name, with milliseconds if upstream's name would not sort after
- * `newest` because both rotations are in the same second or the clock was set back.
+ * Returns the name of the next rotated file. It sorts after `newest`, the name of the newest rotated file, which is undefined if
+ * there is none. The name is upstream's. Milliseconds are added if upstream's name would not sort after `newest`, because both
+ * rotations are in the same second or the clock was set back.
  */
 function nameAfter(newest: string | undefined, now: number): string {
   if (newest === undefined) return stamp(now);

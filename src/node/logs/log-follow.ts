@@ -10,7 +10,7 @@ import { rotatedFiles } from './log-files.ts';
 
 export interface FollowedFile {
   path: string;
-  /** Resolves when the container has ended and the runtime has written all of its log; absent: the log is already complete. */
+  /** Resolves when the container has ended and the runtime has written all of its log. Absent if the log is already complete. */
   ended?: Promise<void>;
 }
 
@@ -20,7 +20,7 @@ const NEWLINE = 0x0a;
 export interface Cursor {
   handle: FileHandle;
   position: number;
-  /** Whether the bytes read so far end with a complete record. */
+  /** Whether the bytes read so far end with a complete record; true if none have been read. */
   whole: boolean;
 }
 
@@ -35,8 +35,8 @@ export async function openLog(path: string): Promise<Cursor | undefined> {
 }
 
 /**
- * Reads from the cursor to the end of the file, or to the offset `end`, and moves the cursor. The next chunk overwrites the yielded
- * buffer.
+ * Reads from the cursor to the end of the file, or to the offset `end`, and moves the cursor. All chunks are yielded in the same
+ * buffer, so the next chunk overwrites the previous one.
  */
 export async function* readFrom(
   cursor: Cursor,
@@ -54,8 +54,8 @@ export async function* readFrom(
 }
 
 /**
- * Yields the log while it is written. `begin` moves the cursor of the first file to where reading starts. Ends after the container
- * has ended, or when `signal` aborts.
+ * Yields the log while it is written. `begin` moves the cursor of the first file to where reading starts. Ends when the container
+ * has ended and the rest of the log has been read, or when `signal` aborts.
  */
 export async function* followLog(
   file: FollowedFile,
@@ -63,12 +63,15 @@ export async function* followLog(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   const changes = watchChanges(file, signal);
-  /** The current file, and the file from before the last rotation, to which the runtime may still write shortly after the rotation. */
+  /**
+   * `current` is the newest file that has been opened. `before` is the file from before the last rotation, to which the runtime
+   * may still write shortly after the rotation.
+   */
   let current: Opened | undefined;
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Check this before the file is read: a later change leads to another round.
+      // Check whether the container has ended before the file is read: a later end leads to another round.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
@@ -124,7 +127,7 @@ async function openCurrent(path: string): Promise<Opened | undefined> {
     const aside = await asideOf(path);
     const cursor = await openLog(path);
     if (cursor === undefined) return undefined;
-    // If the rotated files have changed, the log was rotated while it was opened: try again.
+    // If the rotated files have changed, the log may have been rotated while it was opened: try again.
     if (aside.join() === (await asideOf(path)).join()) return { ...cursor, aside };
     await cursor.handle.close();
   }
@@ -161,7 +164,7 @@ async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined>
 }
 
 interface Changes {
-  /** Whether the container has ended, so that the log is complete. */
+  /** Whether the container has ended or the folder of the log has been deleted, so that the log is complete. */
   ended(): boolean;
   /** Forgets the changes so far. */
   clear(): void;

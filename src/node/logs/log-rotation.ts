@@ -1,7 +1,7 @@
 /**
- * Keeps the logs of containers from filling the disk: a container's log has at most maxFiles * maxBytes, plus the amount that the
- * container writes in one second. A log is checked while it is written, more often the faster it fills, and when its container has
- * ended. An idle log is not checked.
+ * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
+ * plus the amount that the container writes between two checks, which are at most intervalMillis apart. A log is checked while it
+ * is written, more often the faster it fills, and when its container has ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 
@@ -12,7 +12,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
 export interface RotationLimits extends LogLimits {
-  /** The longest time between two checks of a log that is being written. */
+  /** The longest time between two checks of a log that is being written, if the checks succeed. */
   intervalMillis: number;
 }
 
@@ -20,7 +20,7 @@ export interface RotationLimits extends LogLimits {
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
-/** The longest wait after a failed check, and the wait if the runtime has not created the file. */
+/** The longest wait after a failed check, and the wait if the runtime has not created the log's file. */
 const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
@@ -35,7 +35,10 @@ export interface RotationOptions extends RotationLimits {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Calls the listener with all logs of each Pod immediately, and whenever they change; with an empty list after the Pod was removed. */
+  /**
+   * Calls the listener with all logs of each Pod, immediately and whenever the logs change. After a Pod was removed, calls it with
+   * an empty list.
+   */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime reopen the container's log. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
@@ -43,9 +46,9 @@ export interface RotationOptions extends RotationLimits {
 
 interface Keeper {
   ended: boolean;
-  /** Stops the checks of the log, which take place while it is written. */
+  /** Stops the checks that take place while the log is written. */
   stop(): void;
-  /** Resolves after the last check. */
+  /** Resolves when the last of these checks has ended. */
   over: Promise<void>;
 }
 
@@ -177,7 +180,7 @@ function createCompressor(log: Log, signal: AbortSignal): (files: readonly strin
   let busy = false;
   const work = async (): Promise<void> => {
     busy = true;
-    // The iteration includes files that are added during it.
+    // The iteration also visits files that are added while it runs.
     for (const file of waiting) {
       if (signal.aborted) break;
       await compress(file, signal).catch(

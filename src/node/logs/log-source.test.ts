@@ -143,7 +143,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('five with  spaces \nsix\nlate in the old file\nfirst of the new file\nlast words\n');
   });
 
-  /** Rotates the log in the given second. */
+  /** Rotates the log at this second of a fixed minute. */
   const rotate = (second: number): Promise<unknown> =>
     rotateLog({
       path,

@@ -13,7 +13,7 @@ import { createLogParser, logFormat } from './cri-log-format.ts';
 import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
 
 export interface LogFile extends FollowedFile {
-  /** The time that sinceSeconds is relative to, in milliseconds since the epoch; absent: now. */
+  /** The time to which sinceSeconds is relative, in milliseconds since the epoch. Absent: the current time. */
   now?: number;
 }
 
@@ -22,7 +22,8 @@ const NEWLINE = 0x0a;
 
 /**
  * Yields the log in the form that the client requested. Ends at the end of the file or, with `follow`, after the container has
- * ended or when `signal` aborts. A missing file is an empty log.
+ * ended or when `signal` aborts. Ends earlier when `limitBytes` have been yielded. Without `follow`, a missing file is an empty
+ * log.
  */
 export async function* readContainerLog(
   file: LogFile,
@@ -50,7 +51,7 @@ export async function* readContainerLog(
 
 /**
  * Reads up to the size that the file has at the start: records that the container writes later neither become part of a tail nor
- * delay its end.
+ * delay the end of the reading.
  */
 async function* readOnce(
   path: string,
@@ -87,10 +88,10 @@ async function startPosition(handle: FileHandle, size: number, { tailLines }: Lo
   return tailLines === 0 ? size : 0;
 }
 
-/** One run of a container. */
+/** A run of a container, with its log. */
 export interface LoggedAttempt {
   attempt: number;
-  /** The log file. */
+  /** The path of the current file of the log. */
   path: string;
   state: 'created' | 'running' | 'exited' | 'unknown';
   /** Resolves when the runtime reports that the run has ended. */
@@ -99,13 +100,13 @@ export interface LoggedAttempt {
 
 export interface ContainerLogs {
   attempts: readonly LoggedAttempt[];
-  /** The reason of the container's state `waiting`; absent: the container is in another state. */
+  /** The reason of the container's state `waiting`. Absent if the container is in another state. */
   waitingReason?: string;
 }
 
 /**
- * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined: the node has no
- * container of that name. Errors have the kubelet's wording.
+ * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined if the node has
+ * no container of that name. `now` returns the time to which sinceSeconds is relative. Errors have the kubelet's wording.
  */
 export function createLogSource(
   lookup: (podUid: string, container: string) => ContainerLogs | undefined,

@@ -1,10 +1,11 @@
 /**
- * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read or whose path is
+ * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read and paths that are
  * longer than the kernel accepts.
  *
  * Invariants:
- *  1. folderUsage() rejects only when `signal` aborts: unreadable entries count as zero and are reported to `unreadable`.
- *  2. Few files are open at a time, however deep the folders are. Names of files are not kept in memory.
+ *  1. folderUsage() rejects only when `signal` aborts. An entry that cannot be read and the content of a folder that cannot be
+ *     opened count as zero; the error is reported to `unreadable`, unless the entry no longer exists.
+ *  2. Few files are open at a time, however deep the folders are. Only the names of folders are kept in memory.
  *  3. Only one file system call runs at a time, so that a measurement puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';
@@ -23,7 +24,10 @@ export interface DiskUse {
 const LONGEST_PATH = 3800;
 const BLOCK_BYTES = 512;
 
-/** `name` has one character per byte (Latin-1), because file names need not be valid UTF-8. The root's name is its path. */
+/**
+ * A folder that is to be read; `parent` is undefined for the measured folder, whose `name` is its path. `name` has one character
+ * per byte (Latin-1), because file names need not be valid UTF-8.
+ */
 interface Folder {
   name: string;
   parent: Folder | undefined;
@@ -31,7 +35,7 @@ interface Folder {
 
 /**
  * Returns the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if it does not
- * exist. A file with several hard links counts once.
+ * exist or cannot be read. A file with several hard links counts once.
  */
 export async function folderUsage(
   path: string,
@@ -78,7 +82,10 @@ export async function folderUsage(
 
 const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1');
 
-/** Opens the folder. `path`: the prefix of the paths of its entries, valid until the caller closes `handle`. */
+/**
+ * Opens the folder. The result's `path` is a path of the folder that is valid until the caller closes `handle`; `handle` is
+ * undefined if the path was short enough to open the folder directly.
+ */
 async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir; handle?: FileHandle }> {
   const names: string[] = [];
   for (let each: Folder | undefined = folder; each !== undefined; each = each.parent) names.push(each.name);

@@ -1,4 +1,7 @@
-/** Reads the usage of the whole machine from /proc, which does not depend on the version of cgroups. Source: proc(5). */
+/**
+ * Reads the usage of the machine, its disks and its networks. CPU and memory are read from /proc, which does not depend on the
+ * version of cgroups. Source: proc(5).
+ */
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import type { Millis } from '../../machinery/time.ts';
 
@@ -7,7 +10,7 @@ const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** The CPU time that all cores together have been in use since the machine started. */
+  /** The CPU time that all cores together have been in use since the machine started. It excludes idle time. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
@@ -56,15 +59,18 @@ export interface InterfaceUsage {
   txErrors: number;
 }
 
-/** Returns the network interfaces in the network namespace of the process, without the loopback; undefined if the process has ended. */
+/**
+ * Returns the network interfaces in the network namespace of the process, without the loopback interface; undefined if the process
+ * has ended.
+ */
 export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsage[] | undefined> {
   const text = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : parseInterfaces(text);
 }
 
 /**
- * Parses /proc/PID/net/dev: two header lines, then one line per interface with the received bytes, packets, errors, …, and the same
- * for sent data.
+ * Parses /proc/PID/net/dev: two header lines, then one line per interface with the received bytes, packets, errors, …, and the
+ * same for sent data. Omits the loopback interface.
  */
 export function parseInterfaces(text: string): InterfaceUsage[] {
   return text
@@ -88,7 +94,10 @@ export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   return chosen.length === 0 ? all : chosen;
 }
 
-/** Parses /proc/net/route: a header line, then one line per route with its interface, its destination (00000000: default), … */
+/**
+ * Returns the interfaces of the default routes in /proc/net/route. The file has a header line, then one line per route with its
+ * interface, its destination (00000000: default), …
+ */
 export const defaultInterfaces = (routes: string): string[] =>
   routes.split('\n').flatMap((line) => {
     const [name = '', destination] = line.split(/\s+/);
@@ -120,7 +129,7 @@ export interface ProcessLimits {
   running: number;
 }
 
-/** Reads the number of processes and threads on the machine, and its maximum. */
+/** Reads the number of processes and threads on the machine, and the maximum number. */
 export async function readProcessLimits(): Promise<ProcessLimits> {
   const [load, pidMax, threadsMax] = await Promise.all(
     ['/proc/loadavg', '/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map((path) => readFile(path, 'utf8')),

@@ -1,4 +1,4 @@
-/** The node's Pods with the usage of their running containers, which is the input of all reports. */
+/** Joins the node's Pods with the usage of their running containers, for the reports that contain usage. */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -14,7 +14,7 @@ export interface NodePod extends RuntimeView {
   logDirectory: string;
 }
 
-/** A running container with its usage. */
+/** A running container with its usage. `startedAt` is undefined if the runtime does not report the time. */
 export interface UsedContainer {
   name: string;
   startedAt: Millis | undefined;
@@ -26,7 +26,7 @@ export interface UsedPod {
   pod: Pod;
   logDirectory: string;
   containers: UsedContainer[];
-  /** The ID of the ready sandbox. */
+  /** The ID of the ready sandbox; undefined if no sandbox is ready. */
   sandboxId: string | undefined;
 }
 
@@ -46,13 +46,16 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 }
 
 export interface PodNetworks {
-  /** Discards the cached process IDs of all Pods but `pods`. */
+  /** Discards the cached process IDs of all sandboxes except those of `pods`. */
   keep(pods: readonly UsedPod[]): void;
-  /** Returns the network interfaces of the Pod; undefined: the Pod uses the host network, or has no network. */
+  /** Returns the network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 
-/** Caches the process ID of each sandbox, which does not change during the life of the sandbox. */
+/**
+ * Creates the reader of the Pods' networks. It caches the process ID of each sandbox, which does not change during the life of the
+ * sandbox.
+ */
 export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
   const pids = new Map<string, number>();
   return {

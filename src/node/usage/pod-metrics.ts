@@ -1,4 +1,4 @@
-/** Metrics of the Pods on this node: start duration, restarts, results of defer containers, and the number of Pods by phase. */
+/** Maintains metrics of the Pods on this node: start duration, restarts, results of defer containers, and the number of Pods by phase. */
 
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
@@ -30,7 +30,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
   );
   const restarts = metrics.counter('lifepod_container_restarts_total', 'Restarts of containers.', ['namespace']);
   const countList = deferMetrics(metrics, timers);
-  /** The time when each Pod that has not been Ready yet was first seen, by UID. */
+  /** For each Pod that was seen before its start and has not been Ready yet, the time when it was first seen, by UID. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
     const uid = uidOf(pod);
@@ -49,7 +49,8 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
     {
       added(pod) {
-        // A Pod with a startTime was already started by a previous engine, so the duration of its start is unknown.
+        // A Pod with a startTime was first seen after its start, usually because a previous engine started it, so the duration of
+        // its start is unknown.
         if (pod.status?.startTime === undefined) seenAt.set(uidOf(pod), timers.now());
         look(pod);
       },

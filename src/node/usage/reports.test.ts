@@ -1,4 +1,4 @@
-/** The node's reports about simulated Pods, with measurements of the real machine. */
+/** Tests the node's reports about simulated Pods, with measurements of the real machine. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,10 @@ function pods(): NodePod[] {
   ];
 }
 
-/** Creates reports about a Pod with two running containers, the second of which uses half a core. */
+/**
+ * Creates reports about a Pod with two running containers, of which `side` uses half a core. A third container belongs to no known
+ * Pod.
+ */
 function reports() {
   const began = timers.now();
   const usage = (id: string, name: string, cores: number): ContainerUsage => ({
@@ -123,7 +126,7 @@ test('stats/summary has the shape of v1.33', async () => {
     { name: 'data', capacityBytes: node.fs.capacityBytes, pvcRef: { name: 'claimed', namespace: 'default' } },
   ]);
   expect(web.process_stats).toEqual({ process_count: 0 });
-  // The claim's volume is on the same disk, but its usage does not count, because the volume outlives the Pod.
+  // The claim's volume is on the same disk but is not part of the ephemeral storage, because the volume outlives the Pod.
   const files = web['ephemeral-storage'].usedBytes - app.logs.usedBytes - web.volume[0].usedBytes;
   expect(files).toBeGreaterThanOrEqual(2_000_000);
   expect(files).toBeLessThan(2_100_000);

@@ -1,6 +1,6 @@
 /**
- * The node's reports: the usage that `kubectl top` shows, and the kubelet's documents, which the proxy subresource of the Node
- * serves.
+ * Creates the node's reports: the usage that `kubectl top` shows, and the kubelet's documents, which the proxy subresource of the
+ * Node serves.
  *
  * Boundary: only reads (the runtime, /proc, the sizes of files). The API server authorizes the requests.
  * Invariant: nothing is measured unless a report is requested (sampler.ts).
@@ -26,9 +26,12 @@ export interface NodeReportsOptions {
   nodeName: string;
   runtime: RuntimeUsage & Pick<ContainerRuntime, 'imageFolder'>;
   pods(): NodePod[];
-  /** The metrics that /metrics reports. */
+  /** The metrics that /metrics reports, together with those of the volumes of claims. */
   metrics: Metrics;
-  /** The folder that contains the Pods' folders. The Pods' volumes and logs are on the same disk. */
+  /**
+   * The folder that contains the Pods' folders and pods-memory, the tmpfs of all Pods. The Pods' other volumes and logs are on the
+   * same disk as this folder.
+   */
   dataDir: string;
   timers: Timers;
   signal: AbortSignal;
@@ -78,7 +81,7 @@ interface Sources {
   networks: PodNetworks;
   volumes: VolumeReader;
   podFolder(podUid: string): string;
-  /** Returns the Pods that had running containers when the sample was taken. */
+  /** Returns the node's current Pods that had running containers when the sample was taken. */
   podsIn(sample: Sample): UsedPod[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The metrics of /metrics/resource and /metrics/cadvisor, and the volume metrics of /metrics. Source: v1.33 "Node metrics data",
- * the kubelet's resource and volume metrics, cAdvisor's names.
+ * Creates the metrics of /metrics/resource and /metrics/cadvisor, and the volume metrics of /metrics. Source: v1.33 "Node metrics
+ * data", the kubelet's resource and volume metrics, cAdvisor's names.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -19,7 +19,7 @@ interface Metric<Measured, Value = number> {
   valueIn(measured: Measured): Value;
 }
 
-/** A container for which the value is undefined has no sample. */
+/** A metric of containers. A container has no sample if its value is undefined. */
 type ContainerMetric = Metric<UsedContainer, number | undefined>;
 
 const seconds = (nanoSeconds: number): number => nanoSeconds / 1e9;
@@ -141,8 +141,8 @@ export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): 
 }
 
 /**
- * Returns the metrics of /metrics/cadvisor. `interfaces`: the interfaces of each Pod, in the order of `pods`; undefined for a Pod
- * without its own network.
+ * Returns the metrics of /metrics/cadvisor. `interfaces` contains the interfaces of each Pod, in the order of `pods`, and
+ * undefined for a Pod whose network is the host's or unknown.
  */
 export function cadvisorMetrics(
   pods: readonly UsedPod[],
@@ -189,7 +189,7 @@ function containerFamily(
   return family(type, name, help, samples);
 }
 
-/** The value of a Pod is the sum of the values of its containers. */
+/** Returns a metric of the Pods. The value of a Pod is the sum of the values of its containers. */
 function podFamily({ type, name, help, valueIn }: Metric<UsedContainer>, pods: readonly UsedPod[]): MetricFamily {
   const samples = pods.map((pod) => ({
     labels: podLabels(pod),
@@ -213,7 +213,7 @@ function networkFamily(
   return family(type, name, help, samples);
 }
 
-/** Returns the metrics of the claims' volumes. A claim has one sample per metric, even if several Pods use it. */
+/** Returns the metrics of the claims' volumes. A claim has at most one sample per metric, even if several Pods use it. */
 export function volumeMetrics(claims: readonly { pod: Pod; usage: VolumeUsage }[]): MetricFamily[] {
   const byClaim = new Map(claims.map((each) => [`${each.pod.metadata.namespace}/${each.usage.claim}`, each.usage.own]));
   const figure = (name: string, help: string, of: (disk: DiskUsage) => number): MetricFamily =>

@@ -128,10 +128,10 @@ test('containerRate() and machineRate() compute CPU time per second', () => {
   const last = sample(3000);
   const pair = { first, last };
   expect(containerRate(pair, container(3000, 6), undefined)).toBe(0.5e9);
-  // The container started or restarted between the samples.
+  // These containers started between the samples; the start of the second one is unknown.
   expect(containerRate(pair, container(3000, 1, 'new'), 2500)).toBe(2e9);
   expect(containerRate(pair, container(3000, 1, 'new'), undefined)).toBeUndefined();
-  // The counter did not change; then, the window has no duration.
+  // The counter has not changed.
   expect(containerRate(pair, container(3000, 5), undefined)).toBe(0);
   expect(containerRate(pair, container(1000, 5), undefined)).toBeUndefined();
   expect(machineRate(pair)).toBe(2e9);

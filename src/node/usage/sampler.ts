@@ -1,12 +1,13 @@
 /**
- * The CPU usage of the node and its containers: a rate, computed from two samples of counters that only grow.
+ * Computes the CPU usage of the node and its containers: the rate at which counters that only grow have grown between two samples.
  *
- * Samples are taken only on request. The first request waits one second for a second sample; later requests reuse earlier samples.
+ * Samples are taken only on request. A request waits for a second sample, one second after the first, if there is no earlier
+ * sample to reuse.
  * Source: metrics-server (behavior), which however samples every 15 s even without requests.
  *
  * Invariants:
  *  1. The sampler takes at most one sample per second, however many requests there are. Concurrent requests share their samples.
- *  2. Samples are dropped after a minute, and at most about a dozen are kept.
+ *  2. Samples that are older than a minute are dropped at the next request, and at most about two dozen are kept.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -26,7 +27,7 @@ export interface SamplePair {
   last: Sample;
 }
 
-/** The shortest window. A sample younger than this is reused instead of taking another one. */
+/** The shortest window. If there are two samples or more and the newest is younger than this, no further sample is taken. */
 const FRESH_MILLIS = 1_000;
 /** The desired window, which is used if there are samples that are old enough. */
 const WINDOW_MILLIS = 15_000;
@@ -55,7 +56,7 @@ export function createSampler(options: {
   };
   const measure = async (): Promise<SamplePair> => {
     const now = timers.now();
-    // Samples with a time in the future are unusable: the clock has been set back since.
+    // Samples with a time in the future are unusable. They exist only if the clock of `timers` was set back.
     kept = kept.filter(({ at }) => at <= now && now - at <= KEEP_MILLIS);
     const [oldest] = kept;
     const newest = kept.at(-1);
@@ -77,7 +78,10 @@ export function createSampler(options: {
   };
 }
 
-/** Returns the newest of the samples that are at least WINDOW_MILLIS older than `last`; if there is none, the oldest sample. */
+/**
+ * Returns the newest of the samples that are at least WINDOW_MILLIS older than `last`. If there is none, returns the oldest
+ * sample, which is `last` if there is no other.
+ */
 export function firstOf(samples: readonly Sample[], last: Sample): Sample {
   const before = samples.filter((sample) => sample !== last);
   return before.findLast(({ at }) => last.at - at >= WINDOW_MILLIS) ?? before[0] ?? last;
@@ -107,7 +111,7 @@ function until(time: Millis, timers: Timers, signal: AbortSignal): Promise<void>
 
 /**
  * Returns the CPU usage of a container in nanocores. For a container that is not in the first sample, the window begins at the
- * container's start. Returns undefined if the start is unknown, or if no time has passed.
+ * container's start; returns undefined if this start is unknown. Also returns undefined if the window has no duration.
  */
 export function containerRate(
   { first }: SamplePair,

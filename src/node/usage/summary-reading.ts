@@ -13,11 +13,14 @@ import type { SummaryContainer, SummaryFacts, SummaryPod } from './summary.ts';
 import type { VolumeReader } from './volume-usage.ts';
 
 export interface SummaryPorts {
-  /** A folder on the disk that holds volumes and logs. */
+  /** The data folder, which is on the disk that holds volumes and logs. */
   dataDir: string;
-  /** The folder on the disk that holds images and the root file systems of containers; undefined: the disk of `dataDir` holds them. */
+  /**
+   * A folder on the disk that holds images and the root file systems of containers; undefined if the runtime reports none, in
+   * which case the disk of `dataDir` is assumed to hold them.
+   */
   imageFolder: string | undefined;
-  /** Returns the path of the folder with the Pod's own files. */
+  /** Returns the path of the folder with the Pod's volumes, /etc/hosts and termination messages. */
   podFolder(podUid: string): string;
   networks: PodNetworks;
   volumes: VolumeReader;

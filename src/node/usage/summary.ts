@@ -1,4 +1,7 @@
-/** Composes the document /stats/summary. Pure. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
+/**
+ * Composes the document /stats/summary. The functions are pure. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning
+ * of the fields).
+ */
 import { uidOf } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { DiskUse } from './folder-usage.ts';
@@ -26,7 +29,7 @@ export interface SummaryPod {
   interfaces: readonly InterfaceUsage[] | undefined;
   containers: readonly SummaryContainer[];
   volumes: readonly VolumeUsage[];
-  /** The Pod's /etc/hosts and the termination messages of its containers. */
+  /** The disk usage of the Pod's /etc/hosts and of the termination messages of its containers. */
   files: DiskUse;
   /** The number of processes of the Pod's containers. */
   processes: number;
@@ -38,7 +41,7 @@ export interface SummaryContainer extends UsedContainer {
   memoryLimitBytes: number | undefined;
 }
 
-/** Returns the document. Its undefined fields are omitted when it is encoded as JSON. */
+/** Returns the document. The JSON encoding omits fields that are undefined. */
 export function summary(facts: SummaryFacts) {
   const { machine, now } = facts;
   const time = formatTime(now);

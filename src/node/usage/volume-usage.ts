@@ -16,11 +16,11 @@ export interface VolumeUsage {
   usedBytes: number;
   inodesUsed: number;
   /**
-   * The usage of the volume's file system if it is in memory or belongs to a claim; absent: the volume is on the disk of the Pod's
-   * folder.
+   * The usage of the volume's file system, if the volume is in memory or belongs to a claim; absent if the volume is on the disk
+   * of the Pod's folder.
    */
   own?: DiskUsage;
-  /** The name of the claim, in the Pod's namespace. */
+  /** The name of the claim, in the Pod's namespace; absent if the volume does not belong to a claim. */
   claim?: string;
 }
 
@@ -28,19 +28,19 @@ export interface VolumeUsage {
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {
-  /** Returns the usage of the Pod's own volumes, measured at most KEEP_MILLIS ago. */
+  /** Returns the usage of the Pod's volumes except hostPath and image volumes. A result is reused for KEEP_MILLIS. */
   read(pod: Pod): Promise<VolumeUsage[]>;
   /** Returns the usage of the volumes of claims only, without a walk through their files. */
   claims(pods: readonly Pod[]): Promise<{ pod: Pod; usage: VolumeUsage }[]>;
 }
 
-/** `directoriesOf`: returns the directories of the Pod with the UID. `signal`: aborts every walk. */
+/** Creates a reader that finds the Pods' folders with `directoriesOf`. `signal` aborts every walk. */
 export function createVolumeReader(
   directoriesOf: (podUid: string) => PodDirectories,
   timers: Timers,
   signal: AbortSignal,
 ): VolumeReader {
-  /** Results by Pod UID. `until`: when the result expires; set when the reading has finished. */
+  /** The results by Pod UID. A result expires at `until`, which is infinite until the reading has finished. */
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
   /** The most recent walk. The next one waits for it, so that only one Pod is measured at a time. */
   let last: Promise<unknown> = Promise.resolve();
@@ -75,8 +75,8 @@ export function createVolumeReader(
 }
 
 /**
- * Measures the Pod's volumes. Omits volumes that cannot be read because they are being removed, and hostPath and image volumes,
- * because they do not belong to the Pod.
+ * Measures the Pod's volumes. Omits volumes that cannot be read, for example because they are being removed, and hostPath and
+ * image volumes, because they do not belong to the Pod.
  */
 export async function readVolumes(pod: Pod, folders: PodDirectories, signal: AbortSignal): Promise<VolumeUsage[]> {
   const found: VolumeUsage[] = [];

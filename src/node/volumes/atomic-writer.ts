@@ -1,5 +1,5 @@
 /**
- * Writes a set of files into a volume so that a reader sees either all old files or all new files.
+ * Replaces all files of a volume at once, so that a reader never sees new content in one file and old content in another.
  * The files are in a folder whose name contains the time. The link `..data` points to this folder and is replaced atomically. Each
  * name that the user sees is a link into `..data`.
  * Source: pkg/volume/util/atomic_writer of v1.33 (layout).
@@ -38,8 +38,9 @@ const MAX_PATH_LENGTH = 4096;
 const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 
 /**
- * Writes the files into the volume `folder`; returns whether anything changed. The group `fsGroup` gets read access to all files.
- * `now`: in milliseconds since the epoch.
+ * Makes the volume `folder` contain exactly these files. Returns whether it wrote new content: false if the content was current
+ * already. If `fsGroup` is given, this group gets read access to all files. `now`, in milliseconds since the epoch, becomes part
+ * of the name of a new folder.
  */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);
@@ -60,7 +61,10 @@ export interface KeptFile extends Omit<PayloadFile, 'data'> {
   read(): Promise<Uint8Array>;
 }
 
-/** Completes the links and returns the current files. For a volume whose new files are not available. Undefined if nothing was written. */
+/**
+ * Completes the links to the current files of a volume whose new files are not available. Returns the current files by their paths
+ * relative to the volume; undefined if no files were ever written.
+ */
 export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
   if (names === undefined) return undefined;
@@ -133,7 +137,7 @@ async function writeFolder(folder: string, payload: Payload, fsGroup: number | u
   }
 }
 
-/** Whether the folder contains exactly these files with these modes and owners. */
+/** Whether the folder contains exactly these files, with the expected content, modes, owners and group. */
 async function containsExactly(folder: string, payload: Payload, fsGroup: number | undefined): Promise<boolean> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -40,7 +40,7 @@ const claimRef = (uid?: string) => ({ claimRef: { kind: 'PersistentVolumeClaim',
 
 interface Case {
   claim?: object;
-  /** Returns the spec of the PersistentVolume for a claim with this UID. */
+  /** Returns fields for the spec of the PersistentVolume, given the claim's UID. Absent if the PersistentVolume does not exist. */
   volume?: (uid: string) => object;
   source?: Volume;
   message: RegExp;

@@ -1,6 +1,7 @@
 /**
- * Sets up volumes of PersistentVolumeClaims. The folder of a local PersistentVolume is bind-mounted in the Pod's own folder. For a
- * hostPath PersistentVolume, a link to the path is created instead, so that mounts below the path are never unmounted.
+ * Sets up volumes of PersistentVolumeClaims. The folder or file of a local PersistentVolume is bind-mounted in the Pod's own
+ * folder. For a hostPath PersistentVolume, a link to the path is created instead, so that mounts below the path are never
+ * unmounted.
  * Source: the kubelet's desired state and operation generator of v1.33 (checks and error texts), pkg/volume/local and hostpath.
  */
 
@@ -23,7 +24,7 @@ export interface ClaimSource {
   nodeName: string;
   /** Reports a problem that does not prevent the mount. */
   warn(error: VolumeError): void;
-  /** Runs the operations on the PersistentVolume with this name one at a time. */
+  /** Runs the operation on the PersistentVolume with this name when all earlier operations on this PersistentVolume have ended. */
   alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
 }
 
@@ -83,7 +84,8 @@ async function show(
   if (path === undefined) throw new Error(`no volume plugin matched: ${name} is neither a local nor a hostPath volume`);
   if (hostPath !== undefined) {
     await setUpHostPath(hostPath);
-    // Create a missing path for any hostPath type, as the runtime would for a hostPath volume.
+    // With the type '' or without a type, setUpHostPath() does not check the path. Create a missing path, as the runtime does for
+    // a hostPath volume.
     if (!(await exists(path))) await mkdir(path, { recursive: true, mode: 0o755 });
   }
   const found = await stat(path).catch(() => {
@@ -100,7 +102,8 @@ async function show(
 
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
   else await (await open(folder, 'a', 0o640)).close();
-  // Only the first Pod that mounts the volume changes the ownership, so that it does not change while another Pod uses the files.
+  // Change the group of the files only if no other Pod has the volume, so that the group does not change while another Pod uses
+  // the files.
   if (!shared && !readOnly) await setOwnership(path, security, signal);
   else if (shared && found.gid !== fsGroup) {
     const message = `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${found.gid}. The volume may not be shareable.`;
@@ -117,8 +120,9 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Whether another Pod has mounted or linked the file or folder `found`. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>, the
- * place for this Pod. Compares inodes on disk, since mounts outlive the agent.
+ * Whether another Pod has mounted or linked the file or folder `found`. `folder` is this Pod's place for the volume: <Pods'
+ * folder>/<UID>/volumes/<plugin>/<name>. Compares the inodes in the folders of all Pods, because mounts outlive the agent and the
+ * agent keeps no list of them.
  */
 async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> {
   const plugin = dirname(folder);
@@ -144,7 +148,7 @@ async function boundVolume(client: Client, pod: Pod, volume: Volume, name: strin
   if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
     throw new Error(`PVC ${claim.metadata.namespace}/${name} was not created for the Pod (pod is not owner)`);
   }
-  // The claim may be deleted at any moment, so a Pod must not start to use it.
+  // A claim with a deletionTimestamp may be removed at any moment, so a Pod must not start to use the claim.
   if (claim.metadata.deletionTimestamp !== undefined) throw new Error('PVC is being deleted');
   const volumeName = claim.spec?.volumeName ?? '';
   if (claim.status?.phase !== 'Bound' || volumeName === '') throw new Error('PVC is not bound');

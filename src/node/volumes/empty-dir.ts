@@ -1,5 +1,5 @@
 /**
- * Sets up emptyDir volumes: folders on disk, in memory or in huge pages that every user in the Pod can write to.
+ * Sets up emptyDir volumes: folders that every user in the Pod can write to, on disk, in memory or in huge pages.
  * Source: pkg/volume/emptydir of v1.33 (size of a memory volume, page size of huge pages, error texts).
  */
 import { chmod, chown, lstat, mkdir, rename, stat } from 'node:fs/promises';
@@ -30,8 +30,9 @@ export async function setUpEmptyDir(
 }
 
 /**
- * Gives the folder to the group `fsGroup`, unless it has this group already. The mode is set first, so that a folder with the group
- * always has had the mode, even after a crash. Later calls do not set the mode again, since the Pod may have changed it.
+ * Gives the folder to the group `fsGroup`, with mode 2777, unless the folder has this group already. Does nothing if `fsGroup` is
+ * undefined. The mode is set before the group, so that a folder with the group has always had the mode, even after a crash. Later
+ * calls do not set the mode again, since the Pod may have changed it.
  */
 export async function giveToGroup(folder: string, fsGroup: number | undefined): Promise<void> {
   if (fsGroup === undefined || (await stat(folder)).gid === fsGroup) return;
@@ -40,8 +41,8 @@ export async function giveToGroup(folder: string, fsGroup: number | undefined): 
 }
 
 /**
- * Creates a folder with mode 0777 regardless of the umask, unless it exists. The folder gets its final name last, so that a crash
- * never leaves a folder of that name with another mode.
+ * Creates a folder with mode 0777 regardless of the umask. Does nothing if the folder exists. The folder gets its final name last,
+ * so that a crash never leaves a folder of that name with another mode.
  */
 export async function makeFolder(folder: string): Promise<void> {
   if (await exists(folder)) return;
@@ -60,7 +61,10 @@ const exists = (path: string): Promise<boolean> =>
     },
   );
 
-/** Mounts a tmpfs of this size at the folder, unless one is mounted. 0 bytes: the kernel's default, half of the machine's memory. */
+/**
+ * Mounts a tmpfs of this size at the folder, unless something is mounted there. If `bytes` is 0, the tmpfs has the kernel's
+ * default size, half of the machine's memory.
+ */
 async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (await isMountPoint(folder)) return;
@@ -70,8 +74,8 @@ async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSig
 const bytesOf = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? zeroQuantity));
 
 /**
- * Returns the size of a memory volume: the smallest of its size limit, the Pod's memory limit and the node's allocatable memory,
- * in bytes; 0 if none is known.
+ * Returns the size of a memory volume in bytes: the smallest of the volume's size limit, the Pod's memory limit and the node's
+ * allocatable memory, as far as they are known; 0 if none of them is known.
  */
 export function memoryBytes(
   { sizeLimit }: EmptyDirVolumeSource,
@@ -89,8 +93,9 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
 }
 
 /**
- * Returns the page size of the medium in bytes: 2 MiB for HugePages-2Mi; for HugePages, the only size that the containers request. Throws
- * if the containers do not request this size or, for HugePages, request several.
+ * Returns the page size of the medium in bytes. For HugePages-2Mi, this is 2 MiB; for HugePages, it is the only size that the
+ * containers request. Throws if the containers do not request the size of the medium, and for HugePages if they request no size or
+ * several sizes.
  */
 export function hugePageBytes(medium: string, pod: Pod): number {
   const requested = new Set(

@@ -1,14 +1,20 @@
 /**
- * Limits the total size of the files in a Pod's volumes. Without a limit, a small Pod could fill the disk, since the items of its
- * volumes can refer to one value many times.
+ * Limits the total size of the files that the node writes into a Pod's volumes. Without a limit, a small Pod could fill the disk,
+ * since the items of its volumes can refer to one value many times.
  */
 import type { Volume } from '../../api/generated/types.ts';
 import { isInMemory } from './references.ts';
 
-/** The files of a volume exceed the limit. As long as the volume's sources are unchanged, a retry succeeds only if fits() returns true. */
+/**
+ * The files of a volume, or the objects in all volumes of a Pod, exceed their limit. As long as no object and no field in the
+ * Pod's volumes changes, a retry can succeed only if fits() returns true.
+ */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /** Returns whether the files fit now because other volumes have become smaller. */
+  /**
+   * Returns whether the files fit now because other volumes have become smaller. Always returns false if the objects exceed their
+   * limit.
+   */
   readonly fits: () => boolean;
   constructor(message: string, fits: () => boolean) {
     super(message);
@@ -16,7 +22,10 @@ export class NoRoomError extends Error {
   }
 }
 
-/** Counts the sizes of the files in all volumes of a Pod, including the old files of volumes that could not be updated. */
+/**
+ * Counts the sizes of the files that the node writes into all volumes of a Pod, including the old files of volumes that could not
+ * be updated.
+ */
 export interface ShownRoom {
   /** Whether the volume may replace its files with files of these sizes. */
   fits(volume: Volume, sizes: readonly number[]): boolean;
@@ -27,10 +36,10 @@ export interface ShownRoom {
 }
 
 const MEBIBYTE = 2 ** 20;
-/** The limit for the objects that all volumes of a Pod contain, and for their files on disk, in bytes. */
+/** The limit for the objects in all volumes of a Pod together, and also for the Pod's files on disk, in bytes. */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
-/** The overhead of each file in addition to its content, on disk and in memory, in bytes. */
+/** The bytes that each file counts in addition to its content, on disk and in memory. */
 const FILE_BYTES = 4096;
 
 const bytesOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size + FILE_BYTES, 0);
@@ -39,7 +48,7 @@ export function shownRoom(): ShownRoom {
   const disk = { bytes: 0, most: MAX_READ_BYTES, what: '64 MiB of ConfigMaps and its own fields' };
   const memory = { bytes: 0, most: MAX_BYTES_IN_MEMORY, what: '16 MiB of Secrets and projected volumes' };
   const placeOf = (volume: Volume): typeof disk => (isInMemory(volume) ? memory : disk);
-  /** Bytes by the name of the volume. */
+  /** The counted bytes of each volume, by the name of the volume. */
   const counted = new Map<string, number>();
   const added = ({ name }: Volume, sizes: readonly number[]): number => bytesOf(sizes) - (counted.get(name) ?? 0);
   const fits: ShownRoom['fits'] = (volume, sizes) => {

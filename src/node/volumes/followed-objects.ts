@@ -6,8 +6,9 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { type FileSource, fileSourceKey } from './references.ts';
 
 /**
- * Calls `changed` with the key (fileSourceKey) of each ConfigMap and Secret that is added, updated or deleted. Keeps only
- * the objects' metadata in memory: the content is read when a volume is written.
+ * Calls `changed` with the key (fileSourceKey) of each ConfigMap and Secret that is added, updated or deleted. Existing objects
+ * count as added at the start. Keeps only the objects' names, UIDs and resource versions in memory: the content is read when a
+ * volume is written.
  */
 export function followObjects(client: Client, options: InformerOptions, changed: (key: string) => void): void {
   const follow = (resource: FileSource): void => {

@@ -13,17 +13,20 @@ import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../ru
 import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
-/** The operations on images that volumes need. */
+/** The operations that image volumes need. */
 export interface VolumeImages {
   status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /** Pulls with the Pod's pull secrets. Rejects with the registry's error. */
+  /**
+   * Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the registry's error. `millis` is the duration of
+   * the pull without the wait for other pulls.
+   */
   pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
   /**
-   * Returns the mounts that provide the image's files and keeps the files until release(). Undefined if the runtime does not
-   * support this.
+   * Returns the mounts that provide the image's files, and keeps the files until release() is called with the same key. The
+   * function is undefined if the runtime does not support this.
    */
   mounts: ((imageId: string, key: string, signal: AbortSignal) => Promise<RuntimeMount[]>) | undefined;
-  /** Releases the files that mounts() keeps under this key. */
+  /** Releases the files that mounts() keeps under this key. The function is undefined if the runtime does not support this. */
   release: ((key: string, signal: AbortSignal) => Promise<void>) | undefined;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
@@ -101,7 +104,7 @@ async function mountReadOnly(
   await runCommandOk('mount', ['-t', type, '-o', ['ro', ...short].join(','), source, folder], { signal, cwd });
 }
 
-/** The kernel accepts one page of mount options, including the terminating zero byte. */
+/** The maximum length of mount options: the kernel accepts one page, including the terminating zero byte. */
 const MAX_OPTION_BYTES = 4095;
 const LAYERS = 'lowerdir=';
 
@@ -123,7 +126,7 @@ export function shortLayers(options: readonly string[]): { cwd: string; options:
   return { cwd, options: options.map((option) => (option.startsWith(LAYERS) ? short : option)) };
 }
 
-/** Releases the runtime's snapshots of the Pod's image volumes. Call after the volumes were unmounted. */
+/** Releases the runtime's snapshots of the Pod's image volumes. The caller must have unmounted the volumes. */
 export async function releaseImages(
   images: VolumeImages | undefined,
   podDirectory: string,

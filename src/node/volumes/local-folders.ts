@@ -9,7 +9,10 @@ export interface LocalFolders {
   nodeName: string;
   path(name: string): string;
   create(name: string): Promise<void>;
-  /** Removes the folder with its content. Rejects if something is mounted in it, or if it is mounted elsewhere. */
+  /**
+   * Removes the folder with its content. Rejects if something is mounted in it, or if the folder or something in it is mounted
+   * elsewhere.
+   */
   remove(name: string): Promise<void>;
   /** Removes the folder if it exists and is empty. */
   removeUnused(name: string): Promise<void>;

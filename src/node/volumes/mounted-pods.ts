@@ -1,9 +1,9 @@
 /**
- * Tracks the Pods whose volumes are mounted. Rewrites a volume when its sources change, before its token expires, or when an update
- * must be retried. There is no polling.
+ * Tracks the Pods whose volumes are mounted. Rewrites a Pod's volumes when their sources change, before a token in them expires,
+ * and when an update must be retried. Changes of the sources are reported by the callers; nothing is polled.
  *
- * Boundary: pod-set-up.ts writes the volumes. The caller must run mount() and rewrite() through `operations`, which runs
- * one operation per Pod at a time.
+ * Boundary: pod-set-up.ts writes the volumes. The caller must run mount() and rewrite() through `operations`, which runs one
+ * operation per Pod at a time.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -27,33 +27,42 @@ import { shownObjects, showsChange, showsObjects, showsPod } from './references.
 export interface MountedPods {
   /** Sets up all volumes of the Pod and registers the Pod for updates. If the setup fails, the Pod stays registered. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The Pod object has changed: updates the volumes that contain changed fields of the Pod. */
+  /**
+   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field and the last mount() succeeded,
+   * starts an update of the volumes.
+   */
   update(pod: Pod): void;
-  /** Rewrites volumes that contain fields of the Pod. Rejects if the Pod is not registered. */
+  /** Rewrites the volumes that contain fields of the Pod or resources of its containers. Rejects if the Pod is not registered. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The object with this key (fileSourceKey) has changed: updates the volumes that contain the object. */
+  /**
+   * Called when the object with this key (fileSourceKey) has changed. For each Pod whose volumes refer to the object, starts an
+   * update of the volumes, or calls onRetry() if the last mount() failed.
+   */
   objectChanged(key: string): void;
-  /** Unregisters the Pod, so that its volumes are no longer updated. An update under way continues. */
+  /** Unregisters the Pod, so that no further update of its volumes starts. An update under way continues. */
   forget(uid: string): void;
-  /** Returns the UIDs of the Pods that have claims and whose mount() has failed. */
+  /** Returns the UIDs of the Pods that have claims and whose last mount() has failed. */
   waitingForClaims(): string[];
 }
 
 export interface MountedPodsPorts extends SetUpPorts {
-  /** Runs the operations on a Pod's volumes one at a time. The key is the Pod's UID. */
+  /** Runs the operations on a Pod's volumes one at a time. The key of an operation is the Pod's UID. */
   operations: SerialByKey;
-  /** Aborting it ends all updates. */
+  /** When it aborts, all updates end. */
   signal: AbortSignal;
-  /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
+  /**
+   * Called when mount() of the Pod has failed and an object in the Pod's volumes has changed since, so that another mount() may
+   * succeed.
+   */
   onRetry?(podUid: string): void;
 }
 
 /** A Pod whose volumes are mounted or are to be mounted. */
 interface MountedPod extends PodVolumes {
-  /** The keys (fileSourceKey) of the objects that the Pod's volumes contain. */
+  /** The keys (fileSourceKey) of the ConfigMaps and Secrets to which the Pod's volumes refer. */
   shows: ReadonlySet<string>;
   failed: boolean;
-  /** When to replace the first token or to retry a failed update, in milliseconds since the epoch. Infinity: never. */
+  /** When to replace the first token or to retry a failed update, in milliseconds since the epoch; Infinity if there is neither. */
   refreshAt: number;
 }
 
@@ -64,7 +73,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
   const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
 
-  /** Updates the Pod's volumes. The queue limits how many Pods are updated at the same time, and combines changes that arrive together. */
+  /** Processes a Pod of the queue, which limits how many Pods are updated at the same time and combines changes that arrive together. */
   async function refresh(uid: string): Promise<void> {
     const underWay = operations.pending(uid);
     if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
@@ -72,7 +81,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
     void underWay.then(() => refreshes.add(uid));
   }
 
-  /** Rewrites the Pod's volumes whose content has changed. */
+  /** Rewrites the Pod's volumes whose content has changed. If the last mount() failed, requests another mount() instead. */
   async function rewriteObjects(uid: string): Promise<void> {
     const entry = mounted.get(uid);
     if (entry === undefined) return;
@@ -87,7 +96,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   return {
     async mount(pod, abort) {
       const uid = uidOf(pod);
-      // Register the Pod before its objects are read, so that no change of the objects after that is missed.
+      // Register the Pod before its objects are read, so that no change of an object after its read is missed.
       const entry = entryOf(pod, mounted.get(uid)?.keeps);
       mounted.set(uid, entry);
       try {
@@ -110,7 +119,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
       if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
       entry.pod = pod;
       const { refreshAt: before } = entry;
-      // The volumes that are not rewritten may contain tokens as well.
+      // Keep an earlier refreshAt, because the volumes that rewrite() leaves unchanged may contain tokens.
       timer.set(entry, Math.min(before, await setUpVolumes(entry, showsPod, ports, abort)));
     },
     objectChanged(key) {
@@ -135,13 +144,13 @@ const entryOf = (pod: Pod, keeps: MountedPod['keeps'] = { tokens: new Map(), roo
 
 interface RefreshTimer {
   set(entry: MountedPod, refreshAt: number): void;
-  /** Call when a Pod was removed. */
+  /** Adjusts the timer. Called after a Pod was removed from `mounted`. */
   update(): void;
 }
 
 /**
- * Creates one timer for all Pods. It calls `refresh` for each Pod at its refreshAt, and again after RETRY_MILLIS unless set() is
- * called before.
+ * Creates one timer for all Pods. It calls `refresh` for each Pod at the Pod's refreshAt, and then every RETRY_MILLIS until set()
+ * is called for the Pod.
  */
 function createRefreshTimer(
   mounted: ReadonlyMap<string, MountedPod>,

@@ -1,14 +1,18 @@
 /**
- * Mounts and unmounts file systems, and finds mounts under a folder. Unmounting a mount that no longer exists is success.
- * If the folder itself is a link, the link is not followed. Links in the path to the folder are resolved, since the kernel reports real
- * paths.
+ * Mounts and unmounts file systems, and finds mounts by their mount point or source. Unmounting a mount that no longer exists is
+ * success.
+ * The functions that find mounts do not follow a folder that is itself a link. They resolve links in the path to the folder, since
+ * the kernel reports real paths.
  */
 import { constants } from 'node:fs';
 import { open, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { runCommand, runCommandOk } from '../../platform/processes.ts';
 
-/** Returns the mount points at or under the folders as real paths, the deepest and newest last. */
+/**
+ * Returns the mount points at or under the folders as real paths, in the kernel's order: a mount comes after the mount that
+ * contains it.
+ */
 export async function mountsUnder(...folders: string[]): Promise<string[]> {
   const places = await Promise.all(folders.map(realPlace));
   const points = (await mounts()).map(({ point }) => point);
@@ -21,12 +25,12 @@ export async function isMountPoint(place: string): Promise<boolean> {
   return own !== undefined && own !== above;
 }
 
-/** Opens a descriptor that only identifies the location; see open(2). Node.js does not define this flag. */
+/** Linux's O_PATH, which Node.js does not define: open() returns a descriptor that only identifies the location; see open(2). */
 const O_PATH = 0o10000000;
 
 /**
- * Returns the ID of the mount that contains the path or is mounted at it; undefined if the path does not exist. Source: mnt_id in
- * proc_pid_fdinfo(5).
+ * Returns the ID of the mount that contains the path, or of the newest mount at the path; undefined if the path does not exist.
+ * Source: mnt_id in proc_pid_fdinfo(5).
  */
 async function mountIdOf(place: string, flags: number): Promise<string | undefined> {
   try {
@@ -43,8 +47,8 @@ async function mountIdOf(place: string, flags: number): Promise<string | undefin
 }
 
 /**
- * Returns all mount points whose source is the folder or inside it, such as bind mounts elsewhere. Computes the sources of mounts
- * from their devices and roots, since mountinfo has no source paths.
+ * Returns all mount points whose source is the folder or something in it, such as bind mounts elsewhere. Computes the sources of
+ * mounts from their devices and roots, since mountinfo has no source paths.
  */
 export async function mountsFrom(folder: string): Promise<string[]> {
   const [id, place] = await Promise.all([mountIdOf(folder, constants.O_NOFOLLOW), realPlace(folder)]);
@@ -68,14 +72,14 @@ async function realPlace(folder: string): Promise<string> {
 
 interface Mount {
   id: string;
-  /** major:minor of the file system. */
+  /** The device number of the file system, as major:minor. */
   device: string;
-  /** The path within the file system of the folder or file that is mounted. */
+  /** The path of the mounted folder or file within its file system. */
   root: string;
   point: string;
 }
 
-/** Source: proc_pid_mountinfo(5). */
+/** Returns all mounts that this process sees. Source: proc_pid_mountinfo(5). */
 async function mounts(): Promise<Mount[]> {
   const lines = (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n');
   return lines.map((line) => {
@@ -87,7 +91,10 @@ async function mounts(): Promise<Mount[]> {
 const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8)));
 
-/** Unmounts everything at or under the folder. Rejects with the mount point and the kernel's reason if a mount is busy. */
+/**
+ * Unmounts everything at or under the folder. Rejects with the mount point and the message of umount(8) if a mount cannot be
+ * unmounted.
+ */
 export async function unmountUnder(folder: string, signal: AbortSignal): Promise<void> {
   for (const point of (await mountsUnder(folder)).reverse()) {
     const result = await runCommand('umount', ['--no-canonicalize', point], { signal });
@@ -97,10 +104,16 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
   }
 }
 
-/** Whether the kernel can keep a tmpfs out of swap (6.4 and later). Assumed until a mount with the option noswap fails. */
+/**
+ * Whether the kernel can keep a tmpfs out of swap (6.4 and later). This is assumed until mount(8) rejects the option noswap as
+ * unknown.
+ */
 let knowsNoswap = true;
 
-/** Mounts a tmpfs. Its content is never swapped to disk if the kernel supports that. */
+/**
+ * Mounts a tmpfs. Its content is never swapped to disk, unless the kernel does not support this or the mount with the option
+ * noswap fails.
+ */
 export async function mountTmpfs(folder: string, options: string[], signal: AbortSignal): Promise<void> {
   const mountWith = (all: string[]): string[] => ['-t', 'tmpfs', '-o', all.join(','), 'tmpfs', folder];
   if (knowsNoswap) {
@@ -114,13 +127,13 @@ export async function mountTmpfs(folder: string, options: string[], signal: Abor
 }
 
 /**
- * Whether mount(8) failed because of an unknown option and not temporarily. Knows the texts of util-linux before and after 2.39,
- * and of busybox.
+ * Whether mount(8) failed because an option is unknown, and not for a temporary reason. Knows the messages of util-linux before
+ * and after 2.39, and of busybox.
  */
 export const isUnknownOptionError = (stderr: string): boolean =>
   /bad option|unknown parameter|invalid argument/i.test(stderr);
 
-/** Mounts a hugetlbfs with pages of this size, in bytes. */
+/** Mounts a hugetlbfs at the folder. `pageBytes` is the size of its pages in bytes. */
 export async function mountHugetlbfs(folder: string, pageBytes: number, signal: AbortSignal): Promise<void> {
   const options = `pagesize=${pageBytes},mode=0777`;
   await runCommandOk('mount', ['-t', 'hugetlbfs', '-o', options, 'nodev', folder], { signal });
@@ -134,7 +147,10 @@ export async function bindMount(source: string, target: string, signal: AbortSig
   await runCommandOk('mount', ['--no-canonicalize', '--bind', source, target], { signal });
 }
 
-/** Makes an existing bind mount read-only; the kernel does not support this in the call that creates the mount. Idempotent. */
+/**
+ * Makes an existing bind mount read-only; the kernel does not support this in the call that creates the mount. Does not fail if
+ * the mount is read-only already.
+ */
 export async function remountReadOnly(folder: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['-o', 'remount,bind,ro', folder], { signal });
 }

@@ -1,6 +1,6 @@
 /**
- * Gives a volume to the Pod's fsGroup: all files and folders in the volume get the group, which can read and write them. New entries
- * of the folders inherit the group.
+ * Gives a volume to the Pod's fsGroup: all files and folders in the volume get this group, and the group can read and write them.
+ * New entries of the folders inherit the group.
  * Source: "Configure volume permission and ownership change policy for Pods" and pkg/volume/volume_linux.go of v1.33.
  */
 import { constants } from 'node:fs';
@@ -16,7 +16,7 @@ const O_PATH = 0o10000000;
 
 /**
  * Gives the folder and its content to the group. With the policy OnRootMismatch, changes nothing if the folder itself already has
- * the expected group and mode. Without an fsGroup, does nothing.
+ * the expected group and at least the expected mode bits. Without an fsGroup, does nothing.
  */
 export async function setOwnership(
   folder: string,
@@ -40,8 +40,9 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
 }
 
 /**
- * Gives the entry and its content to the group. Uses handles, since other Pods may replace a folder of the volume with a link at any
- * moment. Changes the content of a folder before the folder itself, so that a root with the group has no content without the group.
+ * Gives the entry and its content to the group. Uses handles, since a process may replace a folder of the volume with a link at
+ * any moment. Changes the content of a folder before the folder itself, so that a folder with the group has no content without the
+ * group, even after an interruption; the policy OnRootMismatch relies on this.
  */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

@@ -1,6 +1,7 @@
 /**
- * Manages one tmpfs for those files of all Pods that must not reach the disk: Secrets and tokens. The tmpfs is mounted once, not per
- * volume, because starting mount(8) blocks the event loop longer than all other steps for a volume together.
+ * Manages one tmpfs for the secret and projected volumes of all Pods, because Secrets and tokens must not reach the disk. The
+ * tmpfs is mounted once, not per volume, because starting mount(8) blocks the event loop longer than all other steps for a volume
+ * together.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,13 +10,13 @@ import { isMountPoint, mountTmpfs } from './mounts.ts';
 export const podMemoryFolder = (dataDir: string): string => join(dataDir, 'pods-memory');
 
 export interface PodMemory {
-  /** Returns the path of the Pod's folder in the tmpfs. Callers create the folder after ready() and remove it with the Pod. */
+  /** Returns the path of the Pod's folder in the tmpfs. Callers create the folder after ready() and remove it with the Pod's volumes. */
   directory(podUid: string): string;
   /** Mounts the tmpfs, unless it is mounted. */
   ready(): Promise<void>;
 }
 
-/** `folder`: podMemoryFolder(). `signal` aborts a mount under way; it does not unmount the tmpfs. */
+/** `folder` is the result of podMemoryFolder(). `signal` aborts a mount under way; it does not unmount the tmpfs. */
 export function createPodMemory(folder: string, signal: AbortSignal): PodMemory {
   let mounting: Promise<void> | undefined;
   async function mountOnce(): Promise<void> {

@@ -16,25 +16,28 @@ import { showsObjects } from './references.ts';
 import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up.ts';
 import { createFailures, VolumeError } from './volume-error.ts';
 
-/** The maximum number of a Pod's volumes that are set up at the same time. Each may start a program and use about 1 MB of memory. */
+/**
+ * The maximum number of a Pod's volumes that are set up at the same time. Setting up one may start a program and take about 1 MB
+ * of memory.
+ */
 const MAX_AT_ONCE = 8;
 /** The delay before an update that failed is retried. */
 export const RETRY_MILLIS = 30_000;
 
 export interface SetUpOptions {
-  /** The tmpfs for Secrets and tokens. */
+  /** The tmpfs for secret and projected volumes. */
   memory: PodMemory;
   client: Client;
   timers: Timers;
   log: Log;
   nodeName: string;
-  /** Allocatable of the node, for resourceFieldRef in downwardAPI volumes. */
+  /** The node's allocatable resources, for resourceFieldRef in volumes and for the size of memory volumes. Absent: unknown. */
   allocatable?: Readonly<Record<string, string>>;
   /** Absent: image volumes are not supported. */
   images?: VolumeImages;
   /**
-   * Called if a mounted volume could not be updated, and for each failed volume of a mount() except the one whose error mount()
-   * rejects with.
+   * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. The error with
+   * which mount() or rewrite() rejects is not reported, unless other volumes delayed the rejection.
    */
   onFailure?(pod: Pod, error: VolumeError): void;
 }
@@ -46,7 +49,7 @@ export interface SetUpPorts extends SetUpOptions {
 
 export interface PodVolumes {
   pod: Pod;
-  /** State that is kept between two runs of setUpVolumes() for the Pod. */
+  /** The state that is kept from one run of setUpVolumes() for the Pod to the next. */
   keeps: Pick<PayloadSource, 'tokens' | 'room'>;
 }
 
@@ -55,8 +58,9 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 }
 
 /**
- * Sets up the Pod's volumes for which `kind` returns true. Returns when to do so again, in milliseconds since the epoch, to replace
- * a token or to retry a failed update; Infinity if never. If volumes fail, rejects with the error of one and reports the others.
+ * Sets up the Pod's volumes for which `kind` returns true. A volume that fails keeps its files, if it has any. Returns when to set
+ * up the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if never. If
+ * volumes without files fail, rejects with the error of one and reports the others.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,
@@ -95,15 +99,18 @@ export async function setUpVolumes(
 }
 
 /**
- * Returns the earliest time. A function among `times` belongs to a volume that exceeded the size limit and is called now, after
- * all volumes were set up, because the volume may fit since others were updated.
+ * Returns the earliest of the times; Infinity if there is none. A function in `times` is of a volume that exceeded the size limit.
+ * It is called after all volumes were set up, because the volume may fit now that other volumes have been updated.
  */
 function earliest(times: readonly (number | undefined | (() => number | undefined))[]): number {
   const known = times.map((time) => (typeof time === 'function' ? time() : time));
   return Math.min(...known.filter((time) => time !== undefined));
 }
 
-/** Reports that a volume could not be updated and keeps its old files. Returns when to retry, in milliseconds since the epoch. */
+/**
+ * Reports that a volume could not be updated and keeps its old files. Returns when to retry the update, in milliseconds since the
+ * epoch.
+ */
 export function reportStale(pod: Pod, error: Error, { timers, log, onFailure }: SetUpOptions): number {
   log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });
   if (error instanceof VolumeError) onFailure?.(pod, error);

@@ -1,5 +1,6 @@
 /**
- * Collects the files of configMap, secret, downwardAPI and projected volumes, read through the API.
+ * Collects the files of configMap, secret, downwardAPI and projected volumes. Reads ConfigMaps and Secrets and requests tokens
+ * through the API.
  * Source: pkg/volume/{configmap,secret,downwardapi,projected} of v1.33 (modes and error texts).
  */
 
@@ -47,7 +48,7 @@ export interface IssuedToken {
 
 export interface CollectedPayload {
   files: Map<string, PayloadFile>;
-  /** When to replace the first token, in milliseconds since the epoch. */
+  /** When to replace the first token, in milliseconds since the epoch. Absent if the volume has no token. */
   refreshAt?: number;
 }
 
@@ -55,8 +56,8 @@ const DEFAULT_MODE = 0o644;
 const PRIVATE_MODE = 0o600;
 const DEFAULT_TOKEN_SECONDS = 3600;
 /**
- * A token is replaced after this fraction of its lifetime, or after a day if that is earlier. Upstream guarantees a replacement
- * after 80%.
+ * A token is replaced after this fraction of its lifetime, or after MAX_TOKEN_AGE_MILLIS if that is earlier. Upstream replaces a
+ * token after 80% of its lifetime.
  */
 const TOKEN_LIFE_USED = 0.75;
 const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
@@ -83,8 +84,9 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
 }
 
 /**
- * Returns a function that reads and decodes each object once, however many volumes and sources of the Pod refer to the object.
- * The function rejects with a NoRoomError if the objects are larger than MAX_READ_BYTES in total.
+ * Returns a function that reads and decodes each object once, however many volumes and sources of the Pod refer to the object. The
+ * function rejects with a NoRoomError if the values of all objects that it reads, as encoded in the API, are larger than
+ * MAX_READ_BYTES in total.
  */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
@@ -119,7 +121,7 @@ export function dataReader(client: Client, pod: Pod): ReadData {
   };
 }
 
-/** Returns `data`. Throws if the object does not exist, unless it is optional. */
+/** Returns `data`, the values of an object, or undefined for a missing object. Throws if the object is missing and not optional. */
 function requireData(
   data: Map<string, Uint8Array> | undefined,
   kind: ObjectKind,
@@ -170,7 +172,7 @@ export function collectDownward(
   return files;
 }
 
-/** Collects all sources of a projected volume in order. A later source replaces files of an earlier one. */
+/** Collects all sources of a projected volume in order. A file of a later source replaces a file with the same path of an earlier one. */
 export async function collectProjected(
   source: PayloadSource,
   projections: readonly VolumeProjection[],
@@ -226,7 +228,7 @@ async function collectToken(
   return { files: new Map([[wanted.path, file]]), refreshAt: issued.refreshAt };
 }
 
-/** Requests a token of the Pod's ServiceAccount that is valid only while the Pod exists. */
+/** Requests a token of the Pod's ServiceAccount. The token is bound to the Pod: it is valid only while the Pod exists. */
 async function requestToken(
   { client, pod, now }: PayloadSource,
   audience: string,
@@ -259,7 +261,10 @@ async function requestToken(
   };
 }
 
-/** Returns the UID as which all containers run according to the spec; undefined if they differ. Token files belong to this user. */
+/**
+ * Returns the UID as which all containers run according to the spec; undefined if the UIDs differ or the spec contains none. Token
+ * files belong to this user, or to root if it is undefined.
+ */
 function commonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const users = new Set(containersOf(pod).map(({ securityContext }) => securityContext?.runAsUser ?? shared));

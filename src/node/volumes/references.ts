@@ -1,4 +1,4 @@
-/** Determines which objects and Pod fields the volumes of a Pod contain. Pure. */
+/** Determines which objects and Pod fields the volumes of a Pod contain. The functions are pure. */
 import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
 import { type DownwardFacts, fieldValue } from '../container/downward.ts';
 
@@ -12,10 +12,10 @@ export const fileSourceKey = (resource: FileSource, namespace: string | undefine
 export const showsObjects = (volume: Volume): boolean =>
   [volume.configMap, volume.secret, volume.downwardAPI, volume.projected].some((source) => source !== undefined);
 
-/** Whether the files are kept in memory: Secrets and tokens must not reach the disk. */
+/** Whether the files that the node writes into the volume are kept in memory, because Secrets and tokens must not reach the disk. */
 export const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
 
-/** Returns the keys of the ConfigMaps and Secrets that the Pod's volumes contain. */
+/** Returns the keys (fileSourceKey) of the ConfigMaps and Secrets to which the Pod's volumes refer. */
 export function shownObjects({ metadata, spec }: Pod): Set<string> {
   const keys = new Set<string>();
   const add = (resource: FileSource, name: string | undefined): void => {
@@ -40,7 +40,10 @@ export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVo
 
 export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
 
-/** Whether a field of the Pod that one of its volumes contains differs between the two versions of the Pod. */
+/**
+ * Whether a field of the Pod (fieldRef) that one of its volumes contains differs between the two versions of the Pod. Resources of
+ * containers (resourceFieldRef) are not compared.
+ */
 export function showsChange(before: Pod, after: Pod, facts: DownwardFacts): boolean {
   const items = (after.spec?.volumes ?? []).flatMap(downwardItems);
   // Compare each field once, since thousands of items may refer to the same annotations.

@@ -1,4 +1,4 @@
-/** Determines the folder of a Pod's volume on the node and sets the volume up, for all kinds of volumes. */
+/** Determines the folder of a Pod's volume on the node, and sets up the volume, for all supported kinds of volumes. */
 import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
 import { keepPayload, type Payload, writePayload } from './atomic-writer.ts';
@@ -21,7 +21,10 @@ const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
 /** The folder of the emptyDir volumes, relative to the Pod's folder. Containers can write to it. */
 export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
 
-/** The folder name of upstream's plugin for each kind of volume. */
+/**
+ * The folder name of upstream's plugin for each supported kind of volume. A claim has the name of the plugin for local volumes,
+ * even if its PersistentVolume is a hostPath.
+ */
 const folderNames: Readonly<Record<string, string>> = {
   emptyDir: EMPTY_DIR_FOLDER,
   configMap: 'kubernetes.io~configmap',
@@ -42,7 +45,7 @@ const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
 
-/** The two folders of a Pod, on disk and in the tmpfs. */
+/** The two folders of a Pod: one on disk, and one in the tmpfs that pod-memory.ts manages. */
 export interface PodDirectories {
   disk: string;
   memory: string;
@@ -62,7 +65,10 @@ export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
   memory: PodMemory;
 }
 
-/** Sets up one volume. Returns when to replace its first token, in milliseconds since the epoch; undefined if it has no token. */
+/**
+ * Sets up one volume. Returns when to replace the volume's first token, in milliseconds since the epoch; undefined if it has no
+ * token.
+ */
 export async function setUpVolume(
   source: PayloadSource,
   { volume, folder, images, memory, ...claims }: VolumePlace,
@@ -107,8 +113,8 @@ export async function setUpVolume(
 const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
 
 /**
- * Keeps the files of a volume whose new files are not available. Only files with fields of the Pod itself are updated, if they fit the
- * size limit. Returns whether the volume has any files.
+ * Keeps the files of a volume whose new files are not available. In a projected volume, only the files of downwardAPI sources are
+ * updated, if the files then fit the size limit. Returns whether the volume was ever written.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
   const kept = await keepPayload(folder);

@@ -1,14 +1,20 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
-/** A volume cannot currently be set up; a retry may succeed. Users see the reason and the message. */
+/**
+ * A volume cannot currently be set up, or has a problem that does not prevent this; a retry may succeed. Users see the reason and
+ * the message in an Event or in the status of the containers.
+ */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
-  /** FailedMount, or the waiting reason of the containers if an image is not available. */
+  /**
+   * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if other Pods use the
+   * volume and its group is not the Pod's fsGroup.
+   */
   readonly reason: string;
   declare readonly image?: string;
   /**
-   * `cause`: with the reason FailedMount, becomes a part of the message, else the whole message. `image`: the image that could
-   * not be pulled. `step`: upstream's name of the failed step.
+   * With the reason FailedMount, `cause` becomes a part of the message, otherwise it is the whole message. `image` is the image
+   * that could not be pulled. `step` is upstream's name of the failed step.
    */
   constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
     super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
@@ -17,7 +23,7 @@ export class VolumeError extends Error {
   }
 }
 
-/** A failure is reported after this delay if other volumes are still being set up. */
+/** A failure is reported after at most this delay if other volumes are still being set up. */
 const REPORT_AFTER_MILLIS = 1000;
 
 /** Collects the failures of a Pod's volumes. Calls `report` before end() if other volumes take long, for example to pull an image. */
@@ -40,8 +46,8 @@ export function createFailures(
       return error;
     },
     /**
-     * Call when all volumes are done. Returns the rejection that the caller must report, preferably an unreported one; reports
-     * the others.
+     * Called when all volumes are done. Returns the rejection that the caller must report, preferably an unreported one; undefined
+     * if there are no rejections. Reports the other unreported failures.
      */
     end(rejections) {
       const own = rejections.find((error) => unreported.has(error)) ?? rejections[0];

@@ -89,7 +89,7 @@ it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retrie
   manager.close();
   await backend.remove(CONFIG_MAPS, 'a', 'conf');
   const path = manager.hostPath('left', pod, 'v');
-  // The previous engine died after it swapped the content and before it created this link.
+  // Simulate that the previous engine died after it swapped the content and before it created this link.
   await rm(join(path, 'text'));
   manager = managerOf();
   await manager.mount(pod, signal);

@@ -1,16 +1,18 @@
 /**
- * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers.
- * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory. Reads objects through the
- * client and mounts with mount(8). mounted-pods.ts updates mounted volumes.
+ * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers
+ * have ended.
+ * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory, apart from hostPaths that
+ * it creates and the ownership of PersistentVolumes. Reads objects through the client and mounts with mount(8). mounted-pods.ts
+ * updates mounted volumes.
  * Invariants:
- *  1. mount() and unmount() are idempotent, also if the engine died during an earlier call.
+ *  1. mount() and unmount() are idempotent, even if the engine died during an earlier call.
  *  2. Nothing outside the Pods' folders is ever removed, and a folder that contains a mount is not removed.
- *  3. All files of a configMap, secret, downwardAPI or projected volume change atomically.
- *  4. A token in a volume is replaced before 80% of its lifetime have passed.
+ *  3. All files of a configMap, secret, downwardAPI or projected volume change at the same time.
+ *  4. The replacement of a token in a volume starts before 80% of the token's lifetime have passed.
  *  5. When a source of a mounted volume (a ConfigMap, a Secret, a field of the Pod) changes, the volume is rewritten; there is no
- *     polling. If the update fails, the volume keeps its files, and the update is retried after a delay. If the files are too large, it
- *     is retried at the next change or once other volumes of the Pod have become smaller. After a restart of the agent, a Pod also keeps
- *     its files even if their sources no longer exist.
+ *     polling. If the update fails, the volume keeps its files, and the update is retried after a delay. An update whose files are
+ *     too large is retried at the next change, or after a delay if the files fit because other volumes of the Pod have become
+ *     smaller. After a restart of the agent, a volume also keeps its files if their sources no longer exist.
  */
 
 import { mkdir } from 'node:fs/promises';
@@ -28,17 +30,29 @@ import { folderOf, type PodDirectories } from './set-up.ts';
 import { VolumeError } from './volume-error.ts';
 
 export interface VolumeManager {
-  /** Sets up all volumes of the Pod. The caller calls this again after a restart of the agent. Rejects with a VolumeError. */
+  /**
+   * Sets up all volumes of the Pod. The caller calls this again after a restart of the agent. Rejects with a VolumeError if a
+   * volume cannot be set up, and with an OutcomeUnknownError if the runtime did not answer.
+   */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The Pod object has changed: updates the mounted volumes that contain changed fields of the Pod. */
+  /**
+   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field, starts an update of the Pod's
+   * volumes.
+   */
   update(pod: Pod): void;
-  /** Rewrites mounted volumes that contain fields of the Pod; resolves when done. Rejects if the volumes are not mounted. */
+  /**
+   * Rewrites the mounted volumes that contain fields of the Pod or resources of its containers, and resolves when this is done.
+   * Rejects if the volumes are not mounted.
+   */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Unmounts and removes the Pod's volumes. Rejects if a mount is busy. Idempotent. */
+  /** Unmounts and removes the Pod's volumes. Rejects if a mount cannot be unmounted. Succeeds if the volumes do not exist. */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
-  /** Returns the path of the volume on the node. Throws a VolumeError if the Pod has no volume of this name. */
+  /**
+   * Returns the path of the volume on the node. Throws a VolumeError if the Pod has no volume of this name or the volume's kind is
+   * not supported.
+   */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
   /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
@@ -46,11 +60,14 @@ export interface VolumeManager {
 }
 
 export interface VolumeManagerOptions extends SetUpOptions {
-  /** <data-dir>/pods. */
+  /** The folder that contains the Pods' folders on disk: <data-dir>/pods. */
   rootDirectory: string;
   /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
-  /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
+  /**
+   * Called when mount() of the Pod has failed and may succeed now, because an object in its volumes has changed or the volumes of
+   * another Pod were removed.
+   */
   onRetry?(podUid: string): void;
 }
 
@@ -94,7 +111,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         // A mount that was under way may have registered the Pod again.
         pods.forget(podUid);
         await removeParts({ ...directoriesOf(podUid), podUid, images }, parts, signal);
-        // Other Pods may have waited for claims that this Pod used.
+        // Other Pods may wait for PersistentVolumes that this Pod used.
         for (const other of pods.waitingForClaims()) options.onRetry?.(other);
       });
     };
