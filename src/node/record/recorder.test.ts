@@ -219,6 +219,21 @@ test('the recorder gives up steps that the API rejects permanently, and written(
   expect(keys(backend)).toEqual([]);
 });
 
+test('if reading the existing record is given up, the recorder keeps that record and reads it again for the next step', async () => {
+  const backend = await registryBackend();
+  const previous = agent(backend);
+  previous.recorder.record(pod, [step('one')]);
+  await previous.recorder.flushed();
+  const { recorder } = agent(backend);
+  backend.failNext('get podrecords', badRequest('never'));
+  recorder.record(started, [step('two')]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one']);
+  recorder.record(started, [step('one'), step('three')]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'three']);
+});
+
 test('at the end of the agent, the recorder writes reported steps once and gives up those that fail', async () => {
   const backend = await registryBackend();
   const { recorder, stop } = agent(backend);

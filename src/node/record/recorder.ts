@@ -22,7 +22,7 @@ import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { lastSteps } from './close-records.ts';
 import { emptyPart, fill, type RecordPart, readRecord, writePart } from './record-parts.ts';
-import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
+import type { RecordedSteps } from './recorded-steps.ts';
 import { toApi } from './step-conversion.ts';
 
 const RETRY_BASE_MILLIS = 100;
@@ -57,7 +57,7 @@ export interface PodRecorder {
 
 interface PodState {
   pod: Pod;
-  /** Undefined until the existing record was read, or turned out to be unreadable. */
+  /** Undefined until the existing record was read. */
   recorded: RecordedSteps | undefined;
   /** The newest part. */
   part: RecordPart;
@@ -87,16 +87,19 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   const records = options.client.resource<PodRecord>(POD_RECORDS);
   const states = new Map<string, PodState>();
 
-  /** Writes the waiting steps. If reading the existing record was given up, starts with an empty part and no known steps. */
+  /**
+   * Writes the waiting steps. If reading the existing record was given up, gives up the steps too, because their write would replace
+   * the existing steps. The next call of record() reads again.
+   */
   async function drain(state: PodState): Promise<void> {
     // Yield first, so that record() stores this promise before drain() clears it, and so that steps of one turn are written together.
     await Promise.resolve();
     if (state.recorded === undefined) {
       const read = async (): Promise<void> => void Object.assign(state, await readRecord(records, state.pod));
-      if (!(await retry(state, options, read))) state.recorded = createRecordedSteps();
+      await retry(state, options, read);
     }
     while (state.waiting.length > 0) {
-      const steps = (state.recorded as RecordedSteps).fresh(state.waiting).map(toApi);
+      const steps = (state.recorded?.fresh(state.waiting) ?? []).map(toApi);
       state.waiting = [];
       const { reports } = state;
       while (steps.length > 0) {
