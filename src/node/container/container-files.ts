@@ -8,7 +8,6 @@
 import {
   chmodSync,
   closeSync,
-  constants,
   existsSync,
   fstatSync,
   mkdirSync,
@@ -17,8 +16,8 @@ import {
   readSync,
   writeFileSync,
 } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, readdir, realpath, rm, truncate } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { mkdir, open, readdir, rm, truncate } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
@@ -36,9 +35,7 @@ import {
 import { ContainerConfigError } from './container-config-error.ts';
 import { podAddresses } from './downward.ts';
 import { containerEnvironment } from './environment-variables.ts';
-
-/** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
-const O_PATH = 0o10000000;
+import { openSubPath, SubPathFolderError } from './sub-path.ts';
 
 /** Creates the folder of the Pod's logs. Call before runSandbox. */
 export function prepareSandbox(config: SandboxConfig): void {
@@ -70,7 +67,7 @@ export async function prepareContainer(
       await mountInside(env.volumePath(mount.name), subPath, target, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      const step = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
+      const step = error instanceof SubPathFolderError ? 'create subPath directory' : 'prepare subPath';
       // Like upstream, omit the cause from the message, since the cause could disclose files of the node.
       throw new ContainerConfigError(
         `failed to ${step} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
@@ -160,26 +157,10 @@ export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' |
   return `${own}\n# Entries added by HostAliases.\n${lines.join('')}`;
 }
 
-/**
- * Mounts at `target` the file or folder that has the path `subPath` inside the volume, and creates missing folders of this path.
- * A container may replace a folder of its volume with a symbolic link at any moment. Therefore the path is traversed with handles,
- * without following links, and the last handle is mounted.
- */
+/** Mounts at `target` the file or folder that has the path `subPath` inside the volume, and creates missing folders of this path. */
 async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
-  const base = await realpath(volume);
-  const { existing, missing } = await deepestExisting(base, subPath);
-  if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
-    throw new (missing.length === 0 ? Error : FolderError)(`${subPath} is outside the volume`);
-  const mode = (await lstat(base)).mode & 0o7777;
-  let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  const handle = await openSubPath(volume, subPath);
   try {
-    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await openEntry(handle, part);
-    for (const part of missing) {
-      const isNew = await makeFolder(join('/proc/self/fd', String(handle.fd), part));
-      handle = await openEntry(handle, part);
-      // Use the handle, since a container may have replaced the name with a link in the meantime.
-      if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
-    }
     await unmountUnder(target, signal);
     await mkdir(dirname(target), { recursive: true, mode: 0o750 });
     if ((await handle.stat()).isDirectory()) await mkdir(target, { recursive: true, mode: 0o750 });
@@ -187,41 +168,5 @@ async function mountInside(volume: string, subPath: string, target: string, sign
     await bindMount(`/proc/${process.pid}/fd/${handle.fd}`, target, signal);
   } finally {
     await handle.close();
-  }
-}
-
-class FolderError extends Error {}
-
-/** Creates the folder. Resolves to false if the path exists, for example because another container of the Pod created it first. */
-const makeFolder = (path: string): Promise<boolean> =>
-  mkdir(path).then(
-    () => true,
-    (cause: NodeJS.ErrnoException) => {
-      if (cause.code !== 'EEXIST') throw new FolderError(cause.message, { cause });
-      return false;
-    },
-  );
-
-/** Opens the entry `part` of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
-async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> {
-  try {
-    const next = await open(join('/proc/self/fd', String(folder.fd), part), O_PATH | constants.O_NOFOLLOW);
-    if (!(await next.stat()).isSymbolicLink()) return next;
-    await next.close();
-    throw new Error(`${part} became a link`);
-  } finally {
-    await folder.close();
-  }
-}
-
-/** Returns the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
-async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
-  const parts = subPath.split('/');
-  for (let count = parts.length; ; count--) {
-    try {
-      return { existing: await realpath(join(base, ...parts.slice(0, count))), missing: parts.slice(count) };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count === 0) throw error;
-    }
   }
 }

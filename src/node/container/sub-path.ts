@@ -1,0 +1,76 @@
+/**
+ * Opens subPaths of volumes. A container may replace a folder of its volume with a symbolic link at any moment. Therefore the path is
+ * traversed with handles, without following links.
+ */
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+
+/** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
+const O_PATH = 0o10000000;
+
+/** A folder of a subPath cannot be created. */
+export class SubPathFolderError extends Error {}
+
+/**
+ * Opens the file or folder that has the path `subPath` inside the folder `volume`. Creates missing folders of this path with the mode of
+ * `volume`. Links are followed if they lead to a place inside the volume; the call rejects if the path leads outside.
+ */
+export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
+  const base = await realpath(volume);
+  const { existing, missing } = await deepestExisting(base, subPath);
+  if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
+    throw new (missing.length === 0 ? Error : SubPathFolderError)(`${subPath} is outside the volume`);
+  const mode = (await lstat(base)).mode & 0o7777;
+  let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await openEntry(handle, part);
+    for (const part of missing) {
+      const isNew = await makeFolder(entryOf(handle, part));
+      handle = await openEntry(handle, part);
+      // Use the handle, since a container may have replaced the name with a link in the meantime.
+      if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
+    }
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The path of an entry of an open folder. */
+const entryOf = (folder: FileHandle, name: string): string => join('/proc/self/fd', String(folder.fd), name);
+
+/** Creates the folder. Resolves to false if the path exists, for example because another container of the Pod created it first. */
+const makeFolder = (path: string): Promise<boolean> =>
+  mkdir(path).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EEXIST') throw new SubPathFolderError(cause.message, { cause });
+      return false;
+    },
+  );
+
+/** Opens the entry `part` of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
+async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> {
+  try {
+    const next = await open(entryOf(folder, part), O_PATH | constants.O_NOFOLLOW);
+    if (!(await next.stat()).isSymbolicLink()) return next;
+    await next.close();
+    throw new Error(`${part} became a link`);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Returns the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
+async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
+  const parts = subPath.split('/');
+  for (let count = parts.length; ; count--) {
+    try {
+      return { existing: await realpath(join(base, ...parts.slice(0, count))), missing: parts.slice(count) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count === 0) throw error;
+    }
+  }
+}
