@@ -21,7 +21,7 @@ export interface NodeAgentOptions extends Platform {
   capacity: Capacity;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
+  /** The maximum extension of a Pod's grace period by defer containers or outages. Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
   /** false: a Pod keeps its phase while its defer containers run. Otherwise, the phase is Terminating during that time. */
   terminatingPhase?: boolean;
@@ -29,9 +29,9 @@ export interface NodeAgentOptions extends Platform {
   lastSignOfLife?: Millis | undefined;
   /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** When unused images are removed, and which are kept. Absent: no image is removed. */
+  /** `policy`: when unused images are removed. `keep`: references of images that are never removed. Absent: no image is removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
-  /** Overrides ROTATION_LIMITS. */
+  /** Overrides single values of ROTATION_LIMITS. */
   logRotation?: Partial<RotationLimits>;
   /** Absent: the runtime chooses the control groups of containers. */
   podCgroups?: PodCgroupSettings;
@@ -44,7 +44,7 @@ export interface NodeAgentOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Returns the facts of the node that decide() needs. */
+/** Returns the facts of the node on which the decisions of src/lifecycle depend. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
   return {
     ips: nodeIps,
