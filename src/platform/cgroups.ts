@@ -2,7 +2,7 @@
  * One interface to the kernel's control groups, for both versions. Version 1 has one hierarchy per controller or set of controllers,
  * in a folder of /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
  *
- * Boundary: does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
+ * Boundary: this file does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
  * Invariants: every call may be repeated. A limit is skipped if the machine lacks its controller or, in version 2, if the kernel
  * refuses to enable the controller. If lifepod has no permission to create groups, set() rejects with a UserError.
  * Sources: the kernel's documents on cgroup v1 and v2; the conversion of CPU shares to a weight is upstream's (pkg/kubelet/cm, v1.33).
@@ -194,7 +194,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** Error codes if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group, as one with processes. */
+/** Error codes if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group, such as one with processes. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
 /** For catch(): returns false if the kernel refused the write, and rethrows other errors. */

@@ -11,7 +11,7 @@ export interface MetricSample {
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; undefined if it is measured when the metrics are read. It becomes the sample's timestamp. */
+  /** When the value was measured; undefined if it is measured when the metrics are read. A given time becomes the sample's timestamp. */
   at?: Millis;
 }
 

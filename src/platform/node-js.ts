@@ -79,7 +79,7 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
       return {
         cancel: () => {
           heap.remove(entry);
-          // Without timers, no timeout must keep the process alive: arm() clears it.
+          // Without timers, no timeout must keep the process alive, so let arm() clear the timeout.
           if (heap.nextTime() === undefined) arm();
         },
       };

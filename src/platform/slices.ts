@@ -2,7 +2,7 @@
  * Control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods` becomes
  * the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties of
  * the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group
- * only after it has answered the request, and because it has no property for huge pages.
+ * only after it has answered the request, and because systemd has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
  * Invariants: those of cgroups.ts. The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed
@@ -104,9 +104,10 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
 }
 
 /**
- * Writes and removes drop-ins that disable the default dependencies of the slices. Otherwise, systemd stops the slices at the beginning of a shutdown,
- * before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its descendants. The property
- * DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it reads the property.
+ * Writes and removes drop-ins that disable the default dependencies of the slices. Otherwise, systemd would stop the slices at the
+ * beginning of a shutdown, before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its
+ * descendants. The property DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it
+ * reads the property.
  */
 function shutdownDropIns(units: string) {
   const folders = (top: string): string[] => {

@@ -66,7 +66,7 @@ export function evaluateBatch(
 const SMALL_GROWTH_BYTES = 4096;
 
 /**
- * Returns whether the events, which must not create keys, need almost no disk space, provided that the history does not keep the replaced
+ * Returns whether no event creates a key and the events need almost no disk space, provided that the history does not keep the replaced
  * values.
  */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>

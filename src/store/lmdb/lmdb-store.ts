@@ -208,7 +208,7 @@ class LmdbStore implements Store {
 
   /** Processes waiting calls until there are none. */
   private async drain(): Promise<void> {
-    // Calls made in the same turn of the event loop share the first commit.
+    // Wait, so that all calls that are made synchronously one after another share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
       await this.process(this.waiting.splice(0, MAX_SHARED));

@@ -63,7 +63,7 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
     maxDbs: 3,
     // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes the data visible.
     overlappingSync: false,
-    // The store batches its writes itself. With this option, lmdb would create another promise, whose rejection cannot be caught.
+    // The store batches its writes itself. If this option were true, lmdb would create another promise, whose rejection cannot be caught.
     eventTurnBatching: false,
   });
   return {
@@ -87,7 +87,7 @@ interface Stats extends TreeStats {
   free: TreeStats;
 }
 
-/** Counts the used and the free pages of the data file. The first two pages are LMDB's meta pages, which no table counts. */
+/** Returns the use of the data file's pages. The first two pages are LMDB's meta pages, which the counts of the tables omit. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
     (table) => table.getStats() as Stats,
