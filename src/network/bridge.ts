@@ -4,7 +4,8 @@
  * the loopback addresses of the machine.
  * Boundary: ip(8), nft(8), /proc/sys, and files below <dataDir>/cni and in libcni's cache. The runtime calls the CNI plugins.
  * Invariants:
- *  1. The names in NetworkNames contain a hash of the instance, so an instance never changes the bridge, table or addresses of another instance.
+ *  1. The names in NetworkNames contain a hash of the instance, so an instance never changes the bridge, table or addresses of another
+ *     instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. After tearDownNetwork(), the kernel has no objects of the instance, and no address is leased.
  */
@@ -201,7 +202,7 @@ table ip ${table} {
   await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
 }
 
-/** Removes the network of the instance. May be repeated: missing parts are ignored. */
+/** Removes the network of the instance. The call may be repeated: missing parts are ignored. */
 export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);

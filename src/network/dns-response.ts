@@ -97,7 +97,7 @@ const startOfAuthority = (zone: string): SoaAnswer => ({
 });
 
 /**
- * Returns a response without a question and records. It is built from the bytes of the header, because the message may not be
+ * Returns a response without a question or records. It is built from the bytes of the header, because the message may not be
  * decodable.
  */
 export function errorResponse(message: Buffer, rcode: number): Buffer {

@@ -182,7 +182,7 @@ async function listen(
   }
 }
 
-/** Binds the TCP server to the port, then the UDP socket to the same port, which it returns. */
+/** Binds the TCP server to the port (0: a free port), then the UDP socket to the same port. Returns the port. */
 async function bind(tcp: Server, udp: UdpSocket, ip: string, port: number): Promise<number> {
   tcp.listen(port, ip);
   await once(tcp, 'listening');
