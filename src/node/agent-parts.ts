@@ -274,8 +274,8 @@ const createApply =
       if (hasEnded(pod)) admission.roomMade();
     } else if (!removed) admission.admit(pod);
     else {
-      // The Pod never had a worker, because it waited in admission or was refused, or its worker has ended, because nothing of the Pod was
-      // left on the node and only finalizers kept its object.
+      // The Pod never had a worker, because it waited in admission or was refused, or its worker has ended already, because nothing of the
+      // Pod was left on the node. In the latter case, finalizers may have kept the object.
       admission.forget(pod);
       recorder.gone(pod);
     }

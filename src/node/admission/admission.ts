@@ -34,7 +34,7 @@ export interface AdmissionOptions extends Platform {
   isStatic(pod: Pod): boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
-  /** Absent: only safe sysctls are allowed. */
+  /** The result of parseAllowedSysctls(); absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
   /** Returns why the node currently refuses the Pod, whatever resources the Pod requests; undefined: there is no such reason. */
   unwanted(pod: Pod): Refusal | undefined;

@@ -90,8 +90,8 @@ async function runCommand(
 }
 
 /**
- * Sends the request, and retries it over plain HTTP if the server does not speak TLS; the retry omits the Authorization header, because
- * it is not encrypted. Any response counts as success, whatever its status.
+ * Sends the request. If the server does not speak TLS, retries over plain HTTP, without the Authorization header, which would not be
+ * encrypted. Any response counts as success, whatever its status.
  */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
   const { httpGet, PlainHttpFailure } = await import('./http.ts');

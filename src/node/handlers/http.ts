@@ -57,7 +57,7 @@ export async function httpGet(request: HttpRequest, signal: AbortSignal): Promis
     const next =
       location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
     if (next === undefined) return { status, body };
-    // The Host header of the probe stays in effect only for relative redirects.
+    // The configured Host header stays in effect only for relative redirects.
     if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
     address = next.address;
   }

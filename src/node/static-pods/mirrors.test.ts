@@ -43,7 +43,7 @@ const stored = (): Pod[] => backend.objects(PODS) as Pod[];
 const mirrorOf = (uid: string): Pod | undefined =>
   stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
 
-/** Starts the mirrors. `existing`: the Pods that exist in the API before. */
+/** Starts the mirrors. `existing`: the Pods that exist in the API before the start. */
 async function start(existing: Pod[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
   const client = inProcessClient(backend);

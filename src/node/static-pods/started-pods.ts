@@ -27,7 +27,7 @@ export interface Slots {
   putOrEnter(record: PodRecord): void;
   /** Passes the recorded Pods of an earlier engine to their workers. */
   restore(): void;
-  /** Removes the slot and the record of a Pod that has been removed from the node. */
+  /** Removes the entry and the record of a Pod that has been removed from the node. */
   remove(record: PodRecord): void;
 }
 
@@ -47,8 +47,8 @@ export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions
     const fullName = fullNameOf(record.pod);
     slots.set(fullName, record);
     mirrors.changed(fullName);
-    // Apply the change later, because the worker may be in the middle of a decision. Events of the API do not reach it then
-    // either.
+    // Apply the change later, because the worker may be in the middle of a decision. Changes from the API do not arrive during a
+    // decision either.
     queueMicrotask(() => {
       const pod = slots.get(fullName)?.pod;
       if (pod !== undefined && !signal.aborted) apply(pod);

@@ -47,7 +47,7 @@ export function asBeforeTermination(record: PodRecord): PodRecord {
 
 /**
  * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run.
- * Source: v1.33 gives a static Pod at least one second; the specification of defer containers.
+ * Sources: the kubelet of v1.33, which gives a static Pod at least one second; the specification of defer containers.
  */
 export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {
   const graceSeconds = Math.max(1, pod.spec?.terminationGracePeriodSeconds ?? 30);

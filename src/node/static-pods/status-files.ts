@@ -1,7 +1,7 @@
 /**
  * Stores a record of each static Pod that has started: a file with the Pod's object, including its status, and the name of its manifest.
- * The next engine reads the records, because the API contains no static Pods, only their mirrors. Therefore a Pod is terminated gracefully and runs to
- * completion only once, even if its manifest was removed or the engine was killed.
+ * The next engine reads the records, because the API contains no static Pods, only their mirrors. Therefore a Pod is terminated
+ * gracefully and runs to completion only once, even if its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
