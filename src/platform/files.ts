@@ -181,8 +181,8 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
   );
 
 /**
- * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the engine has not
- * written its PID yet. Throws a UserError if `lifepod down` has locked it.
+ * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
+ * contains no PID yet. Throws a UserError if `lifepod down` has locked it.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;

@@ -13,8 +13,8 @@ export const diskFull = (directory: string, cause: unknown): StorageFullError =>
 
 /**
  * Returns the error for the calls of the batch, and whether the environment must be reopened. After ENOSPC, EDQUOT and MDB_MAP_FULL, and
- * after an error before the commit, the environment is still usable. After other errors, LMDB may refuse all further writes; it does so
- * if it failed to write a page (EIO).
+ * after a StorageFullError, which prevented the commit, the environment is still usable. After other errors, LMDB may refuse all further
+ * writes; it does so if it failed to write a page (EIO).
  */
 export async function commitFailure(
   directory: string,
