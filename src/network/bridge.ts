@@ -2,9 +2,10 @@
  * Sets up the Pod network of one machine: a bridge that has the Pods' gateway address and the address of the cluster DNS, the CNI
  * configuration that attaches sandboxes to the bridge, masquerading of traffic that leaves the Pod range, and a filter between Pods and
  * the loopback addresses of the machine.
- * Boundary: ip(8), nft(8), /proc/sys and files under <dataDir>/cni. The runtime calls the CNI plugins.
+ * Boundary: ip(8), nft(8), /proc/sys, and files below <dataDir>/cni and in libcni's cache. The runtime calls the CNI plugins.
  * Invariants:
- *  1. Every name contains the hash of the instance, so an instance never changes the bridge, table or addresses of another instance.
+ *  1. The names in NetworkNames contain a hash of the instance, so an instance never changes the bridge, table or addresses of another
+ *     instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. After tearDownNetwork(), the kernel has no objects of the instance, and no address is leased.
  */
@@ -19,9 +20,9 @@ export interface NetworkOptions {
   dataDir: string;
   /** Distinguishes this engine from other engines on the machine, for example the path of its data folder. */
   instance: string;
-  /** The range of the Pods' addresses; its first address becomes the gateway. */
+  /** The range of the Pods' addresses; its first usable address becomes the gateway. */
   podCidr: string;
-  /** Used only to check for overlaps. */
+  /** Used only to check that the range overlaps no other network. Absent: not checked. */
   serviceCidr?: string;
   /** The address on which the cluster's DNS listens. */
   dnsIp: string;
@@ -52,7 +53,10 @@ export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDi
   };
 }
 
-/** Sets up the network, or updates it. Rejects with a UserError if the Pod or Service range overlaps another network. */
+/**
+ * Sets up the network, or updates it. Rejects with a UserError if the Pod range is too small, if the Pod or Service range overlaps another
+ * network, or if IP forwarding cannot be enabled.
+ */
 export async function setUpNetwork(options: NetworkOptions): Promise<NetworkNames & { gateway: string }> {
   const { signal } = options;
   const names = networkNames(options);
@@ -198,7 +202,7 @@ table ip ${table} {
   await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
 }
 
-/** Removes the network of the instance. May be repeated: missing parts are ignored. */
+/** Removes the network of the instance. The call may be repeated: missing parts are ignored. */
 export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);
@@ -227,7 +231,7 @@ async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<voi
   }
 }
 
-/** Returns the leased addresses by sandbox ID, as recorded in the files of the IPAM plugin. */
+/** Returns the leased addresses by sandbox ID, as recorded in the files of the CNI plugin host-local. */
 export async function leasedAddresses(
   options: Pick<NetworkOptions, 'dataDir' | 'instance'>,
 ): Promise<Map<string, string>> {

@@ -1,4 +1,4 @@
-/** Tests that no query of a DNS client takes much time or memory. */
+/** Tests the limits of the DNS server: the time and the memory that the queries of a client take, and the size of responses. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
@@ -63,8 +63,8 @@ test('a DNS response over TCP contains as many records as fit into 65,535 bytes'
 });
 
 /**
- * Returns a DNS message whose header has the given counts in bytes 4 to 11. The first question has a long name; the name of each other
- * record is a pointer to it.
+ * Returns a DNS message whose header has the given counts in bytes 4 to 11. The first question has a long name. `record` is each further
+ * question or record; its name must be a pointer to that long name (at byte 12).
  */
 function compressed(counts: [number, number, number, number], record: Buffer): Buffer {
   const header = Buffer.alloc(12);

@@ -9,15 +9,18 @@ import { connect, isIPv6 } from 'node:net';
 
 /** Time limit for the response of one name server. */
 const TIMEOUT_MILLIS = 2000;
-/** Maximum number of concurrent queries; further queries are rejected. */
+/** Maximum number of concurrent calls of ask(); further calls reject. */
 const MAX_IN_FLIGHT = 1000;
 
 export interface Forwarder {
-  /** Resolves with the response to a DNS message, with the ID of that message. Rejects if no name server responds in time. */
+  /**
+   * Asks the name servers one after another. Resolves with the first response, whose ID is that of the query. Rejects if no server
+   * responds in time or too many queries are pending.
+   */
   ask(query: Buffer, transport: 'udp' | 'tcp', signal: AbortSignal): Promise<Buffer>;
 }
 
-/** `exclude`: the address of the cluster DNS itself. It is removed from the name servers, because it would cause a forwarding loop. */
+/** `exclude`: the address of the cluster DNS itself. It is ignored among the name servers, because it would cause a forwarding loop. */
 export function createForwarder(resolvConf: string, exclude: string, port = 53): Forwarder {
   let changed = Number.NaN;
   let servers: string[] = [];

@@ -59,7 +59,7 @@ export function respond(
     : encode({ ...cut, answers: [], additionals: edns });
 }
 
-/** Returns the first answers that fit. Does not measure the answers after them, because there may be many. */
+/** Returns the first answers that fit into `room` bytes. Stops at the first that does not fit, because many more may follow. */
 function thatFit(answers: Answer[], room: number): Answer[] {
   let left = room;
   const tooMany = answers.findIndex((answer) => {
@@ -96,7 +96,10 @@ const startOfAuthority = (zone: string): SoaAnswer => ({
   },
 });
 
-/** Returns a response without records. It is built from the bytes of the message, because the message may not be decodable. */
+/**
+ * Returns a response without a question or records. It is built from the bytes of the header, because the message may not be
+ * decodable.
+ */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);
   message.copy(response, 0, 0, 2);

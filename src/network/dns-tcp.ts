@@ -23,7 +23,10 @@ export function serveConnection(
     pending = pending.subarray(end);
     return message;
   };
-  /** Whether the next message may be processed. It must wait while the client does not read responses, which would fill the memory. */
+  /**
+   * Returns whether the next message may be processed. Messages wait while the client does not read its responses, because unread
+   * responses would fill the memory.
+   */
   const mayTake = (): boolean => underWay < MAX_UNDER_WAY && !socket.writableNeedDrain && !socket.destroyed;
   const take = (): void => {
     while (mayTake()) {

@@ -88,7 +88,10 @@ export function createResponder(
     }
   }
 
-  /** Returns the records of an alias's target; none if the target cannot be resolved. The client then gets only the alias. */
+  /**
+   * Returns the records of an alias's target. If the target cannot be resolved, or the question is not for addresses, returns none: the
+   * client then gets only the alias.
+   */
   async function follow(question: Question, depth: number): Promise<Answer[]> {
     if (depth > MAX_ALIASES || (question.type !== 'A' && question.type !== 'AAAA')) return [];
     const local = await resolve(question, depth);
@@ -125,8 +128,8 @@ export function createResponder(
 }
 
 /**
- * Whether the message has one question and at most four other records. Decoding thousands of compressed names would take too long.
- * The header counts the questions, answers, authorities and additional records.
+ * Returns whether the message has one question and at most four other records. Decoding thousands of compressed names would take too
+ * long. The header contains the counts of the questions, answers, authorities and additional records.
  */
 const isShort = (message: Buffer): boolean =>
   message.readUInt16BE(4) === 1 &&
@@ -179,7 +182,7 @@ async function listen(
   }
 }
 
-/** Binds the TCP server to the port, then the UDP socket to the same port, which it returns. */
+/** Binds the TCP server to the port (0: a free port), then the UDP socket to the same port. Returns the port. */
 async function bind(tcp: Server, udp: UdpSocket, ip: string, port: number): Promise<number> {
   tcp.listen(port, ip);
   await once(tcp, 'listening');

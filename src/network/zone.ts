@@ -14,9 +14,9 @@ export type ZoneAnswer =
   /** The name exists, but has no records of this type. */
   | { kind: 'noData' }
   | { kind: 'nxDomain' }
-  /** The name is an alias (CNAME) of an external name. */
+  /** The name belongs to a Service of type ExternalName: it is an alias (CNAME) of `target`. */
   | { kind: 'alias'; answers: ZoneRecord[]; target: string }
-  /** The name is not a cluster name. */
+  /** The name is neither a cluster name nor the reverse name of a Service's address, so the question must be forwarded. */
   | { kind: 'foreign' };
 
 /** Access to the current Services. */
@@ -28,12 +28,12 @@ export interface ZoneServices {
 
 /** How long clients may cache an answer. The value is the default of CoreDNS for cluster names. */
 export const TTL_SECONDS = 5;
-/** Maximum number of records in an answer: more than fit into a DNS message of 64 KiB, so that the response is marked as truncated. */
+/** Maximum number of SRV records in an answer: more than fit into a DNS message of 64 KiB, so that the response is truncated anyway. */
 const MAX_RECORDS = 4096;
 const SPEC_VERSION = '1.1.0';
 const REVERSE = '.in-addr.arpa';
 
-/** `name`: as in the question, in upper or lower case. `zone`: the cluster's domain in lower case, such as cluster.local. */
+/** Answers one question. `name`: as in the question, in any case. `zone`: the cluster's domain in lower case, such as cluster.local. */
 export function answerQuestion(name: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const lower = name.toLowerCase().replace(/\.$/, '');
   if (lower.endsWith(REVERSE)) return reverseAnswer(name, lower, type, zone, services);
@@ -105,7 +105,7 @@ const srv = (name: string, port: number, target: string): ZoneRecord => ({
   data: { priority: 0, weight: 100, port, target },
 });
 
-/** Answers questions for names of the form _port._protocol.service.namespace.svc. */
+/** Answers questions for names of the form _port._protocol.service.namespace.svc. `port` is undefined if the first label is missing. */
 function portAnswer(
   name: string,
   service: Service,
@@ -138,7 +138,7 @@ function podAnswer(name: string, labels: string[], type: string, services: ZoneS
   return type === 'A' || type === 'ANY' ? records([address(name, formatIpv4(value))]) : { kind: 'noData' };
 }
 
-/** Answers questions for the name of an address. If the address does not belong to a Service, the question must be forwarded. */
+/** Answers questions for reverse names, such as 7.0.0.10.in-addr.arpa. If the address is not that of a Service, returns `foreign`. */
 function reverseAnswer(name: string, lower: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const ip = lower.slice(0, -REVERSE.length).split('.').reverse().join('.');
   const service = parseIpv4(ip) === undefined ? undefined : services.byClusterIp(ip);

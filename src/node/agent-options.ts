@@ -21,30 +21,30 @@ export interface NodeAgentOptions extends Platform {
   capacity: Capacity;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
+  /** The maximum extension of a Pod's grace period by defer containers or outages. Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
   /** false: a Pod keeps its phase while its defer containers run. Otherwise, the phase is Terminating during that time. */
   terminatingPhase?: boolean;
   /** When the previous agent was last known to run (readLastSignOfLife); absent: unknown, or there was no previous agent. */
   lastSignOfLife?: Millis | undefined;
-  /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
+  /** The maximum number of images that are pulled at the same time. Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** When unused images are removed, and which are kept. Absent: no image is removed. */
+  /** `policy`: when unused images are removed. `keep`: references of images that are never removed. Absent: no image is removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
-  /** Overrides ROTATION_LIMITS. */
+  /** Overrides single values of ROTATION_LIMITS. */
   logRotation?: Partial<RotationLimits>;
-  /** Absent: the runtime chooses the control groups of containers. */
+  /** The settings of the Pods' control groups. Absent: the runtime chooses the control groups of containers. */
   podCgroups?: PodCgroupSettings;
   /** The result of parseAllowedSysctls(); absent: only the safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
   /** The resolv.conf(5) file that Pods inherit from the node. Absent or '': readNodeResolver() reads the machine's own files. */
   resolvConf?: string;
-  /** Absent: no Pod is evicted. */
+  /** The ports that eviction needs. Absent: no Pod is evicted. */
   eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
   signal: AbortSignal;
 }
 
-/** Returns the facts of the node that decide() needs. */
+/** Returns the facts of the node on which the decisions of src/lifecycle depend. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
   return {
     ips: nodeIps,

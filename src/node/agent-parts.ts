@@ -39,7 +39,7 @@ import { createVolumeManager } from './volumes/volume-manager.ts';
 
 export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
 
-/** Creates the parts. No worker runs until the caller passes Pods to `admission`, `start` or `apply`. */
+/** Creates the parts. No worker runs until the caller starts `staticPods` or passes Pods to `start` or `apply`. */
 export async function createAgentParts(options: NodeAgentOptions) {
   const { client, timers, log, signal } = options;
   const facts = await readNodeFacts(options);
@@ -104,7 +104,7 @@ export async function createAgentParts(options: NodeAgentOptions) {
   return { ...base, ...storage, ...actions, ...ends, pods, staticPods, outages, start, apply };
 }
 
-/** The options and objects that all parts share. */
+/** The options and objects that the functions of this file share. */
 interface Base {
   options: NodeAgentOptions;
   facts: NodeFacts;
@@ -152,7 +152,10 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   return { kept, images, volumes };
 }
 
-/** Creates the executor of the workers' actions. The returned hooks `addresses` remember the addresses of the Pods' ready sandboxes. */
+/**
+ * Creates the executor of the workers' actions, and the parts that it needs. The returned hooks `addresses` remember the addresses of the
+ * Pods' ready sandboxes.
+ */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
   const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
@@ -212,7 +215,7 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/** Returns the hooks in the order that they require: `runs` forgets an ended Pod before admission computes the free resources. */
+/** Returns the hooks in the order that they require: `runs` is updated before `ending` checks whether a Pod still has containers. */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,
@@ -258,7 +261,7 @@ function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
 }
 
 /**
- * Returns a function that passes a new or changed Pod to its worker, or to admission if the Pod has no worker. `removed`: the
+ * Returns a function that passes a new, changed or removed Pod to its worker, or to admission if the Pod has no worker. `removed`: the
  * Pod's object no longer exists.
  */
 const createApply =
@@ -271,7 +274,8 @@ const createApply =
       if (hasEnded(pod)) admission.roomMade();
     } else if (!removed) admission.admit(pod);
     else {
-      // The Pod has no worker because nothing of it was left on the node; finalizers kept its object until now.
+      // The Pod never had a worker, because it waited in admission or was refused, or its worker has ended already, because nothing of the
+      // Pod was left on the node. In the latter case, finalizers may have kept the object.
       admission.forget(pod);
       recorder.gone(pod);
     }

@@ -1,12 +1,12 @@
 /**
- * The node agent. It runs a worker for each Pod that is bound to this node, and for each Pod that still exists in the runtime
- * although its object no longer exists in the API.
+ * The node agent. It runs a worker for each admitted Pod of this node, and for each Pod that still exists in the runtime although its
+ * object no longer exists in the API.
  *
  * Boundary: agent-parts.ts composes the parts; this file starts them in order.
  * Invariants:
  *  1. When the agent starts, it adopts the containers in the runtime and does not restart them. Containers without a Pod object are
  *     stopped and removed.
- *  2. Nothing is removed before all Pods of the node are known.
+ *  2. Containers, folders and control groups of unknown Pods are removed only after all Pods of the node are known.
  */
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
@@ -37,11 +37,11 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
   endStaticPods(): Promise<void>;
-  /** Resolves when all Events and all steps of Pods' lives that were reported before the call are written. */
+  /** Resolves when all Events and all steps of Pod records that were reported before the call are written or given up. */
   flushed(): Promise<void>;
 }
 
-/** Starts the agent. Resolves when it has adopted the existing Pods and removed the leftovers of Pods that no longer exist. */
+/** Starts the agent. Resolves when it has adopted the existing Pods and has tried to remove the leftovers of Pods that no longer exist. */
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const parts = await createAgentParts(options);
   const { workers, admission, staticPods, services, images, runs, recorder, outages } = parts;
@@ -88,7 +88,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   };
 }
 
-/** Passes the Pods in the API that are bound to this node to their workers. */
+/** Passes the Pods in the API that are bound to this node, and their changes, to apply(), and mirror Pods to the static Pods. */
 function followApiPods({ options, pods, staticPods, apply }: AgentParts): Informer<Pod> {
   const { nodeName, log, timers, signal } = options;
   const changed = (pod: Pod, removed: boolean): void =>
@@ -107,7 +107,7 @@ function followApiPods({ options, pods, staticPods, apply }: AgentParts): Inform
   );
 }
 
-/** Removes folders and control groups of Pods that have no worker. */
+/** Removes folders and control groups of Pods that have no worker. Folders that appear later are removed as well. */
 async function removeOrphans({ options, logsRoot, workers, volumes, facts }: AgentParts): Promise<void> {
   const { timers, log, signal } = options;
   const isKnown = (uid: string): boolean => workers.has(uid);

@@ -1,4 +1,4 @@
-/** Reads the features of the machine and of its runtime that containers depend on, once when the agent starts. */
+/** Reads, once when the agent starts, the features of the machine and of its runtime that containers depend on. */
 import { cgroupVersion, limitsSwap } from '../platform/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';

@@ -1,8 +1,8 @@
 /**
  * Removes the folders and logs of Pods that no longer exist: when the agent starts, and whenever a folder of an unknown Pod appears.
  *
- * Boundary: changes only podsRoot and logsRoot. Entries whose names do not have the form of a Pod's folder belong to the user and are
- * kept.
+ * Boundary: removes only entries of podsRoot and logsRoot. Entries whose names do not have the form of a Pod's folder belong to the user
+ * and are kept.
  * Invariants:
  *  1. Files of known Pods are never touched.
  *  2. A removal that fails is retried, since mounts may be busy for a while.
@@ -30,8 +30,8 @@ export interface OrphanOptions {
 }
 
 /**
- * Starts the removal. Resolves after the first pass over the existing folders. `isKnown` must know all Pods of the node by then:
- * call this only after they were listed.
+ * Starts the removal. Resolves after the first pass over the existing folders. Call this function only after all Pods of the node were
+ * listed, so that `isKnown` knows them.
  */
 export async function startOrphanRemoval(options: OrphanOptions): Promise<void> {
   const { podsRoot, logsRoot, isKnown, timers, log, signal } = options;
@@ -93,7 +93,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
     if (signal.aborted) return;
     const watcher = watch(root, (_, name) => {
       const uid = name === null ? undefined : uidOf(name);
-      // fs.watch() also reports deletions.
+      // fs.watch() also reports deletions, which need no pass.
       if (uid !== undefined && !isKnown(uid) && existsSync(join(root, name ?? ''))) void look();
     });
     watcher.on('error', (error) => log.warn('cannot watch the folder', { folder: root, error: error.message }));

@@ -75,7 +75,7 @@ test('cgroup v2: a controller that the machine does not offer is ignored', async
 
 test('cgroup v2: a controller that the kernel refuses to enable is ignored', async () => {
   write('cgroup.controllers', 'cpu memory');
-  // The group's file links to a kernel file that accepts only numbers and therefore refuses names of controllers.
+  // cgroup.subtree_control is a link to a kernel file that accepts only numbers and therefore refuses the names of controllers.
   symlinkSync('/proc/self/oom_score_adj', join(root, 'cgroup.subtree_control'));
   const cgroups = await openCgroups(root);
   await cgroups.set('/a', limits);

@@ -1,10 +1,10 @@
 /**
- * One interface to the kernel's control groups, for both versions. Version 1 has one hierarchy per controller, each mounted in a
- * folder below /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
+ * One interface to the kernel's control groups, for both versions. Version 1 has one hierarchy per controller or set of controllers,
+ * in a folder of /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
  *
- * Boundary: does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
- * Invariants: every call may be repeated. A limit is skipped if the machine lacks its controller or does not let lifepod use the
- * controller. If groups cannot be created at all, set() rejects with a UserError.
+ * Boundary: this file does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
+ * Invariants: every call may be repeated. A limit is skipped if the machine lacks its controller or, in version 2, if the kernel
+ * refuses to enable the controller. If lifepod has no permission to create groups, set() rejects with a UserError.
  * Sources: the kernel's documents on cgroup v1 and v2; the conversion of CPU shares to a weight is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { UserError } from './files.ts';
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
 export interface CgroupLimits {
-  /** The CPU weight of the group relative to its siblings, from 2 to 262144. */
+  /** The weight of the group relative to its siblings when they compete for CPU time, from 2 to 262144. */
   cpuShares?: number;
   /** Maximum CPU time, in microseconds, in each period of 100 ms. */
   cpuQuotaMicros?: number;
@@ -38,27 +38,27 @@ export interface OomKills {
 export interface Cgroups {
   version: 1 | 2;
   /**
-   * Whether the container runtime creates a missing group without limits. If so, set() must be called before the first container is
-   * created.
+   * Whether set() must be called before the runtime creates the first container of a group, because the group would otherwise be created
+   * for that container, without limits.
    */
   isMadeByRuntimeToo: boolean;
-  /** Returns the value of CRI's `cgroup_parent` for the group: the path of the group, or the name of its slice. */
+  /** Returns the value of CRI's `cgroup_parent` for the group: its path, or, if the cgroup driver is systemd, the name of its slice. */
   parentName(path: string): string;
   /** Creates the group and its missing parents, and sets the given limits. Omitted limits stay unchanged. */
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with undefined if the group does not exist, and in version 1, which does not count kills in descendants. */
+  /** Resolves with undefined if the group or its memory controller is missing, and in version 1, which ignores kills in descendants. */
   oomKills(path: string): Promise<OomKills | undefined>;
-  /** Removes the group and its descendants, except groups that contain processes and the parents of such groups. */
+  /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;
-  /** Kills all processes in the group and its descendants, and removes these groups. Rejects if processes do not end within 2 s. */
+  /** Kills all processes in the group and its descendants, and removes these groups. Rejects if they do not end in about 2 s. */
   remove(path: string): Promise<void>;
 }
 
 export const QUOTA_PERIOD_MICROS = 100_000;
 
-/** Returns the version that is mounted at `root`. */
+/** Returns the version of the control groups that are mounted at `root`. */
 export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(root, 'cgroup.controllers')) ? 2 : 1);
 
 /** Opens the control groups that are mounted at `root`. */
@@ -77,11 +77,11 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
 
 const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
 
-/** Controllers of version 1 whose limits this file sets. The container runtime creates groups in the hierarchies of the others. */
+/** Controllers of version 1 whose limits this file sets. The runtime creates the groups in the other hierarchies. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
 async function openV1(root: string): Promise<Cgroups> {
-  // If cpu and cpuacct share a hierarchy, `cpu` is a link to its folder. Removal must visit each folder only once, so it skips links.
+  // `cpu` may be a link to the folder cpu,cpuacct. Links are skipped here, so that the groups of each hierarchy are removed only once.
   const entries = await readdir(root, { withFileTypes: true });
   const hierarchies = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
   const mounted = entries.map(({ name }) => name).filter((name) => V1_CONTROLLERS.includes(name));
@@ -169,8 +169,8 @@ async function openV2(root: string): Promise<Cgroups> {
     set: (path, limits) =>
       make(path, limits).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
-        // The file is missing because systemd has disabled a controller in a parent group: whenever systemd sets up a unit, it
-        // disables controllers that no unit needs. Enable the controllers again.
+        // The file is probably missing because systemd has disabled a controller in a parent group: whenever systemd sets up a unit,
+        // it disables controllers that no unit needs. Enable the controllers again.
         enabled.clear();
         return make(path, limits);
       }),
@@ -194,7 +194,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** Error codes for a missing permission, and for a group that has processes and therefore cannot enable controllers. */
+/** Error codes if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group, such as one with processes. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
 /** For catch(): returns false if the kernel refused the write, and rethrows other errors. */
@@ -221,7 +221,7 @@ export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2
 const END_TRIES = 200;
 const END_RETRY_MILLIS = 10;
 
-/** The functions that list and remove groups. They call `removed` for each folder that they remove. */
+/** Returns the functions that list and remove groups. Those that remove groups call `removed` for each removed folder. */
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,
@@ -240,7 +240,7 @@ function removals(
     },
     removeEmpty,
     async remove(path) {
-      // Version 1 does not report when the last process of a group has ended, so poll.
+      // Version 1 has no file that reports whether a group still has processes, so both versions poll.
       for (let tries = 1; ; tries++) {
         await removeEmpty(path);
         const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));
@@ -285,7 +285,7 @@ async function killIn(folder: string): Promise<void> {
       try {
         process.kill(Number(pid), 'SIGKILL');
       } catch {
-        // The process has just ended.
+        // The process has probably just ended. If it has not, remove() tries again.
       }
     }
   }

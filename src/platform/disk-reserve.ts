@@ -1,6 +1,7 @@
 /**
- * Reserves disk space for the engine with a file in the data folder. The file is deleted when an engine starts and when
- * all Pods are to end. In the freed space, the engine can start, end the Pods and record that, even on a disk that Pods have filled.
+ * Reserves disk space for the engine with a file in the data folder. The file is deleted when an engine starts, when the node shuts
+ * down, and by `lifepod down`. In the freed space, the engine can start, end the Pods and record their ends, even on a disk that Pods
+ * have filled. A running engine creates the file again when there is enough space.
  */
 
 import { randomFillSync } from 'node:crypto';
@@ -8,12 +9,12 @@ import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const BALLAST_BYTES = 2 ** 20;
-/** If less than this is free, no space is reserved, because other programs need the space more. */
+/** If less space than this is free, the file is not created, because other programs need the space more. */
 const PLENTY_BYTES = 16 * BALLAST_BYTES;
 
 const ballastPath = (dataDir: string): string => join(dataDir, 'ballast');
 
-/** Creates the file if at least 16 MiB of the disk are free. Never throws, because an engine also runs without the reserve. */
+/** Creates the file, if it is missing and 16 MiB of the disk are free. Never throws, because an engine also runs without the file. */
 export function keepBallast(dataDir: string): void {
   try {
     if (existsSync(ballastPath(dataDir))) return;

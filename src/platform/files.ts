@@ -1,4 +1,4 @@
-/** Functions for files in the data folder: atomic writes, private folders, the lock, and the format version. */
+/** Functions for files, mainly in the data folder: atomic writes, private folders, the lock, and the format version. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -20,14 +20,17 @@ import { basename, dirname, join, resolve } from 'node:path';
 /** The version of the data folder's layout that this lifepod writes. Increase it when older versions cannot read a new layout. */
 export const DATA_FORMAT_VERSION = 1;
 
-/** An error that a user of the command line can fix. Its message is one sentence that says what to do. */
+/** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
-/** Returns the absolute path of a folder with all symbolic links resolved. The folder need not exist yet. */
+/**
+ * Returns the absolute path of a folder with all symbolic links resolved. The folder need not exist yet. If the links cannot be
+ * resolved, for example because a parent is not a folder, returns the absolute path with its links.
+ */
 export function realFolder(path: string): string {
   const full = resolve(path);
   try {
@@ -44,7 +47,7 @@ export function ensurePrivateFolder(path: string): void {
   chmodSync(path, 0o700);
 }
 
-/** Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if the folder cannot be created. */
+/** Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails. */
 export function ensureDataDir(path: string): void {
   try {
     ensurePrivateFolder(path);
@@ -130,7 +133,8 @@ function tryFlock(fd: number, ...how: string[]): boolean {
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
-  // A signal killed the command, for example Ctrl+C on a terminal, which reaches it as well. lifepod handles Ctrl+C itself, so try again.
+  // A signal killed the command: for example, Ctrl+C on a terminal sends SIGINT to the command as well. lifepod handles SIGINT itself,
+  // so try again.
   if (result.signal !== null) return tryFlock(fd, ...how);
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
@@ -138,12 +142,12 @@ function tryFlock(fd: number, ...how: string[]): boolean {
 /** The kind of process that has locked a data folder: an engine, or a `lifepod down` that cleans up after an engine. */
 export type DataDirRole = 'engine' | 'down';
 
-/** How long to wait for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
+/** How long lockDataDir() waits for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
 const SHARED_LOCK_SECONDS = 1;
 
 /**
- * Locks the data folder until release() or until this process ends, even by kill -9.
- * Throws a UserError if another live process has locked it.
+ * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another live process has
+ * locked the data folder.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -176,7 +180,10 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
           `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
   );
 
-/** Returns the PID of the engine that has locked the data folder, or undefined. Throws a UserError if `lifepod down` has locked it. */
+/**
+ * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
+ * contains no PID yet. Throws a UserError if `lifepod down` has locked it.
+ */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
   try {
@@ -195,7 +202,10 @@ export function dataDirOwner(dataDir: string): number | undefined {
   return owner.pid;
 }
 
-/** Resolves when no process has locked the data folder. Does not poll: flock waits in the kernel. Rejects when `signal` aborts. */
+/**
+ * Resolves when no engine and no `lifepod down` has locked the data folder. Does not poll: flock waits in the kernel. Rejects when
+ * `signal` aborts.
+ */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {

@@ -1,16 +1,17 @@
 import type { Millis } from '../machinery/time.ts';
 /**
- * Counters, gauges and histograms, and their text. Source: the Prometheus text format 0.0.4.
+ * Counters, gauges and histograms, and their text for Prometheus. Source: the Prometheus text format 0.0.4.
  *
- * Invariant: counting costs a map lookup and an addition; the text is generated only when a client reads the metrics.
+ * Invariant: counting costs a map lookup and an addition (for a histogram, also the search for the bucket). The text is generated only
+ * when a client reads the metrics.
  */
 
 export interface MetricSample {
-  /** Appended to the name of the family: _bucket, _sum or _count. */
+  /** Appended to the name of a histogram's family: _bucket, _sum or _count. Absent for counters and gauges. */
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; undefined if it is measured when the metrics are read. */
+  /** When the value was measured; undefined if it is measured when the metrics are read. A given time becomes the sample's timestamp. */
   at?: Millis;
 }
 
@@ -21,7 +22,7 @@ export interface MetricFamily {
   samples: readonly MetricSample[];
 }
 
-/** A counter or gauge. Label values are in the order of the label names. */
+/** A counter or gauge. The label values of a call are in the order of the label names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
   /** Removes the series with these label values. Call it when the labeled object no longer exists. */

@@ -8,7 +8,7 @@ import { createTimerHeap } from './timer-heap.ts';
 /** The longest delay that setTimeout supports. A timer beyond it is reached with several calls. */
 const MAX_TIMEOUT_MILLIS = 2 ** 31 - 1;
 
-/** The machine's wall clock, which can be set. For comparison with timestamps of other programs. */
+/** The machine's wall clock, which can be set. Timestamps of other programs, such as the container runtime, are those of this clock. */
 export const machineClock: Clock = { now: () => Date.now() };
 
 /** Two clocks that cannot be set. */
@@ -23,7 +23,7 @@ const steadyClocks: SteadyClocks = { processMillis: () => performance.now(), boo
 
 /** Minimum time between two comparisons of processMillis() and bootMillis(). */
 const COMPARE_MILLIS = 1000;
-/** Smallest increase of the difference that counts as suspension; larger than the inaccuracy of bootMillis(). */
+/** Smallest increase of bootMillis() - processMillis() that counts as a suspension; larger than the inaccuracy of bootMillis(). */
 const SUSPENDED_MILLIS = 2000;
 /** If reading both clocks takes longer than this, the readings are not compared. */
 const STALLED_MILLIS = 100;
@@ -36,7 +36,7 @@ const STALLED_MILLIS = 100;
  */
 export function systemTimers({ processMillis, bootMillis }: SteadyClocks = steadyClocks): Timers {
   const heap = createTimerHeap();
-  /** Returns the difference of the two clocks; undefined if the process stalled between the readings, which makes it inaccurate. */
+  /** Returns bootMillis() - processMillis(); undefined if the process stalled between the readings, so that the result is inaccurate. */
   const readApart = (): Millis | undefined => {
     const ran = processMillis();
     const apart = bootMillis() - ran;
@@ -79,7 +79,7 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
       return {
         cancel: () => {
           heap.remove(entry);
-          // An empty heap must not keep the process alive.
+          // Without timers, no timeout must keep the process alive, so let arm() clear the timeout.
           if (heap.nextTime() === undefined) arm();
         },
       };

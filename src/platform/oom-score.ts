@@ -1,7 +1,7 @@
 /**
- * The score oom_score_adj of processes. When memory runs out, the kernel prefers to kill processes with a high score: the range is from
- * 1000 (first) to -1000 (never). Child processes inherit the score.
- * Boundary: /proc. Without CAP_SYS_RESOURCE, a process cannot lower its score below the lowest one that a privileged process has set.
+ * Reads and lowers the score oom_score_adj of processes. When memory runs out, the kernel prefers to kill processes with a high score:
+ * the range is from 1000 (killed first) to -1000 (never killed). Child processes inherit the score.
+ * Boundary: /proc. Without CAP_SYS_RESOURCE, a process cannot lower a score below the last one that a process with this capability set.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -10,10 +10,10 @@ export const ENGINE_OOM_SCORE = -999;
 /** containerd gives its shims its own score plus 1, so the kernel kills them before containerd, and after the containers. */
 export const SHIM_OOM_SCORE = ENGINE_OOM_SCORE + 1;
 
-/** The kernel's default score, which is often the lowest one that a process without CAP_SYS_RESOURCE may set. */
+/** The kernel's default score. It is often the lowest one that a process without CAP_SYS_RESOURCE may set. */
 const KERNEL_DEFAULT = 0;
 
-/** Returns the score of a process, or undefined if the process has exited. */
+/** Returns the score of a process, or undefined if it cannot be read, usually because the process has exited. */
 export function oomScore(pid: number): number | undefined {
   try {
     return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
@@ -22,7 +22,7 @@ export function oomScore(pid: number): number | undefined {
   }
 }
 
-/** Lowers the score to `wanted`, or as close to it as this process is permitted to. Never raises the score and never throws. */
+/** Lowers the score to `wanted` or, if this is not permitted, to the kernel's default. Never raises the score and never throws. */
 export function lowerOomScore(pid: number, wanted: number): void {
   for (const score of [wanted, KERNEL_DEFAULT]) {
     if ((oomScore(pid) ?? score) <= score) return;

@@ -1,10 +1,6 @@
 /**
- * Interfaces to the machine: clock, timers and log. The implementation for a real machine is in node-js.ts, the one in virtual time in
- * src/simulation. Files and processes have no interface: see files.ts and processes.ts.
- */
-/**
- * Milliseconds since the epoch, or a duration in milliseconds. Also defined in src/machinery/time.ts, because this folder may import
- * nothing.
+ * Interfaces to the machine: clock, timers and log. node-js.ts implements them for a real machine; virtual-timers.ts implements the
+ * clock and the timers in virtual time. Files and processes have no interface: see files.ts and processes.ts.
  */
 import type { Millis } from '../machinery/time.ts';
 
@@ -18,7 +14,7 @@ export interface Timer {
 }
 
 export interface Timers extends Clock {
-  /** Calls `callback` once, at `time` or as soon as possible after it. Never calls it synchronously, even if the time has passed. */
+  /** Calls `callback` once, at `time` or as soon as possible after it, but not before at() has returned, even if `time` has passed. */
   at(time: Millis, callback: () => void): Timer;
 }
 

@@ -1,4 +1,7 @@
-/** Metrics of this process. Names that begin with `process` are those of all Prometheus client libraries, the others prom-client's. */
+/**
+ * Metrics of this process. Names that begin with `process` are common to all Prometheus client libraries. The other names are those of
+ * prom-client, except the active and idle seconds of the event loop, which prom-client does not have.
+ */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { family, type MetricFamily, type Metrics, single } from './metrics.ts';

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface CommandResult {
-  /** The exit code. If a signal ended the program, 128 plus the number of the signal, as in a shell. */
+  /** The exit code. If a signal ended the program, 128 plus its number, as in a shell; 129 for a signal not in SIGNAL_NUMBERS. */
   code: number;
   stdout: string;
   stderr: string;
@@ -50,7 +50,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
   });
 }
 
-/** The error for a program that exits with a code other than 0. The message contains the output of the program. */
+/** The error for an exit code other than 0. The message contains the program's standard error or, if that is empty, standard output. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -77,7 +77,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Returns the absolute path of a program in `path` or the usual system folders, or undefined if it is not found. */
+/** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [
     ...path.split(delimiter).filter((folder) => folder !== ''),

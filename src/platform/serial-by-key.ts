@@ -1,13 +1,13 @@
 /** Runs operations with the same key one after another, and operations with different keys at the same time. */
 export interface SerialByKey {
-  /** Starts the operation when all earlier operations with the key have ended, successfully or not. Resolves or rejects with it. */
+  /** Starts `operation` when all earlier operations with the key have ended, successfully or not. Settles like `operation`. */
   run<T>(key: string, operation: () => Promise<T>): Promise<T>;
   /** Returns a promise that resolves when all operations added so far with the key have ended. Undefined if there are none. */
   pending(key: string): Promise<void> | undefined;
 }
 
 export function createSerialByKey(): SerialByKey {
-  /** By key, a promise that resolves when the last operation has ended. */
+  /** By key, a promise that resolves when the last operation has ended. A key without unfinished operations is absent. */
   const ends = new Map<string, Promise<void>>();
   return {
     run(key, operation) {

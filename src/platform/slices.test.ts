@@ -1,4 +1,4 @@
-/** Tests the names, properties and drop-ins of slices, and the counts that are read from their groups. */
+/** Tests the names, properties and drop-ins of slices, and the counts of OOM kills, which are read from the control groups. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

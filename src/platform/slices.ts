@@ -2,7 +2,7 @@
  * Control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods` becomes
  * the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties of
  * the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group
- * only after it has answered the request, and because it has no property for huge pages.
+ * only after it has answered the request, and because systemd has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
  * Invariants: those of cgroups.ts. The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed
@@ -37,8 +37,8 @@ export const slicePath = (path: string): string =>
 const RUNTIME_UNITS = '/run/systemd/system';
 
 /**
- * Returns control groups whose set() starts slices, and rejects with a UserError if systemd refuses to. `cgroups` writes the kernel's
- * files; `units` is the folder for drop-ins.
+ * Returns control groups whose set() starts slices; set() rejects with a UserError if systemd refuses a slice. `cgroups` writes the
+ * kernel's files (default: the groups of this machine); `units` is the folder for drop-ins.
  */
 export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
   const groups = cgroups ?? (await openCgroups());
@@ -54,7 +54,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
       return;
     }
     await startSlice(name, [...SLICE_PROPERTIES, ...accounting(groups.version), ...properties]).catch(
-      // The slice probably exists because an earlier engine started it. If systemd cannot be reached, this call fails as well.
+      // Starting failed, probably because an earlier engine has started the slice. If systemd cannot be reached, this call fails too.
       () => setProperties(name, [...accounting(groups.version), ...properties]),
     );
     started.add(name);
@@ -104,9 +104,10 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
 }
 
 /**
- * Drop-ins that disable the default dependencies of the slices. Otherwise, systemd stops the slices at the beginning of a shutdown,
- * before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its descendants. The property
- * DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it reads the property.
+ * Writes and removes drop-ins that disable the default dependencies of the slices. Otherwise, systemd would stop the slices at the
+ * beginning of a shutdown, before the engine has ended the Pods. One drop-in is for the top slice, and one, by prefix, for all its
+ * descendants. The property DefaultDependencies of StartTransientUnit has no effect, because systemd adds the dependencies before it
+ * reads the property.
  */
 function shutdownDropIns(units: string) {
   const folders = (top: string): string[] => {

@@ -1,12 +1,13 @@
 import type { Millis } from '../machinery/time.ts';
 /**
- * A binary heap of callbacks, ordered by time. Callbacks with equal times keep the order in which they were added.
- * Used by the timers of the real platform and by the virtual timers of the simulation.
+ * A binary heap of callbacks, ordered by time. Callbacks with equal times keep the order in which they were added. The timers of
+ * node-js.ts and of virtual-timers.ts use it.
  */
 
 export interface HeapEntry {
   readonly time: Millis;
   readonly sequence: number;
+  /** Undefined after the entry was removed or taken. */
   callback: (() => void) | undefined;
 }
 
@@ -46,7 +47,7 @@ export function createTimerHeap(): TimerHeap {
       i = least;
     }
   };
-  /** Pops removed entries from the top of the heap. A removed entry stays in the heap, without its callback, until then. */
+  /** Pops removed entries from the top of the heap. A removed entry stays in the heap, without its callback, until it is at the top. */
   const dropRemoved = (): void => {
     while (heap[0] !== undefined && heap[0].callback === undefined) pop();
   };

@@ -1,6 +1,6 @@
 /**
- * Virtual time, for simulations and tests: the clock advances only on request, so that hours pass in milliseconds and every run with
- * the same seed is the same.
+ * Virtual time, for simulations and tests: the clock advances only on request, so that hours pass in milliseconds and runs with the
+ * same input are identical.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from './platform.ts';
@@ -12,16 +12,17 @@ export interface VirtualTimers extends Timers {
   /** Sets the clock forward by `millis`, as a suspension of the machine does, and then calls the callbacks of all due timers. */
   suspend(millis: Millis): void;
   /**
-   * Advances the clock from timer to timer until `until` (called after each step) returns true, no timer is left, or `limit` is
-   * reached. Resolves to whether `until` returned true. Rejects after MOST_STEPS steps.
+   * Advances the clock from timer to timer until `until` (called before and after each step) returns true. If no timer is left, or the
+   * next one is later than the time `limit`, sets the clock to `limit` and ends. Resolves to the last result of `until`. Rejects after
+   * MOST_STEPS steps.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
 
-/** The maximum number of steps in one call of run(). A life normally has some hundred steps. */
+/** The maximum number of steps in one call of run(). A simulated Pod normally needs some hundred steps until it has ended. */
 const MOST_STEPS = 50_000;
 
-/** Resolves once every promise that does not depend on a timer has settled. */
+/** Resolves once every promise that depends neither on a timer nor on input or output has settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function createVirtualTimers(start: Millis = Date.UTC(2026, 0, 31)): VirtualTimers {

@@ -1,12 +1,12 @@
 /** How long one piece of work, such as a request, may occupy the event loop before it must let other work run. */
 const TURN_MILLIS = 20;
 
-/** Resolves to true if it waited, so that other work has run since the previous step. */
+/** Resolves to true if it waited, so that other work may have run since the previous step. */
 export type BetweenSteps = () => Promise<boolean>;
 
 const waiting: (() => void)[] = [];
 
-/** Resolves in a turn of the event loop in which no other call of this function resolves. Calls resolve in their order. */
+/** Resolves in a turn of the event loop in which no other call of this function resolves. Promises resolve in the order of the calls. */
 export function nextOwnTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
@@ -20,8 +20,8 @@ function wakeOne(): void {
 }
 
 /**
- * Returns a function that long work awaits between its steps. If at least 20 ms have passed since the last wait, the function waits for
- * nextOwnTurn(). Otherwise, the work continues immediately.
+ * Returns a function that long work awaits between its steps. If at least 20 ms have passed since its last wait, or since its creation, the
+ * function waits for nextOwnTurn(). Otherwise, the work continues immediately.
  */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
@@ -33,7 +33,7 @@ export function workInTurns(): BetweenSteps {
   };
 }
 
-/** A fair lock: one caller at a time has it, in the order of the calls. */
+/** A fair lock: one caller at a time has the lock, and callers get the lock in the order of their calls. */
 export interface OneAtATime {
   /** Resolves when the caller has the lock, with a function that releases it. Call the function exactly once, even after an error. */
   enter(): Promise<() => void>;
@@ -62,10 +62,11 @@ export function oneAtATime(): OneAtATime {
   };
 }
 
+/** A piece of work that needs the only slot for long work as soon as it takes long; see longWork(). */
 export interface LongWork {
-  /** If at least 20 ms have passed since the last wait, waits for the slot and for a turn of the event loop. */
+  /** If at least 20 ms have passed since the last wait, or since longWork(), waits like begin(). */
   betweenSteps: BetweenSteps;
-  /** Waits for the slot and for a turn of the event loop, however little time has passed. */
+  /** Waits for the slot, unless this work has it, and for a turn of the event loop. */
   begin(): Promise<void>;
   /** Returns whether betweenSteps() would wait for other long work now. */
   waitsForOthers(): boolean;
@@ -76,9 +77,9 @@ export interface LongWork {
 const slot = oneAtATime();
 
 /**
- * Limits work that may take long and use much memory: only one piece of such work runs at a time. The work takes the only slot for
- * long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). Before end(), it must not wait for other
- * long work, which could never get the slot.
+ * Limits work that may take long and use much memory: only one piece of such work continues after its first 20 ms. The work takes the
+ * only slot for long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). Before end(), it must not
+ * wait for other long work, which could never get the slot.
  */
 export function longWork(): LongWork {
   let began = performance.now();

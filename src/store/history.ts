@@ -1,7 +1,7 @@
 /**
  * The history of a store as an undo log: each revision has one record with the previous values of the keys that the revision changed.
  * Therefore each value is stored only once: in the current state, or in the record of the revision that replaced the value. Records
- * are deleted oldest first, which does not affect the remaining records.
+ * are deleted oldest first; a deletion does not affect the remaining records.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
@@ -17,8 +17,8 @@ export interface HistoryRecord {
 }
 
 /**
- * Returns the events of the records, for the keys with the prefix. `records`: all records after some revision, oldest first.
- * `current`: returns the newest value of a key.
+ * Returns the events of the records, for the keys with the prefix, oldest first. `records`: all records after some revision, oldest
+ * first. `current`: returns the newest value of a key; undefined if the key does not exist.
  */
 export function eventsOf(
   records: readonly HistoryRecord[],
@@ -38,7 +38,10 @@ export function eventsOf(
   return events.reverse();
 }
 
-/** Adds the previous values of a record to `state`, except for keys that are already present. Call it with the oldest record first. */
+/**
+ * Adds to `state` the previous values of a record, for the keys with the prefix that `state` does not contain. Call it with the oldest
+ * record first.
+ */
 export function addStateBefore(
   state: Map<string, StoredValue | undefined>,
   { changes }: HistoryRecord,
@@ -47,7 +50,7 @@ export function addStateBefore(
   for (const { key, previous } of changes) if (key.startsWith(prefix) && !state.has(key)) state.set(key, previous);
 }
 
-/** Returns, for the keys that the records changed, the values before the first record. */
+/** Returns, for the keys with the prefix that the records (oldest first) changed, the values before the first record. */
 export function stateBefore(records: Iterable<HistoryRecord>, prefix: string): Map<string, StoredValue | undefined> {
   const state = new Map<string, StoredValue | undefined>();
   for (const record of records) addStateBefore(state, record, prefix);

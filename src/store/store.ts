@@ -3,9 +3,9 @@
  * revision. lmdb/ and memory/ implement the interface (later perhaps etcd/) and share one test suite in test/contract.
  *
  * Invariants:
- *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), and every listener of watch() whose prefix matches has
- *     been called with the writes.
- *  2. A listener is called in the order of revisions, and exactly once for each change of a key.
+ *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), and each listener of watch() has been called with the
+ *     writes of keys with the listener's prefix.
+ *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call.
  *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.
  *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not
  *     exist) does not increase the revision.
@@ -24,13 +24,13 @@ export interface StoredValue {
 
 export interface RangeOptions {
   prefix: string;
-  /** Return only keys that come after this key. */
+  /** Return only keys that come after this key. Absent: return all keys with the prefix. */
   after?: string;
   /** Maximum number of items. With a limit, the result also ends once its values have 8 MiB in total. 0 or absent: no limit. */
   limit?: number;
   /** Read the state at this revision; absent: the newest revision. */
   revision?: number;
-  /** Aborts a running or queued read of an older revision, which then rejects. */
+  /** When it aborts, the lmdb store ends running and queued reads of older revisions, which reject. Other reads ignore it. */
   signal?: AbortSignal;
 }
 
@@ -38,7 +38,7 @@ export interface RangeResult {
   items: StoredValue[];
   /** The revision that was read. */
   revision: number;
-  /** The number of keys with the prefix that come after the last returned key. */
+  /** The number of keys with the prefix that come after the last returned key; 0 if no key is returned. */
   remaining: number;
 }
 
@@ -68,7 +68,7 @@ export type StoreEvent =
   | { type: 'delete'; key: string; revision: number; previous: StoredValue };
 
 export interface Store {
-  /** The newest revision. */
+  /** Returns the newest revision; 0 in a new store. */
   revision(): number;
   get(key: string, revision?: number): Promise<StoredValue | undefined>;
   range(options: RangeOptions): Promise<RangeResult>;
@@ -79,7 +79,7 @@ export interface Store {
    * that ends the watch.
    */
   watch(prefix: string, afterRevision: number | undefined, listener: (events: StoreEvent[]) => void): () => void;
-  /** Deletes the history up to and including the revision. */
+  /** Deletes the history up to and including the revision. Rejects if the revision is newer than the newest one. */
   compact(revision: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -94,8 +94,8 @@ export class CompactedError extends Error {
 }
 
 /**
- * A transaction could not be written to the disk, usually because the disk is full. The transaction has changed nothing. The store
- * continues to serve reads, deletions and small updates, and accepts other writes as soon as there is enough space again.
+ * The store could not write to the disk, usually because the disk is full. The failed transaction has changed nothing. On a full disk,
+ * an open store continues to serve reads, deletions and small updates, and accepts other writes as soon as there is enough space again.
  */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';

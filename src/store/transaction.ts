@@ -1,4 +1,4 @@
-/** The code that all stores share: the evaluation of transactions, and the reading of ranges. */
+/** The code that the implementations of Store share: the evaluation of transactions, and the reading of ranges. */
 import { eventOf } from './history.ts';
 import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
 import { CompactedError } from './store.ts';
@@ -6,10 +6,13 @@ import { CompactedError } from './store.ts';
 const MAX_KEY_BYTES = 1024;
 const KEY = /^[\x01-\x7f]+$/;
 
-/** Whether the text is a valid key. */
+/** Returns whether the text is a valid key. */
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
-/** Returns a valid key that sorts like `key`, which may be invalid: the keys after the result are the same as the keys after `key`. */
+/**
+ * Returns a valid key that sorts like `key`, which may be too long or contain characters beyond ASCII: the keys after the result are the
+ * same as the keys after `key`.
+ */
 export const comparableKey = (key: string): string =>
   isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
 
@@ -25,7 +28,7 @@ export function checkTxn(txn: Txn): void {
 
 /**
  * Returns the outcome of the transaction and the events that it causes. `revision`: the newest revision. `lookup`: returns the current
- * value of a key.
+ * value of a key; undefined if the key does not exist.
  */
 export function evaluate(
   txn: Txn,
@@ -55,7 +58,10 @@ export const eventRevision = (event: StoreEvent): number =>
   event.type === 'put' ? event.kv.modRevision : event.revision;
 export const eventValue = (event: StoreEvent): StoredValue | undefined => (event.type === 'put' ? event.kv : undefined);
 
-/** Throws if the revision cannot be read because it is older than the compacted revision or newer than the newest revision. */
+/**
+ * Throws if the revision cannot be read because it is older than the compacted revision or newer than the newest revision. `revision` is
+ * undefined for the newest revision, which can always be read.
+ */
 export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
   if (revision === undefined) return;
   if (revision < compacted) throw new CompactedError(compacted);
@@ -72,7 +78,10 @@ export function prefixEnd(prefix: string): string | undefined {
 /** If a range is read with a limit, the result ends once its values have this many bytes in total. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Returns the values of the first entries: at most `limit`, ending once they have PAGE_BYTES. Without a limit (0), returns all. */
+/**
+ * Returns the values of the first entries that have a value: at most `limit` values, ending once they have PAGE_BYTES in total. Without a
+ * limit (0), returns all values.
+ */
 export function firstValues<Entry>(
   entries: Iterable<Entry>,
   read: (entry: Entry) => StoredValue | undefined,
@@ -101,7 +110,8 @@ export interface NewestState {
 }
 
 /**
- * Reads a range of an older state, by undoing later changes in the newest state. Reads only the keys and values that it returns.
+ * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns, and keys only
+ * until the last of these.
  * `changed`: the keys that have changed after the older state, with their older values (undefined: the key did not exist).
  */
 export function rewoundRange(

@@ -5,9 +5,10 @@
  *
  * Boundary: the rules are in src/scheduling; this file supplies the state of the node.
  * Invariants:
- *  1. After a start of the agent, all Pods that have started are counted before the first new Pod is checked.
+ *  1. After a start of the agent, all Pods that have started are counted before the first new Pod of the API is checked. Static Pods may
+ *     be checked earlier.
  *  2. Resources that are freed by preemption are reserved for the critical Pod that needs them.
- *  3. Writing a refusal is retried until the API has accepted it or the Pod no longer exists.
+ *  3. Writing a refusal is retried until it has succeeded or the Pod no longer exists.
  */
 
 import { readFileSync } from 'node:fs';
@@ -28,12 +29,12 @@ export interface AdmissionOptions extends Platform {
   nodeName: string;
   /** The node's allocatable resources; used while the API has no Node object with allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
-  /** Returns the Pods that have been admitted. */
+  /** Returns the Pods that have workers: their requests count, unless they have ended. */
   pods(): Iterable<Pod>;
   isStatic(pod: Pod): boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
-  /** Absent: only safe sysctls are allowed. */
+  /** The result of parseAllowedSysctls(); absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
   /** Returns why the node currently refuses the Pod, whatever resources the Pod requests; undefined: there is no such reason. */
   unwanted(pod: Pod): Refusal | undefined;
@@ -52,7 +53,10 @@ export interface AdmissionOptions extends Platform {
 export interface Admission {
   /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
-  /** Starts or refuses the Pod, immediately or when open() is called. */
+  /**
+   * Starts or refuses the Pod: immediately, when open() is called, or, if the Pod is critical, once there is room. Ignores a Pod that was
+   * refused before.
+   */
   admit(pod: Pod): void;
   /**
    * Starts the Pod if it is waiting for room. Called when the runtime already has a sandbox or container of the Pod. Returns
@@ -63,14 +67,14 @@ export interface Admission {
   forget(pod: Pod): void;
   /** Called when a Pod that had started has ended and its resources are free. */
   cleared(pod: Pod): void;
-  /** Called when the status of a Pod that had started has become terminal, so that it no longer counts: checks the waiting Pods again. */
+  /** Called when a Pod that had started has reached a terminal phase, so that it no longer counts: checks the waiting Pods again. */
   roomMade(): void;
-  /** Called after all Pods that had started before this agent are known: decides on the Pods that were held back. */
+  /** Called after all Pods that had started before this agent are known: decides on the Pods that admit() has held back. */
   open(): void;
 }
 
 /**
- * Whether the Pod selects nodes by label. A static Pod that does so waits for the Node object, which may be the only source of the
+ * Returns whether the Pod selects nodes by label. A static Pod that does so waits for the Node object, which may be the only source of the
  * labels; other static Pods start whether or not the API answers.
  */
 const choosesNode = ({ spec }: Pod): boolean =>
@@ -85,7 +89,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const refusals = createRefusals(options);
   /** Critical Pods that wait while other Pods are preempted for them, by UID. */
   const makingRoom = new Map<string, Pod>();
-  /** UIDs of Pods that have ended, although their statuses may not show it yet. */
+  /** UIDs of Pods that have ended while Pods wait in `makingRoom`. The statuses of the ended Pods may not show the end yet. */
   const clearedUids = new Set<string>();
 
   const preemptFor = (pod: Pod, victims: readonly Pod[]): void => {
@@ -147,13 +151,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 interface Refusals {
   has(podUid: string): boolean;
-  /** Records the Event, and writes the status until the API has accepted it. */
+  /** Records the Event, and tries to write the status until it is written. */
   add(pod: Pod, refused: Refusal): void;
   forget(podUid: string): void;
 }
 
 function createRefusals(options: AdmissionOptions): Refusals {
-  /** UIDs of refused Pods. They are kept until forget(), because the API may not have the refusal yet. */
+  /** UIDs of refused Pods. They are kept until forget(), because the Pods' statuses may not contain the refusal yet. */
   const refusedUids = new Set<string>();
   return {
     has: (podUid) => refusedUids.has(podUid),
@@ -195,13 +199,13 @@ function watchOwnNode({ client, nodeName, allocatable, log, timers, signal }: Ad
   };
 }
 
-/** Whether an agent has written a status for the Pod, or the Pod is deleted before it has started. */
+/** Returns whether an agent has written a status for the Pod, or the Pod is terminating. Such a Pod is not checked. */
 const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
   status?.startTime !== undefined ||
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';
 
-/** Whether the Pod failed without any container: the node has nothing to do for it until it is deleted. */
+/** Returns whether the Pod failed without any container: the node has nothing to do for such a Pod until the Pod is deleted. */
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 

@@ -1,11 +1,11 @@
 /**
- * Computes the resources that remain for Pods when some are reserved for the system and for the node's own daemons. Pure.
+ * Computes the resources that remain for Pods if some are reserved for the system and for the node's own daemons. Pure.
  * Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33.
  */
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { amountOf, type Signal, type Threshold } from '../eviction/thresholds.ts';
 
-/** CPU in thousandths of a core, memory and disk in bytes. */
+/** Amounts of resources: CPU in thousandths of a core, memory and disk in bytes, and a number of processes and threads. */
 export interface Amounts {
   cpuMilli: number;
   memoryBytes: number;
@@ -60,16 +60,16 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 export interface PodAmounts {
-  /** The maximum that all Pods together may use, which becomes the limits of their common control group. */
+  /** The maximum that all Pods together may use. Except for disk space, it becomes the limits of their common control group. */
   limits: Amounts;
   /**
-   * The total that Pods can request. It is lower than the limits, so that no Pod is evicted while all Pods use only what they
-   * requested.
+   * The total that Pods can request: the limits minus the hard eviction thresholds, so that no Pod is evicted while all Pods use only what
+   * they requested.
    */
   allocatable: Amounts;
 }
 
-/** Computes the limits and the allocatable resources. Throws an Error if more is reserved than the machine has. */
+/** Computes the limits and the allocatable resources. Throws an Error if `reserved` exceeds the machine's `capacity`. */
 export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: readonly Threshold[]): PodAmounts {
   const kept = (signal: Signal, of: number): number => {
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);

@@ -38,8 +38,8 @@ const MAX_COMMAND_LENGTH = 256 * 1024;
 const known = new WeakMap<readonly EnvVar[], ReadonlyMap<string, string>>();
 
 /**
- * Returns the values of the variables by name. They are cached for each spec, because a container may have 100,000 variables and a
- * probe every second.
+ * Returns the values of the variables by name. The result is cached for each `env` array, because a container may have 100,000 variables
+ * and a probe every second.
  */
 function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
   const values = known.get(env) ?? new Map(env.map(({ name, value }) => [name, value ?? '']));

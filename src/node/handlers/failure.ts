@@ -1,6 +1,6 @@
 /**
- * Failures that probes and hooks attribute to the container, with upstream's messages: those of Go's net and net/http, which the
- * kubelet shows. Any other error is a problem of the node, and is not attributed to the container.
+ * Failures of containers and of connections to them, with upstream's messages: those of Go's net and net/http, which the kubelet shows.
+ * A probe attributes only these failures to the container; any other error of a probe is a problem of the node.
  */
 import { isIPv6 } from 'node:net';
 
@@ -56,7 +56,7 @@ export function dialFailure(error: SocketError, host: string, port: number): str
   return reason === undefined ? undefined : `dial tcp ${joinHostPort(address, port)}: connect: ${reason}`;
 }
 
-/** Returns the message for an error on an open connection; undefined if the network did not cause the error. */
+/** Returns the message for an error on an open connection; undefined if neither the network nor the peer caused the error. */
 export function transferFailure(error: SocketError, ends: Ends): string | undefined {
   const reason = REASONS[error.code ?? ''];
   const call = error.syscall;

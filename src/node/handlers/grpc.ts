@@ -30,15 +30,15 @@ function checkMethod(): Check {
 }
 
 /**
- * Requests the health of the service. Resolves if it is SERVING. Rejects with a HandlerFailure if it has another status or does not
- * answer.
+ * Requests the health of the service. Resolves if its status is SERVING. Rejects with a HandlerFailure if the service has another status
+ * or the server does not answer in time, and with the signal's reason on an abort other than DeadlineExceeded.
  */
 export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const method = checkMethod();
   const client = new Client(joinHostPort(target.host, target.port), credentials.createInsecure(), {
     'grpc.primary_user_agent': target.userAgent,
-    // These options open a separate, direct connection to the container for each call.
+    // With these options, each call opens a separate, direct connection to the container.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,

@@ -15,7 +15,7 @@ import type { HttpRequest } from './http.ts';
 import type { HandlerPorts } from './probe.ts';
 import { type HandlerTarget, httpRequest } from './target.ts';
 
-/** A hook failed. The message is worded as upstream's. */
+/** A hook failed. The message has upstream's wording. */
 export class HookError extends Error {
   override readonly name = 'HookError';
 }
@@ -90,8 +90,8 @@ async function runCommand(
 }
 
 /**
- * Sends the request, and retries it over plain HTTP if the server does not speak TLS. Any response counts as success, whatever its
- * status.
+ * Sends the request. If the server does not speak TLS, retries over plain HTTP, without the Authorization header, which would not be
+ * encrypted. Any response counts as success, whatever its status.
  */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
   const { httpGet, PlainHttpFailure } = await import('./http.ts');

@@ -29,7 +29,7 @@ function requestTarget(path: string): string {
   const broken = /%(?![0-9a-f]{2})|[\x00-\x1f\x7f]/i.test(path);
   const escaped = broken
     ? encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23')
-    : // Drop the scheme, host and fragment of an absolute URL.
+    : // Drop the fragment, and the scheme and host of an absolute URL.
       encodeURI(path.replace(/#.*$/s, '').replace(/^([a-z][a-z0-9+.-]*:)?\/\/[^/?]*/i, '')).replace(
         /%25(?=[0-9a-f]{2})/gi,
         '%',
@@ -40,8 +40,8 @@ function requestTarget(path: string): string {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not to be
- * followed. Throws a HandlerFailure if the Location cannot be parsed or has a scheme other than http and https.
+ * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not a redirect
+ * or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed or has a scheme other than http and https.
  */
 export function redirected(
   from: Address,

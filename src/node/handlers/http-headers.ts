@@ -1,4 +1,5 @@
-/** The headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
+/** Builds the headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
+
 /** Headers that Go's client sets itself. They are ignored in the headers of a probe or hook. */
 const OWN = new Set(['content-length', 'transfer-encoding', 'trailer']);
 

@@ -266,7 +266,7 @@ describe('failures', () => {
       response.once('close', () => resolve());
       response.write('a');
     });
-    // Node.js publishes this event when a client has read the headers of a response, before it returns them.
+    // Node.js publishes this event when it has read the headers of a response, before it calls the listeners of the request.
     const late = (): void => queueMicrotask(() => end.abort(new DeadlineExceeded()));
     subscribe('http.client.response.finish', late);
     closers.push(async () => void unsubscribe('http.client.response.finish', late));

@@ -36,7 +36,7 @@ export interface HttpAnswer {
   body: string;
 }
 
-/** The server at an https address speaks plain HTTP. */
+/** The server at an https address did not respond with TLS, probably because it speaks plain HTTP. */
 export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
@@ -46,8 +46,8 @@ const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
  * Sends the request and follows redirects. Resolves with the last response, whatever its status, including a redirect to another
- * host or the eleventh redirect. Rejects with a HandlerFailure if there is no response, or if the signal aborts with
- * DeadlineExceeded.
+ * host or the eleventh redirect. Rejects with a HandlerFailure if there is no valid response, the request or a redirect is invalid, or
+ * the signal aborts with DeadlineExceeded; with the signal's reason on another abort; and with other errors if the node caused them.
  */
 export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
   let address = addressOf(request);
@@ -57,7 +57,7 @@ export async function httpGet(request: HttpRequest, signal: AbortSignal): Promis
     const next =
       location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
     if (next === undefined) return { status, body };
-    // The Host header of the probe stays in effect only for relative redirects.
+    // The configured Host header stays in effect only for relative redirects.
     if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
     address = next.address;
   }
@@ -115,8 +115,9 @@ function open({ scheme, hostname, port }: Address): OpenConnection {
 }
 
 function openTls(host: string, port: number): Socket {
-  // The certificate is not verified, so it needs no authority, and its key may have any size. DHE is excluded, as in Go: the
-  // container chooses the size of the DHE numbers, and a computation with 10,000 bits takes a second.
+  // The certificate is not verified, so no CA certificates are loaded, and its key may have any size. DHE cipher suites are excluded, as
+  // in Go: the server in the container chooses the size of the Diffie-Hellman parameters, and a computation with 10,000 bits would block
+  // the event loop for a second.
   anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT:!DHE:@SECLEVEL=0' });
   const servername = isIP(host) === 0 ? host : '';
   return connectTls({ host, port, servername, secureContext: anyCertificate, rejectUnauthorized: false });
@@ -128,7 +129,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
     headers,
     setHost: false,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // This replaces the agent, which would keep the connection alive.
+    // Without this function, the default agent of Node.js would open the connection, and keep it open after the response.
     createConnection: () => socket,
   };
   try {
@@ -171,7 +172,10 @@ const lateFailure = ({ url }: Address, answering: boolean): HandlerFailure =>
 /** OpenSSL's reasons for a response that is not a TLS record. */
 const NO_TLS = new Set(['wrong version number', 'packet length too long']);
 
-/** Returns OpenSSL's reason for a failed handshake, for which the code is EPROTO if a write was pending; undefined: not a TLS error. */
+/**
+ * Returns OpenSSL's reason for a TLS error; undefined for other errors. The code of a TLS error is EPROTO if a write was pending, otherwise
+ * it begins with ERR_SSL_.
+ */
 const tlsReason = ({ code = '', message }: NodeJS.ErrnoException): string | undefined =>
   code === 'EPROTO' || code.startsWith('ERR_SSL_') ? /SSL routines:[^:]*:([^:]*)/.exec(message)?.[1] : undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. Rejects with an OutcomeUnknownError
- * if there is no result, because the runtime did not answer or the container ended during its probe.
+ * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. A run rejects with an
+ * OutcomeUnknownError if it has no result, because the runtime did not answer or the container ended during its probe.
  */
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';

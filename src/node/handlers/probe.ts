@@ -3,7 +3,7 @@
  *
  * Boundary: src/lifecycle decides when a probe is due, how often it must fail, and what a failure causes.
  * Invariants:
- *  1. runProbe() rejects only on abort, and with an OutcomeUnknownError if the runtime does not answer.
+ *  1. runProbe() rejects only on abort or, with an OutcomeUnknownError, if the runtime does not answer.
  *  2. If the container responds wrongly or late, the result is Failure; after an error of the node or the runtime, it is Unknown.
  *  3. A probe leaves no connection and no timer open.
  * Source: pkg/kubelet/prober of v1.33.
@@ -27,7 +27,7 @@ export interface HandlerPorts {
   timers: Timers;
 }
 
-/** The number of attempts if the node or the runtime causes errors. Source: maxProbeRetries of v1.33. */
+/** The maximum number of attempts if the node or the runtime causes errors. Source: maxProbeRetries of v1.33. */
 const ATTEMPTS = 3;
 
 export async function runProbe(

@@ -10,11 +10,11 @@ import type { ContainerRuntime } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import type { HandlerTarget } from './target.ts';
 
-/** The maximum time that the runtime takes to report the exit of a process. */
+/** The time within which a runtime normally reports the exit of a process. */
 const EXIT_REPORTED_WITHIN_MILLIS = 50;
 const ANSWERED_WITHIN_MILLIS = 2000;
 
-/** Returns whether the container runs; undefined: the runtime does not answer. Rejects when `signal` aborts. */
+/** Returns whether the container runs; undefined if the runtime fails or does not answer in 2 s. Rejects when `signal` aborts. */
 export async function stillRuns(
   { pod, containerId }: Pick<HandlerTarget, 'pod' | 'containerId'>,
   { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },

@@ -1,4 +1,4 @@
-/** The container that a probe or hook is for, and its address. */
+/** The container that a probe or hook is for, and the address of its Pod. */
 import type { Container, HTTPGetAction, Pod } from '../../api/generated/types.ts';
 import type { HttpRequest } from './http.ts';
 

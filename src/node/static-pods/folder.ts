@@ -1,6 +1,6 @@
 /**
  * Reads the files of the folder of manifests, and reports changes of the folder.
- * Source: pkg/kubelet/config/file.go of v1.33: hidden files and folders are skipped, files are read in the order of their names.
+ * Source: pkg/kubelet/config/file.go of v1.33: hidden files are skipped, folders are not read, and files are in the order of their names.
  */
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface ManifestFile {
   failure?: string;
 }
 
-/** Returns the files that are in the folder now, in the order of their names. Skips a file that is removed during the reading. */
+/** Returns the entries of the folder in the order of their names, without hidden ones and files that are removed during the reading. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));

@@ -14,7 +14,7 @@ import type { PodRecord } from './status-files.ts';
 export interface Wanted {
   /** The valid Pods, by full name (namespace/name). */
   pods: ReadonlyMap<string, PodRecord>;
-  /** Files that exist but do not define a valid Pod. */
+  /** The names of the files that exist but do not define a valid Pod, or define a Pod that another file has already defined. */
   unreadable: ReadonlySet<string>;
 }
 
@@ -33,14 +33,14 @@ export interface ManifestsOptions {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Called with the result of each read. */
+  /** Called with the result of each read that succeeds. */
   found(wanted: Wanted): void;
 }
 
 export interface Manifests {
-  /** Starts to watch the folder. Resolves when the folder has been read once. */
+  /** Starts to watch the folder. Resolves after the first attempt to read the folder. */
   start(): Promise<void>;
-  /** Reads the folder again after 5 s. */
+  /** Reads the folder again after 5 s. Further calls until then have no effect. */
   retry(): void;
 }
 
@@ -83,8 +83,8 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
 }
 
 /**
- * Returns the Pods that the files define, and the remarks about the files by file name. If two files define the same Pod, the first
- * file is used.
+ * Returns the Pods that the files define, and the remarks about the files by file name. If several files define a Pod of the same
+ * name, the first file is used.
  */
 export async function readAll(
   files: readonly ManifestFile[],

@@ -34,7 +34,7 @@ export interface Mirrors {
   seen(mirror: Pod, removed: boolean): void;
   /** Returns the UID of the static Pod whose mirror has this UID; undefined: there is no such mirror. */
   mirrored(uid: string): string | undefined;
-  /** Resolves when every mirror has been reconciled, or the attempt has failed. */
+  /** Resolves when every changed mirror has been reconciled, or the attempt has failed. */
   settled(): Promise<void>;
 }
 
@@ -112,7 +112,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
 
 /**
  * Deletes the mirror. With a grace period, the mirror is marked as terminating, like its Pod; with 0, it is removed. Does nothing
- * if the mirror no longer exists.
+ * if the mirror no longer exists, even if another Pod has its name.
  */
 async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodSeconds: number): Promise<void> {
   const { name, namespace, uid } = mirror.metadata;
@@ -138,8 +138,8 @@ function mirrorOf(pod: Pod, node: Node): Pod {
 }
 
 /**
- * Returns `node` with the difference that logs and streams of static Pods are requested by the UIDs of their mirrors, which clients
- * of the API know.
+ * Returns a connection like `node`, except that its callers request logs and streams of static Pods by the UIDs of their mirrors, which
+ * clients of the API know.
  */
 export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => string): NodeConnection {
   const own = (pod: PodRef): PodRef => ({ ...pod, uid: ownUid(pod.uid) });
@@ -153,8 +153,8 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
 }
 
 /**
- * Whether the mirror shows the Pod. A mirror that a client has deleted does not, unless the Pod is terminating as well, so that a
- * new mirror replaces it.
+ * Returns whether the mirror shows the Pod. A mirror that a client has deleted shows the Pod only if the Pod is terminating as well;
+ * otherwise, a new mirror replaces the deleted one.
  */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&

@@ -3,7 +3,7 @@
  * does.
  * Boundary: reads no files and sends no requests to the API.
  * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts for
- * references to API objects, which the documentation of v1.33 forbids, too.
+ * references to API objects (the documentation of v1.33 forbids such references, too).
  */
 import { createHash } from 'node:crypto';
 import { podKind } from '../../api/core/v1/pod/index.ts';
@@ -66,7 +66,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
     spec: {
       ...(written.spec ?? { containers: [] }),
       nodeName,
-      // Taints of the node do not evict a static Pod: it ends only if its manifest is changed or removed.
+      // With this toleration, which upstream adds as well, taints of the node do not evict a static Pod.
       tolerations: [...(written.spec?.tolerations ?? []), { operator: 'Exists', effect: 'NoExecute' }],
     },
   };

@@ -1,7 +1,7 @@
 /**
  * The static Pods that have started and not ended, at most one with each full name (namespace/name).
  * Invariants:
- *  1. A Pod is recorded on the disk before its worker receives it.
+ *  1. A new Pod, and a new status of a Pod, is recorded on the disk (see status-files.ts) before the worker receives the Pod.
  *  2. A Pod is terminated even if its record cannot be written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
@@ -11,7 +11,7 @@ import { fullNameOf, type Mirrors } from './mirrors.ts';
 import type { PodRecord, Records } from './status-files.ts';
 
 export interface Slots {
-  /** Returns the record of the Pod with this UID. */
+  /** Returns the record of the Pod with this UID; undefined if there is none. */
   ofUid(uid: string | undefined): PodRecord | undefined;
   /**
    * Records the Pod with this status, and passes the Pod to its worker. Does nothing if the status is unchanged or no Pod has this
@@ -21,13 +21,13 @@ export interface Slots {
   /** Records the Pod, then passes it to its worker. If the record cannot be written, logs the error and returns false. */
   tryPut(record: PodRecord): boolean;
   /**
-   * Like tryPut(), but passes the Pod to its worker even if the record cannot be written. The Pod is then recorded with its next
+   * Like tryPut(), but passes the Pod to its worker even if the record cannot be written. In that case, the Pod is recorded with its next
    * status.
    */
   putOrEnter(record: PodRecord): void;
   /** Passes the recorded Pods of an earlier engine to their workers. */
   restore(): void;
-  /** Removes the slot and the record of a Pod that has been removed from the node. */
+  /** Removes the entry and the record of a Pod that has been removed from the node. */
   remove(record: PodRecord): void;
 }
 
@@ -40,14 +40,15 @@ export interface SlotsOptions {
   apply(pod: Pod): void;
 }
 
-/** `slots`: the records of the Pods by full name. The returned functions add and remove its entries. */
+/** `slots`: the records of the Pods by full name. The returned functions add and remove entries of `slots`. */
 export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions): Slots {
   const { records, mirrors, log, signal, apply } = options;
   const enter = (record: PodRecord): void => {
     const fullName = fullNameOf(record.pod);
     slots.set(fullName, record);
     mirrors.changed(fullName);
-    // Apply the change later, because the worker may be in the middle of a decision. Events of the API do not reach it then, either.
+    // Apply the change later, because the worker may be in the middle of a decision. Changes from the API do not arrive during a
+    // decision either.
     queueMicrotask(() => {
       const pod = slots.get(fullName)?.pod;
       if (pod !== undefined && !signal.aborted) apply(pod);

@@ -8,7 +8,7 @@ import type { PodRecord } from './status-files.ts';
 export interface Step {
   kind: 'begin' | 'end';
   record: PodRecord;
-  /** Replaced: the manifest was changed. Absent: the manifest was removed, or a shutdown of the machine had ended the Pod. */
+  /** Replaced: the manifest was changed. Absent for other ends (the manifest was removed, or a shutdown ended the Pod) and for starts. */
   reason?: 'Replaced';
 }
 
@@ -31,8 +31,8 @@ export function nextSteps(
 }
 
 /**
- * Whether a shutdown of the machine ended the Pod or kept it from starting. The Pod starts again with the machine, as static Pods
- * do upstream.
+ * Returns whether a shutdown of the machine ended the Pod or kept it from starting. Such a Pod starts again with the machine, as static
+ * Pods do upstream.
  */
 export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
   status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
@@ -46,8 +46,8 @@ export function asBeforeTermination(record: PodRecord): PodRecord {
 }
 
 /**
- * Returns the Pod as a delete request to the API would change it. `reason` selects the defer containers of the Pod.
- * Source: v1.33 gives a static Pod at least one second; the specification of defer containers.
+ * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run.
+ * Sources: the kubelet of v1.33, which gives a static Pod at least one second; the specification of defer containers.
  */
 export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {
   const graceSeconds = Math.max(1, pod.spec?.terminationGracePeriodSeconds ?? 30);

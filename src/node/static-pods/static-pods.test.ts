@@ -128,7 +128,7 @@ describe('static Pods', () => {
   let dataDir: string;
   let stop: AbortController;
   let logged: string[];
-  /** The calls of apply() as `web-node-1 image`, followed by ` ending` or ` removed` if the Pod is. */
+  /** The calls of apply() as `web-node-1 image`, followed by ` ending` if the Pod is terminating and ` removed` if it is removed. */
   let applied: string[];
   let waiting: { count: number; resolve: () => void } | undefined;
   let shuttingDown: boolean;

@@ -5,8 +5,8 @@
  * Invariants:
  *  1. The containers of a manifest start without any request to the API.
  *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts after the old one has ended.
- *  3. A Pod is recorded before its worker receives it, and until nothing of the Pod is left on the node. A Pod that cannot be
- *     recorded does not start yet, but it can be terminated.
+ *  3. A Pod is recorded on the disk before it starts, and remains recorded until nothing of the Pod is left on the node. A Pod that cannot
+ *     be recorded does not start yet; a Pod that has started can be terminated even if this cannot be recorded.
  *  4. A file that can no longer be read changes nothing: its Pod runs until the file is corrected or removed.
  *  5. A Pod that a shutdown of the machine has ended is removed and starts again after the next start of the machine, even if its
  *     termination is completed only then.
@@ -38,9 +38,9 @@ export interface StaticPodsOptions extends Platform {
 }
 
 export interface StaticPods extends PodSource {
-  /** Passes the Pods of the folder to their workers, and watches the folder from then on. */
+  /** Passes the recorded Pods and the Pods of the folder to their workers, and watches the folder from then on. */
   start(): Promise<void>;
-  /** Whether the Pod is a static Pod. */
+  /** Whether the Pod is a static Pod that has started and not ended. */
   owns(pod: Pod): boolean;
   /** Called when nothing of the Pod is left on the node. */
   ended(uid: string): void;

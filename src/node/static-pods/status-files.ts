@@ -1,6 +1,7 @@
 /**
- * Stores each static Pod that has started, with its status, in a separate file, as the API does for other Pods. With its record, a
- * Pod is terminated gracefully and runs to completion only once, even if its manifest was removed or the engine was killed.
+ * Stores a record of each static Pod that has started: a file with the Pod's object, including its status, and the name of its manifest.
+ * The next engine reads the records, because the API contains no static Pods, only their mirrors. Therefore a Pod is terminated
+ * gracefully and runs to completion only once, even if its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ export interface PodRecord {
 }
 
 export interface Records {
-  /** Reads the records of an earlier engine. */
+  /** Reads the records of an earlier engine. Deletes records that cannot be read. */
   load(): PodRecord[];
   /** Writes the record. It is durable when the function returns. */
   write(record: PodRecord): void;
@@ -35,7 +36,7 @@ export function openRecords(folder: string, log: Log): Records {
         try {
           return [JSON.parse(readTextIfPresent(join(folder, name)) ?? '') as PodRecord];
         } catch (error) {
-          // The containers of the Pod are then terminated, like those of every Pod that the node does not know.
+          // Without the record, the containers of the Pod are terminated, like those of every Pod that the node does not know.
           log.error('the record of a static Pod cannot be read', { file: name, error: (error as Error).message });
           rmSync(join(folder, name), { force: true });
           return [];

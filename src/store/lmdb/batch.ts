@@ -10,7 +10,7 @@ export type Waiting = (
   | { kind: 'compact'; revision: number; resolve: () => void }
 ) & { reject: (error: Error) => void };
 
-/** The content of one LMDB transaction. */
+/** The content of one LMDB transaction. `revision` and `compacted` are the values after it. */
 export interface Batch {
   revision: number;
   compacted: number;
@@ -65,7 +65,10 @@ export function evaluateBatch(
 /** On a full disk, an update may enlarge a value by at most this much, which is enough for the status of a terminating Pod. */
 const SMALL_GROWTH_BYTES = 4096;
 
-/** Whether the events need almost no disk space, provided that the history does not keep the replaced values. */
+/**
+ * Returns whether no event creates a key and the events need almost no disk space, provided that the history does not keep the replaced
+ * values.
+ */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {
     if (event.type === 'delete') return true;

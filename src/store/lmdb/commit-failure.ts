@@ -5,15 +5,16 @@ import { StorageFullError } from '../store.ts';
 
 /** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
-/** If less space than this is free, any failed write is reported as a full disk, because LMDB reports a short write as EIO. */
+/** If less space than this is free, every failed write is reported as a full disk, because LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * Returns the error for the calls of the batch, and whether the environment must be reopened: if LMDB failed to write a page (EIO), it
- * refuses all further writes. After the errors ENOSPC, EDQUOT and MDB_MAP_FULL, the environment is still usable.
+ * Returns the error for the calls of the batch, and whether the environment must be reopened. After ENOSPC, EDQUOT and MDB_MAP_FULL, and
+ * after a StorageFullError, which prevented the commit, the environment is still usable. After other errors, LMDB may refuse all further
+ * writes; it does so if it failed to write a page (EIO).
  */
 export async function commitFailure(
   directory: string,

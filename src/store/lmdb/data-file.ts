@@ -3,7 +3,7 @@
  *
  * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. This
  * is possible even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
- * Therefore the file is extended with zeros before a commit, so that LMDB writes only to blocks that the file already has.
+ * Therefore the file is extended with zeros before a commit if necessary, so that LMDB writes only to blocks that the file already has.
  *
  * Invariants:
  *  1. The file has no holes while LMDB writes to it.
@@ -21,7 +21,7 @@ const RESERVE_BYTES = 8 * 1024 * 1024;
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
 /** A commit with large values may use the end of the file, despite free pages. It must leave at least this part of the reserve. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
-/** If the free pages have at least this many times the size of a commit, enough of them are adjacent. */
+/** If the free pages have at least this many times the size of a commit, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
 /** The file grows to a multiple of this size, so that it rarely has to grow. It is also read and written in pieces of this size. */
 const PIECE_BYTES = 1024 * 1024;
@@ -59,7 +59,7 @@ export interface PageUse {
   free: number;
 }
 
-/** Returns the maximum number of bytes that the commit can add to the file. */
+/** Returns an upper estimate of the number of bytes that the commit can add to the file. */
 function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: number): number {
   const pagesOf = ({ length } = { length: 0 }): number =>
     length > INLINE_BYTES ? Math.ceil(length / PAGE_BYTES + 1) * PAGE_BYTES : 0;
@@ -74,7 +74,7 @@ function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: numb
 export class DataFile {
   readonly #path: string;
   readonly #isCopyOnWrite: boolean;
-  /** The length of the file. Unless #hasHoles is set, all of this length has blocks. */
+  /** The length of the file. Unless #hasHoles is set, the file has disk blocks for all of this length. */
   #bytes: number;
   #hasHoles: boolean;
 
@@ -86,7 +86,10 @@ export class DataFile {
     this.#isCopyOnWrite = COPY_ON_WRITE.has(statfsSync(path).type);
   }
 
-  /** Whether the file has enough blocks even if LMDB finds no free page, for the commit and the part of the reserve that must remain. */
+  /**
+   * Returns whether the blocks after the last used page are enough for the commit and for the part of the reserve that must remain, even
+   * if LMDB reuses no free page.
+   */
   isSafe(commit: Commit, { last }: PageUse): boolean {
     const { events, keepsHistory } = commit;
     const values = events.flatMap((event) => [eventValue(event), keepsHistory ? event.previous : undefined]);
@@ -97,8 +100,8 @@ export class DataFile {
   }
 
   /**
-   * Makes room for the commit and the reserve. Resolves with false if the disk has too little space. LMDB must not write to the file
-   * until the promise has settled.
+   * Tries to make room for the commit and the reserve. Resolves with whether the commit may start: there is such room, or so many pages
+   * are free that LMDB does not need it. LMDB must not write to the file until the promise has settled.
    */
   async makeRoom(commit: Commit, { last, free }: PageUse): Promise<boolean> {
     const bytes = commitBytes(commit, last);
@@ -111,11 +114,11 @@ export class DataFile {
       if (!isFull(error)) throw error;
     }
     if (this.#room(last) >= wanted) return true;
-    // With so many free pages, enough are adjacent even for large values, so LMDB does not use the room at the end of the file.
+    // With so many free pages, enough should be adjacent even for large values, so that LMDB does not use the room at the end.
     return free * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, { last, free });
   }
 
-  /** Returns the number of allocated bytes after the last page that LMDB has used. */
+  /** Returns how many bytes LMDB can safely write after the last page that it has used: the file has blocks for them. */
   #room(last: number): number {
     if (this.#hasHoles) return 0;
     const room = this.#bytes - firstFree(last);
@@ -147,7 +150,7 @@ export class DataFile {
       await file.truncate(at);
       if (!isFull(error)) throw error;
     }
-    // A file system with delayed allocation allocates the blocks only during this call.
+    // A file system with delayed allocation may allocate the blocks only during this call.
     await file.datasync();
     this.#bytes = at;
   }

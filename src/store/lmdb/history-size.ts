@@ -5,7 +5,7 @@ import { eventKey, eventRevision } from '../transaction.ts';
 /** Maximum total size of the keys and replaced values in the history. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
-/** Returns for each revision the number of bytes of its keys and of the values that it replaces. */
+/** Returns for each revision of the events the number of bytes of its keys and of the values that it replaces. */
 function replaced(events: readonly StoreEvent[]): Map<number, number> {
   const revisions = new Map<number, number>();
   for (const event of events) {
@@ -20,7 +20,7 @@ export class HistorySize {
   readonly #revisions = new Map<number, number>();
   #bytes = 0;
 
-  /** Counts a revision that is already in the history when the store is opened. */
+  /** Counts a revision of the history. `bytes`: the size of its record. */
   load(revision: number, bytes: number): void {
     this.#revisions.set(revision, bytes);
     this.#bytes += bytes;
@@ -39,7 +39,10 @@ export class HistorySize {
     }
   }
 
-  /** Returns the newest revision that must be deleted so that the history fits after the events are added; 0 if none must be. */
+  /**
+   * Returns the newest of the revisions that must be deleted from the history so that it is within the limit after the events are added;
+   * 0 if no revision must be deleted.
+   */
   excess(events: readonly StoreEvent[]): number {
     const added = replaced(events);
     let bytes = this.#bytes + [...added.values()].reduce((sum, each) => sum + each, 0);

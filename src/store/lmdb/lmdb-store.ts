@@ -44,12 +44,12 @@ import {
 export interface LmdbStoreOptions {
   /** The folder of the environment. It is created with mode 0700 if it does not exist. */
   directory: string;
-  /** The number of revisions that the history keeps for watches and reads of older revisions. Default: 10,000. */
+  /** The maximum number of revisions in the history, which serves watches and reads of older revisions. Default: 10,000. */
   historyRevisions?: number;
   log?: Log;
 }
 
-/** Opens the store. Rejects with a UserError if the folder contains something else or cannot be read. */
+/** Opens or creates the store. Rejects with a StorageFullError on a full disk, and with a UserError if the folder cannot be used. */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const store = new LmdbStore(options, await openTables(options.directory));
   store.load();
@@ -69,7 +69,7 @@ class LmdbStore implements Store {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
-  /** Lets one read of an older revision run at a time, because each read uses up to 64 MiB of memory until it ends. */
+  /** Lets one read of an older revision run at a time, because each read may use as much memory as the history has bytes. */
   private readonly pastReads = oneAtATime();
   private readonly historySize = new HistorySize();
   private newest = 0;
@@ -162,7 +162,7 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
-  /** Calls `body` with the values at an older revision, for keys that have changed since, and a transaction for the newest state. */
+  /** Calls `body` with the older values of the keys with the prefix that have changed since, and a transaction for the newest state. */
   private async snapshotOf<T>(
     { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
@@ -208,7 +208,7 @@ class LmdbStore implements Store {
 
   /** Processes waiting calls until there are none. */
   private async drain(): Promise<void> {
-    // Calls made in the same turn of the event loop share the first commit.
+    // Wait, so that all calls that are made synchronously one after another share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
       await this.process(this.waiting.splice(0, MAX_SHARED));
@@ -280,7 +280,7 @@ class LmdbStore implements Store {
     return batch;
   }
 
-  /** Handles the error of a failed commit: reopens LMDB if it may refuse further writes, and returns the error for the callers. */
+  /** Handles the error of a failed batch: reopens LMDB if it may refuse further writes, and returns the error for the callers. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
     this.log?.error('store: a write failed', { directory: this.directory, error: failure.message });

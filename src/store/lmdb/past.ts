@@ -1,20 +1,23 @@
-/** Reads the store's history, which can have 10,000 records and 64 MiB, and regularly yields to other work. */
+/**
+ * Reads the store's history. The read regularly yields to other work, because the history can have many records (by default 10,000) and
+ * 64 MiB.
+ */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
 import type { StoredValue } from '../store.ts';
 import { type Tables, toRecord } from './tables.ts';
 
 export interface Past {
-  /** The keys that have changed after the older revision, with their values at that revision (undefined: the key did not exist). */
+  /** The keys that have changed after the revision `after`, with their values at that revision (undefined: the key did not exist). */
   changed: Map<string, StoredValue | undefined>;
-  /** The newest revision whose record was read. */
+  /** The newest revision whose record was read; `after` if no record was read. */
   read: number;
 }
 
 /**
- * Reads all records after the revision `after`, and returns the keys with the prefix that they changed. Other calls may commit during
- * the read, because records never change; the read ends at a record that has been deleted. `tables` is called for each record, because
- * the store may have been reopened, and throws if the store has been closed. Rejects when the signal aborts.
+ * Reads the records after the revision `after` up to newest(), and returns the keys with the prefix that they changed. Other calls may
+ * commit during the read, because records never change; the read ends early at a record that has been deleted. `tables` is called for
+ * each record, because the store may have been reopened, and throws if the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,

@@ -34,7 +34,10 @@ const MAP_BYTES = 4 * 2 ** 30;
 const LOCK_FILE_BYTES = 16 * 1024;
 const NEW_DATABASE_BYTES = 128 * 1024;
 
-/** Opens the environment in the folder, or creates it; its files have mode 0600. Rejects with a UserError or a StorageFullError. */
+/**
+ * Opens the environment in the folder, or creates one, with files of mode 0600. Rejects with a StorageFullError if the disk is full, and
+ * with a UserError after any other error.
+ */
 export async function openTables(directory: string): Promise<Tables> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -60,7 +63,7 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
     maxDbs: 3,
     // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes the data visible.
     overlappingSync: false,
-    // The store batches its writes itself. With this option, lmdb would create another promise, whose rejection cannot be caught.
+    // The store batches its writes itself. If this option were true, lmdb would create another promise, whose rejection cannot be caught.
     eventTurnBatching: false,
   });
   return {
@@ -77,14 +80,14 @@ interface TreeStats {
   overflowPages: number;
 }
 
-/** The result of lmdb's getStats(), which its types do not describe. */
+/** The result of getStats(). The types of the package lmdb do not describe this result. */
 interface Stats extends TreeStats {
   lastPageNumber: number;
   root: TreeStats;
   free: TreeStats;
 }
 
-/** Counts the used and the free pages of the data file. The first two pages are LMDB's meta pages, which no table counts. */
+/** Returns the use of the data file's pages. The first two pages are LMDB's meta pages, which the counts of the tables omit. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
     (table) => table.getStats() as Stats,
@@ -101,7 +104,7 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
 const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
 const DATA_VERSION = 2;
 
-/** Rejects if LMDB must not open the file: the native code crashes if the file is not an LMDB database or the disk is full. */
+/** Rejects if LMDB must not open the file: its native code crashes on a file of another format, or for a new file on a full disk. */
 async function checkDataFile(path: string, directory: string): Promise<void> {
   const file = await openFile(path, 'r');
   try {
@@ -131,7 +134,10 @@ async function checkSpace(directory: string): Promise<void> {
   }
 }
 
-/** Creates the file with `sizeBytes` zeros, or overwrites a smaller file with them. Returns false if the file was large enough. */
+/**
+ * Creates the file with `sizeBytes` zeros, or overwrites a smaller file with them, and sets its mode to 0600. Returns false if the file
+ * was large enough and was not overwritten.
+ */
 async function createFile(path: string, sizeBytes: number): Promise<boolean> {
   const known = await stat(path).catch(() => undefined);
   if (known !== undefined) {
@@ -177,7 +183,7 @@ export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
 export const fromChanges = (changes: UndoChange[]): HistoryRow =>
   changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));
 
-/** Returns LMDB's options for a range: the keys with the prefix that come after the key `after`. */
+/** Returns LMDB's options for a range: the keys with the prefix that come after the key `after` (absent: all keys with the prefix). */
 export function boundsOf({ prefix, after }: RangeOptions): { start: string; exclusiveStart: boolean; end?: string } {
   const isAfter = after !== undefined && after >= prefix;
   const end = prefixEnd(prefix);
