@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type ListedStats, toUsage } from './usage.ts';
+import { type Connection, RuntimeCallError } from './connection.ts';
+import { type ListedStats, toUsage, usageCalls } from './usage.ts';
 
 const labels = { 'io.kubernetes.pod.uid': 'u', 'lifepod.io/attempt': '2' };
 const stats: ListedStats = {
@@ -36,4 +37,22 @@ test('toUsage() returns undefined for a container that lifepod did not create, o
   expect(toUsage({ ...stats, attributes: foreign })).toBeUndefined();
   expect(toUsage({ ...stats, cpu: null })).toBeUndefined();
   expect(toUsage({ ...stats, memory: null })).toBeUndefined();
+});
+
+test.each([
+  ['{"pid": 42}', 42],
+  ['{"pid": 0}', undefined],
+  ['{"pid": "42"}', undefined],
+  ['not JSON', undefined],
+])('the process ID of a sandbox is read from %s', async (info, pid) => {
+  const connection = { unary: async () => ({ info: { info } }) } as unknown as Connection;
+  expect(await usageCalls(connection, {}).sandboxPid('s', new AbortController().signal)).toBe(pid);
+});
+
+test('a sandbox that does not exist has no process ID; other failures are not hidden', async () => {
+  const failing = (code: 'NotFound' | 'Internal') =>
+    ({ unary: async () => Promise.reject(new RuntimeCallError(code, 'no')) }) as unknown as Connection;
+  const pidOf = (connection: Connection) => usageCalls(connection, {}).sandboxPid('s', new AbortController().signal);
+  expect(await pidOf(failing('NotFound'))).toBeUndefined();
+  await expect(pidOf(failing('Internal'))).rejects.toThrow('Internal');
 });
