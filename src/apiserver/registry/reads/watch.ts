@@ -2,7 +2,8 @@
  * The verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
  *
  * If a change makes an object match the client's selectors, the change is reported as ADDED. If an object stops matching, the
- * change is reported as DELETED. All watches get the same WatchEvent object for a change, so that it is encoded only once.
+ * change is reported as DELETED. All watches of a resource that report a change with the same type get the same WatchEvent
+ * object, so that it is encoded only once.
  */
 
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -79,8 +80,8 @@ interface Watched {
 }
 
 /**
- * Lets only one watch at a time read uncached objects. Before the next watch reads, the objects of the previous watch are counted
- * as waiting for their client, so that the limit on waiting objects applies.
+ * Lets only one watch at a time read uncached objects. When the next watch reads, its predecessor has passed all its objects to
+ * its sink, which counts them as waiting for their client, so that the limit on waiting objects applies.
  */
 const uncachedReads = oneAtATime();
 
@@ -253,8 +254,8 @@ function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchE
 }
 
 /**
- * Returns the object for the WatchEvent. If a change makes an object stop matching, this is its last matching state with the
- * revision of the change.
+ * Returns the object for the WatchEvent. If an update makes the object stop matching, returns its last matching state with the
+ * revision of the update.
  */
 const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
   type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined

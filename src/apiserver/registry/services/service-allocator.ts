@@ -23,9 +23,10 @@ const HEADLESS = 'None';
 
 export interface ServiceAllocator {
   /**
-   * Sets the missing cluster IPs and node ports in the Service, and reserves them. Returns a function that ends the reservation;
-   * call it when the write has finished. Throws 422 Invalid if a requested address or port is invalid or in use, and 500
-   * InternalError if none is free.
+   * Sets the missing IP families, cluster IPs and node ports in the Service, and reserves the addresses and ports. Returns a
+   * function that ends the reservation; call it when the write has finished. Does nothing for the type ExternalName. Throws 422
+   * Invalid if a requested address or port is invalid or in use, or if a requested IP family is not configured, and 500
+   * InternalError if no address or port is free.
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
