@@ -59,7 +59,7 @@ export interface SpdyRelay {
   fromClient(bytes: Uint8Array): Promise<void>;
   /** Relays the frames in the runtime's bytes. After it has rejected with a ProtocolError, the runtime's bytes must be discarded. */
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to every opened stream. After the call, the relay opens no more streams. */
+  /** Resolves when the runtime has replied to or reset every opened stream. After the call, the relay opens no more streams. */
   replied(): Promise<unknown>;
   /** Sends a GOAWAY frame to the client, which reports that the client broke the protocol. */
   refuse(): void;
