@@ -1,5 +1,5 @@
 /**
- * The newest events of one resource, for watches that resume at a resourceVersion.
+ * Keeps the newest events of one resource, for watches that resume at a resourceVersion.
  *
  * Invariants:
  *  1. A window has at most `capacity` events. If it has more than one event, their objects together take at most WINDOW_BYTES.

@@ -1,5 +1,5 @@
 /**
- * Server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
+ * Implements server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
  * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behavior and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';

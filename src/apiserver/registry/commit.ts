@@ -45,7 +45,7 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 
 /**
  * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
- * that the object is encoded for the response only once, also for other readers.
+ * that the response and other readers share one encoded text.
  */
 function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
   const cached = cache.get(key);

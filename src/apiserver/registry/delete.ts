@@ -1,7 +1,7 @@
 /**
- * The verbs delete and deletecollection. A delete only sets the deletionTimestamp of the object if the kind deletes gracefully or
- * if the object has finalizers; otherwise it removes the object immediately. If the deletionGracePeriodSeconds are 0, the update
- * that removes the last finalizer deletes the object (see update.ts).
+ * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion of the object is
+ * graceful (see KindDefinition.deletion()) or if the object has finalizers; otherwise, it removes the object immediately. Once the
+ * deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';

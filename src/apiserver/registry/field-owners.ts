@@ -1,4 +1,4 @@
-/** Field ownership: how the registry's writes change metadata.managedFields. */
+/** Tracks the ownership of fields: computes how the registry's writes change metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import {
   entriesAfterUpdate,

@@ -14,7 +14,7 @@ const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** Returns five random characters, such as `x7k2p`. */
+/** Returns a suffix of five random characters, such as `x7k2p`. */
 export const randomSuffix = (randomBytes: RandomBytes): string =>
   Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
 

@@ -1,4 +1,7 @@
-/** The verb create on a subresource: token, eviction, and every other subresource whose definition has apply(), such as binding. */
+/**
+ * Implements the verb create on subresources: token, eviction, and every other subresource whose definition has apply(), such as
+ * binding.
+ */
 
 import type {
   AuthenticationV1TokenRequest,

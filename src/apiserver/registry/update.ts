@@ -1,5 +1,5 @@
 /**
- * The verbs update and patch, for objects and for subresources that are stored in the object, such as status.
+ * Implements the verbs update and patch for objects, and for subresources that are stored in the object, such as status.
  * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';

@@ -1,6 +1,6 @@
 /**
- * The continue token of a list, which is opaque to clients. It contains the revision of the first page and the position of the
- * last object that was examined.
+ * Encodes and decodes the continue token of a list. The token is opaque to clients and contains the revision of the first page and
+ * the position of the last object that was examined.
  * Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
  */
 import { badRequest } from '../../../machinery/status.ts';

@@ -50,7 +50,7 @@ const usesOf = (service: KubeObject | undefined): string[] =>
 
 /**
  * Counts how many Services in the cache use each address and node port. The returned function takes a Service and returns a
- * predicate: whether any other Service uses the address or node port.
+ * predicate, which returns whether any other Service uses an address or node port.
  */
 function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Map<string, number>();
@@ -113,7 +113,7 @@ export function createServiceAllocator(
   };
 }
 
-/** Whether another Service, stored or being written, has the address or node port. */
+/** Returns whether another Service, stored or being written, has the address or node port. */
 type IsTaken = (use: string | number) => boolean;
 type Fail = (errors: FieldError[]) => Error;
 
