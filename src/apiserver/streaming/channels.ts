@@ -1,5 +1,5 @@
 /**
- * Exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of each
+ * Serves exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of each
  * message) to the SPDY streams that the container runtime supports. Source: v1.33 remotecommand, KEP-4006.
  *
  * Invariants:

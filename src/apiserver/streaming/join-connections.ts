@@ -23,8 +23,8 @@ export interface Passing {
 
 /**
  * Joins two connections. Resolves when both are closed; never rejects. Data that one side sent before it ended still reaches the
- * other side. Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way if it reads
- * it within 1 s, and then the end.
+ * other side. Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, if the
+ * client reads the data within 1 s, and then the end.
  */
 export function join(
   client: Duplex,

@@ -1,4 +1,4 @@
-/** For tests: a server that the test controls and that streams like a container runtime. */
+/** Starts a server for tests that streams like a container runtime and that the test controls. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

@@ -275,8 +275,8 @@ function replied({ replies }: Relaying, streamId: number): void {
 }
 
 /**
- * Returns the open stream, or undefined if the stream has ended: the client may have sent the frame before it received the end.
- * Throws a ProtocolError if the client did not open the stream.
+ * Returns the open stream, or undefined if the stream has ended or was refused: the client may have sent the frame before it
+ * received the end or the reset. Throws a ProtocolError if the ID is even, or greater than that of the client's last stream.
  */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);
