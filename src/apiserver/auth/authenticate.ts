@@ -1,6 +1,7 @@
 /**
- * Authentication by client certificate: the common name (CN) is the user name, and each organization (O) is a group. Each user is
- * also in the group system:authenticated. Source: v1.33 X.509 client certificates.
+ * Authenticates users by client certificate: the common name (CN) is the user name, and each organization (O) is a group. Each user
+ * is also in the group system:authenticated.
+ * Source: v1.33 X.509 client certificates.
  */
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '../../ports/backend.ts';

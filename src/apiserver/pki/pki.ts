@@ -1,5 +1,5 @@
 /**
- * The keys and certificates of one installation, in <data-dir>/pki.
+ * Reads and creates the keys and certificates of one installation, in <data-dir>/pki.
  *
  * Invariants:
  *  1. Usable files on disk are kept. A certificate and its key are recreated if one of them is missing or damaged, if they do not
