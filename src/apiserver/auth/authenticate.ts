@@ -1,11 +1,15 @@
 /**
- * Authentication by client certificate: the common name (CN) is the user name, and each organization (O) is a group.
+ * Authenticates users by client certificate: the common name (CN) is the user name, and each organization (O) is a group. Each user
+ * is also in the group system:authenticated.
  * Source: v1.33 X.509 client certificates.
  */
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '../../ports/backend.ts';
 
-/** Returns the user, or undefined if the client presents no certificate of lifepod's authority or one without a common name. */
+/**
+ * Returns the user, or undefined if the client presents no certificate of lifepod's authority, or one whose subject does not have
+ * exactly one common name.
+ */
 export function authenticate(socket: TLSSocket): UserInfo | undefined {
   // `authorized` is true only if TLS has verified that the certificate comes from lifepod's authority.
   if (!socket.authorized) return undefined;

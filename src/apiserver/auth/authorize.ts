@@ -1,5 +1,5 @@
 /**
- * Authorization: members of the group system:masters may do everything, other users nothing.
+ * Authorizes requests: members of the group system:masters may do everything, and other users nothing.
  * Source of the messages: v1.33 apiserver authorization.
  */
 

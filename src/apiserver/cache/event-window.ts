@@ -1,5 +1,5 @@
 /**
- * The newest events of one resource, for watches that resume at a resourceVersion.
+ * Keeps the newest events of one resource, for watches that resume at a resourceVersion.
  *
  * Invariants:
  *  1. A window has at most `capacity` events. If it has more than one event, their objects together take at most WINDOW_BYTES.
@@ -8,7 +8,7 @@
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory of a thousand objects of 8 kB each in the store. Most objects are smaller. */
+/** The memory of about a thousand objects of 4 KiB of JSON each (see heldBytes). Most objects are smaller. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
@@ -60,7 +60,7 @@ export class EventWindow {
     return this.#oldestRevision;
   }
 
-  /** Adds an event, and forgets the oldest events if a limit is exceeded. `bytes` is the memory of the event's object. */
+  /** Adds an event, and forgets the oldest events if a limit is exceeded. `bytes`: the memory of the event's object. */
   push(event: CacheEvent, bytes: number): void {
     this.#events.push({ event, bytes });
     this.#count(bytes);
@@ -68,7 +68,7 @@ export class EventWindow {
     this.#budget.enforce();
   }
 
-  /** The memory of the objects of all events in the window. */
+  /** The memory of the objects of all events in the window, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -1,6 +1,6 @@
 /**
- * The keys of objects in the store: /registry/GROUP/PLURAL/NAMESPACE/NAME, or /registry/GROUP/PLURAL/NAME for cluster-scoped kinds.
- * GROUP is "core" for the core group.
+ * Creates and parses the keys of objects in the store: /registry/GROUP/PLURAL/NAMESPACE/NAME, or /registry/GROUP/PLURAL/NAME for
+ * cluster-scoped kinds. GROUP is "core" for the core group.
  */
 
 export const REGISTRY_PREFIX = '/registry/';

@@ -53,7 +53,10 @@ export function countValues(value: unknown, visit?: (value: object) => void): nu
   return count;
 }
 
-/** Returns a frozen copy of the object whose resourceVersion is `revision`, for DELETED events. */
+/**
+ * Returns a copy of the object with `revision` as its resourceVersion. Freezes the copy and its metadata. The content of the
+ * other fields is shared with `object`.
+ */
 export const atRevision = (object: KubeObject, revision: number): KubeObject =>
   Object.freeze({
     ...object,

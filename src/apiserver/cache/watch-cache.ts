@@ -1,7 +1,7 @@
 /**
- * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each resource.
- * The cache serves all watches and reads, except lists at an older revision and reads of uncached resources. For uncached
- * resources, it has only the events.
+ * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each
+ * resource. The cache serves all watches and reads, except lists at an older revision, later pages of lists, and reads of
+ * uncached resources. For uncached resources, the cache has only the events.
  *
  * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
@@ -23,7 +23,7 @@ import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 const WINDOW_EVENTS = 1000;
 /** The maximum number of events kept for each uncached resource. A client that resumes at an older event must list again. */
 const UNCACHED_WINDOW_EVENTS = 100;
-/** The number of values that one read from the store returns while the cache is loaded. */
+/** The maximum number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
 /** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of names. */
 const END_OF_PREFIX = '~';
@@ -33,7 +33,10 @@ export interface CacheEvent {
   /** '' for cluster-scoped kinds. */
   namespace: string;
   revision: number;
-  /** The object after the change. If it was deleted: its last state, with the revision of the deletion as resourceVersion. */
+  /**
+   * The object after the change. If the object was deleted, this is its last state with the revision of the deletion as
+   * resourceVersion.
+   */
   object: KubeObject;
   /** The object before the change, with its own resourceVersion; undefined if the object was added. */
   previous: KubeObject | undefined;
@@ -68,9 +71,12 @@ export interface WatchCache {
     afterRevision: number,
     listener: (event: CacheEvent) => void,
   ): () => void;
-  /** Returns the approximate memory in bytes of the cached object with the key, or of all cached objects. */
+  /**
+   * Returns the approximate memory in bytes of the cached object with the key (0 if there is none), or of all cached objects if
+   * `key` is undefined.
+   */
   heldBytes(key?: string): number;
-  /** Calls the listener after each batch of changes of any objects. Returns a function that removes the listener. */
+  /** Calls the listener after the subscribers have received changes of any objects. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
   /**
    * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
@@ -85,7 +91,10 @@ type DropListener = (prefix: string, object: KubeObject) => void;
 export interface WatchCacheOptions {
   store: Store;
   log: Log;
-  /** The maximum number of past events kept for each resource. The default is WINDOW_EVENTS. */
+  /**
+   * The maximum number of past events kept for each resource. The default is WINDOW_EVENTS. For uncached resources,
+   * UNCACHED_WINDOW_EVENTS applies if it is lower.
+   */
   windowEvents?: number;
   /** Key prefixes of the resources whose objects are not cached. */
   uncached?: ReadonlySet<string>;
@@ -211,7 +220,10 @@ class StoreCache implements WatchCache {
     else this.#heldBytes.set(key, bytes);
   }
 
-  /** Applies the whole batch before any listener runs. Queues the events, so that a listener that writes does not change their order. */
+  /**
+   * Applies the whole batch before any subscriber gets its events. Queues the events, so that a subscriber that writes to the
+   * store does not change their order.
+   */
   #apply(events: StoreEvent[]): void {
     for (const event of events) {
       const key = event.type === 'put' ? event.kv.key : event.key;
@@ -273,5 +285,8 @@ class StoreCache implements WatchCache {
   }
 }
 
-/** Resolves to a cache with all objects under /registry/, which follows the changes of the store until close(). */
+/**
+ * Resolves to a cache that contains all objects under /registry/ except those of uncached resources, and that follows the changes
+ * of the store until close().
+ */
 export const loadWatchCache = (options: WatchCacheOptions): Promise<WatchCache> => StoreCache.load(options);

@@ -48,7 +48,10 @@ export function apiGroupDocument(kinds: readonly KindDefinition[], group: string
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };
 }
 
-/** Identifies the version in which a kind is stored, for clients that migrate stored objects. Source: apiserver's StorageVersionHash. */
+/**
+ * Returns a hash of the kind's group, version and name, by which clients that migrate stored objects recognize the stored version.
+ * Source: apiserver's StorageVersionHash.
+ */
 const storageVersionHash = (kind: KindDefinition): string =>
   createHash('sha256').update(`${kind.group}/${kind.version}/${kind.kind}`).digest().subarray(0, 8).toString('base64');
 

@@ -32,7 +32,7 @@ export const isDiscoveryPath = (segments: readonly string[]): boolean =>
 
 /**
  * Responds to a request for a discovery document. `segments`: the segments of the URL path. Rejects with 404 NotFound if the group
- * or version is not served, and 406 NotAcceptable if the client does not accept JSON.
+ * or version is not served, and 406 NotAcceptable if the client accepts no form of the document at /api or /apis.
  */
 export async function serveDiscovery(
   server: ServerContext,

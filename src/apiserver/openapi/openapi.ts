@@ -2,10 +2,10 @@
  * Serves the OpenAPI documents: an index at /openapi/v3, a document for each group version in the index, and one document for all
  * group versions at /openapi/v2.
  *
- * Boundary: the documents are built only from the kinds, the field table, the descriptions and the patch strategies. kubectl uses
- * the documents for `explain`, for validation, and for the merge keys of `apply`.
- * Invariant: between requests, only compressed documents that have been requested stay in memory. The large descriptions are read
- * to build a document and then released.
+ * Boundary: the documents are built only from the kinds, the tables of fields and list keys, the descriptions and the patch
+ * strategies. kubectl uses the documents for `explain`, for validation, and for the merge keys of `apply`.
+ * Invariant: between requests, only the compressed documents that clients have requested stay in memory. The large descriptions are
+ * read for each document that is built, and then released.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ const YEAR_SECONDS = 365 * 24 * 60 * 60;
 export interface OpenApi {
   /**
    * Responds to a request for an OpenAPI document. `segments`: the segments of the URL path, starting with 'openapi'. Rejects with
-   * 404 NotFound or 406 NotAcceptable.
+   * 404 NotFound if there is no such document, and 406 NotAcceptable if the client accepts none of its formats.
    */
   serve(exchange: Exchange, segments: readonly string[]): Promise<void>;
 }
@@ -134,9 +134,9 @@ const isSwaggerProtobuf = (range: MediaRange): boolean =>
   range.type === SWAGGER_PROTOBUF || range.type === SWAGGER_PROTOBUF_REQUESTED;
 
 /**
- * kubectl requests Swagger in protobuf for kinds that v3 does not contain, such as a v1 List or a kind that is not served, and
- * fails if the request is refused. The Swagger sent contains no kinds, so that kubectl leaves validation to the server, as it does
- * for the kinds in v3.
+ * Sends a Swagger document without kinds, in protobuf. kubectl requests Swagger in protobuf for kinds that v3 does not contain,
+ * such as a v1 List or a kind that is not served, and fails if the request is refused. Because the document contains no kinds,
+ * kubectl leaves validation to the server, as it does for the kinds in v3.
  * Source: the message Document of openapiv2 in google/gnostic.
  */
 async function sendSwaggerProtobuf(exchange: Exchange, version: string): Promise<void> {

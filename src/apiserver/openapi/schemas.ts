@@ -1,4 +1,4 @@
-/** Creates the OpenAPI v3 schemas of the types from the field table, the descriptions and the patch strategies. */
+/** Creates the OpenAPI v3 schemas of the types from the tables of fields and list keys, the descriptions and the patch strategies. */
 import { listMapKeys } from '../../api/field-types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StrategyLookup } from '../../machinery/patch/strategic-merge-patch.ts';

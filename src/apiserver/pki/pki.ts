@@ -1,12 +1,13 @@
 /**
- * The keys and certificates of one installation, in <data-dir>/pki.
+ * Reads and creates the keys and certificates of one installation, in <data-dir>/pki.
  *
  * Invariants:
- *  1. Usable files on disk are kept. A certificate is recreated if it is missing, damaged or nearly expired. A leaf certificate is
- *     also recreated if another authority signed it or it lacks a requested name.
+ *  1. Usable files on disk are kept. A certificate and its key are recreated if one of them is missing or damaged, if they do not
+ *     belong together, or if the certificate expires within 30 days. A leaf certificate is also recreated if it is not valid yet,
+ *     if another authority signed it, or if it lacks a requested name.
  *  2. The key that signs ServiceAccount tokens is never replaced, so that issued tokens stay valid.
  *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a
- *     pair that does not match and is recreated.
+ *     new key without its certificate, and the pair is recreated.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -29,7 +30,7 @@ export interface Pki {
   /** The certificate of the authority as PEM text. */
   caCertificate: string;
   serving: CertificateAndKey;
-  /** The client certificate of the user kubernetes-admin in the group system:masters. */
+  /** The client certificate of the user kubernetes-admin in the group system:masters, and its key. */
   admin: CertificateAndKey;
   /** The key that signs ServiceAccount tokens (ES256). */
   serviceAccountKey: KeyObject;

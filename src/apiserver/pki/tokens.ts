@@ -1,5 +1,5 @@
 /**
- * ServiceAccount tokens: JWTs bound to a ServiceAccount and optionally to a Pod and its node.
+ * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node.
  * Source: KEP-1205 (bound tokens), the TokenRequest API of v1.33.
  */
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 export interface TokenOptions {
   /** The audiences of the token. If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
-  /** At least 600, at most 2^32. The default is 3600. */
+  /** The lifetime of the token: at least 600, at most 2^32. The default is 3600. */
   expirationSeconds?: number;
   pod?: { name: string; uid: string };
   node?: { name: string; uid?: string };

@@ -1,6 +1,6 @@
 /**
  * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
- * Responses are always JSON, which every client accepts.
+ * Objects in responses are always JSON, which every client accepts.
  *
  * Boundary: decoding uses only the shapes and the numbers of the fields. Unknown fields are ignored, and values are validated
  * later.
@@ -75,7 +75,7 @@ interface Count {
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => Number(reader.int64().toString());
 
-/** Reads a message whose known fields are only integers and strings, and returns these by field number. */
+/** Reads a message whose known fields are only integers and strings, and returns their values by field number. */
 function plain(reader: Reader): Map<number, number | string> {
   const values = new Map<number, number | string>();
   while (reader.pos < reader.len) {
@@ -179,7 +179,7 @@ function readField(reader: Reader, wireType: number, field: Field, into: Json, c
   }
   if (typeof shape === 'object') add(count);
   const content = value(reader, shape, count);
-  // Go encodes zero values in protobuf, but omits them in JSON, and so does this decoder.
+  // Go encodes zero values in protobuf, but omits them in JSON, so this decoder omits them too.
   if (content === undefined || (!pointer && isZero(content))) return;
   into[name] = content;
 }
@@ -196,9 +196,9 @@ function readMessage(reader: Reader, message: Message, into: Json, count: Count)
 }
 
 /**
- * Decodes the object in the body, including its apiVersion and kind. `schemaOf` returns the name of its type in the field table, or
- * undefined if the kind is not expected. Throws an Error if the body is not a valid encoding, and 413 RequestEntityTooLarge if the
- * object has too many values.
+ * Decodes the object in the body, including its apiVersion and kind. `schemaOf` returns the name of the kind's type in the field
+ * table, or undefined if the kind is not expected; the result then has only the apiVersion and the kind. Throws an Error if the
+ * body is not a valid encoding, and 413 RequestEntityTooLarge if the object has too many values.
  */
 export function decodeProtobuf(
   body: Uint8Array,

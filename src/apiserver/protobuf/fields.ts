@@ -1,7 +1,7 @@
 /**
- * The protobuf field numbers of the types, by type name of the generated field table. Each value lists pairs of `name number`. A
- * number with a dot, such as 1.2, is a field (2) of a Go struct that is embedded in the type (as field 1). A ? means that the field
- * is a pointer in Go, so that zero is a value and does not mean absent.
+ * Lists the protobuf field numbers of the types, by the name of the type in the generated field table. Each value lists pairs of
+ * `name number`. A number with a dot, such as 1.2, is a field (2) of a Go struct that is embedded in the type (as field 1). A ?
+ * means that the field is a pointer in Go, so that zero is a value and does not mean absent.
  * Source: the protobuf tags of k8s.io/api and k8s.io/apimachinery; numbers never change their meaning.
  */
 export const protobufFields: Readonly<Record<string, string>> = {

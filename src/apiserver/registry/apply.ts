@@ -1,5 +1,5 @@
 /**
- * Server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
+ * Implements server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
  * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behavior and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
@@ -21,7 +21,7 @@ import type { Resource } from './resources.ts';
 import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
 
 export interface ApplyOptions extends UpdateOptions {
-  /** Called after the apply has created the object. */
+  /** Called if the apply creates the object instead of changing an existing one, also in a dry run. */
   onCreated?: () => void;
 }
 
@@ -57,7 +57,7 @@ export async function applyObject(
           return { body: object as unknown as KubeObject, owners: entries };
         });
       } catch (error) {
-        // Another client has deleted the object since it was read: create the object in the next attempt.
+        // The object was deleted after it was read, so the next attempt creates it.
         if (subresource !== undefined || !isApiError(error, 'NotFound')) throw error;
       }
       continue;
@@ -81,15 +81,15 @@ export async function applyObject(
       options.onCreated?.();
       return created;
     } catch (error) {
-      // Another client has created the object since it was read: change the object in the next attempt.
+      // The object was created after the read found none, so the next attempt changes it.
       if (!isApiError(error, 'AlreadyExists')) throw error;
     }
   }
 }
 
 /**
- * Returns the fields that an apply at this endpoint does not write: the spec for the status subresource, the status for a main
- * resource that has a status subresource.
+ * Returns the fields that an apply at this endpoint does not write: the spec for the status subresource; for every other
+ * endpoint, the status if the kind has a status subresource. Returns undefined if the apply writes all fields.
  */
 function notWritten({ kind }: Resource, subresource: string | undefined): FieldSet {
   if (subresource === 'status') return { 'f:spec': {} };
@@ -97,8 +97,9 @@ function notWritten({ kind }: Resource, subresource: string | undefined): FieldS
 }
 
 /**
- * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. Throws 400
- * BadRequest.
+ * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. An absent name or
+ * namespace is set to that of the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it
+ * has too many values.
  */
 async function configOf(
   resource: Resource,
@@ -137,8 +138,8 @@ async function configOf(
 }
 
 /**
- * Removes the fields that the client did not send: decoding adds empty required fields, of which the client must not become the
- * owner.
+ * Returns `decoded` without the fields that `given`, the configuration as the client sent it, does not contain or sets to null.
+ * Decoding adds empty required fields, of which the client must not become the owner.
  */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {

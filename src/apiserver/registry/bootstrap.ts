@@ -22,8 +22,8 @@ export interface BootstrapOptions {
 }
 
 /**
- * Creates the objects that do not exist. Corrects the type and the ports of the Service `kubernetes`, or replaces the Service if
- * its cluster IP does not match the options.
+ * Creates the missing objects. Corrects the type and the ports of the Service `kubernetes`, or replaces the Service if its
+ * cluster IP does not match the options.
  */
 export async function bootstrap(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {

@@ -1,6 +1,6 @@
 /**
- * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, repeats the change on the
- * newest state.
+ * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, modify() repeats the change
+ * on the newest state.
  */
 import { MAX_VALUES } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -44,8 +44,8 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 }
 
 /**
- * Returns the written object in its served form. Uses the object in the cache if this still has the written revision, so that the
- * object is encoded only once for all readers.
+ * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
+ * that the response and other readers share one encoded text.
  */
 function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
   const cached = cache.get(key);
@@ -61,9 +61,10 @@ interface Put {
 }
 
 /**
- * Runs the transaction. Until it has finished, the room that the object needs to grow is reserved. Throws 507 InsufficientStorage
- * if there is no room, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values,
- * including those of managedFields.
+ * Runs the transaction that puts the object. While it runs, reserves the room by which a client's write makes the object grow.
+ * Throws 507 InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write
+ * makes the object grow to more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to
+ * uncached kinds.
  */
 async function transactInRoom(
   { store, cache, room }: RegistryContext,
@@ -117,7 +118,10 @@ export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' 
 
 export interface Outcome {
   action: Change['action'];
-  /** The object after the change; for a delete, the last state of the object with the resourceVersion of the deletion. */
+  /**
+   * The object after the change. After a delete, it is the last state of the object with the resourceVersion of the deletion; in
+   * a dry run of a delete, it is the unchanged object.
+   */
   object: KubeObject;
 }
 
@@ -127,7 +131,7 @@ export interface Outcome {
  */
 const MAX_OVERTAKEN = 5;
 
-/** Thrown by an attempt that has already taken long while other long work is in progress. The attempt then starts over. */
+/** Thrown by an attempt that would have to wait for other long work. The change then starts over in a new attempt. */
 const OTHERS_FIRST = Symbol('others first');
 
 const isTurnOver = turnClock();
@@ -138,7 +142,7 @@ interface Place {
   dryRun: boolean | undefined;
   /**
    * The client that makes the change: its write fails if the object grows and there is no room. Absent for components of lifepod,
-   * and for writes that delete the object or shorten its termination.
+   * and for writes that delete the object, or begin or shorten its termination.
    */
   user?: UserInfo | undefined;
 }
@@ -146,13 +150,13 @@ interface Place {
 type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
 
 /**
- * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the newest
- * state. `change` may throw an ApiError, and awaits `betweenSteps` between its steps. `change` must not write other objects: such a
- * write might wait for the slot for long work, which this change may occupy. `settled` is called after each call of `change` and
- * its write, also after an error. Throws 404 if the object does not exist.
+ * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the
+ * newest state. `change` may throw an ApiError, and awaits `betweenSteps` between its steps. `change` must not write other
+ * objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is called after each call
+ * of `change` and its write, also after an error. Throws 404 if the object does not exist.
  *
- * Only one long change runs at a time. A change that has to wait for the slot starts over afterwards, so that it keeps no copy of
- * the object in memory while it waits.
+ * Only one long change runs at a time, in the slot for long work. A change that would have to wait for the slot starts over, so
+ * that no copy of the object stays in memory during the wait.
  */
 export async function modify(
   context: RegistryContext,
@@ -162,8 +166,8 @@ export async function modify(
   settled: () => void = () => {},
 ): Promise<Outcome> {
   for (let begun = 1; ; begun++) {
-    // The first attempt may have been slow only because the machine was busy, so the second does not wait for the slot for long
-    // work either.
+    // The first attempt may have been slow only because the machine was busy, so the second attempt, like the first, begins
+    // without the slot for long work.
     if (begun === 2 || isTurnOver()) await nextOwnTurn();
     const work = longWork();
     try {

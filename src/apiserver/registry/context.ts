@@ -1,4 +1,4 @@
-/** The dependencies that the parts of the registry share. */
+/** Defines the dependencies that the parts of the registry share. */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { Store } from '../../store/store.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';

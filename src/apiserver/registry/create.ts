@@ -1,6 +1,6 @@
 /**
- * The verb create. The steps in order: decode, set defaults, set the namespace, admit, generate a name, prepare, validate, allocate
- * cluster IPs and node ports, store.
+ * Implements the verb create. The steps are, in this order: decode, set defaults, set the namespace, admit, generate a name,
+ * prepare, validate, allocate cluster IPs and node ports, and store.
  * Source: upstream's rest.BeforeCreate and generic registry (behavior).
  */
 
@@ -49,8 +49,8 @@ export async function createObject(
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
-  // Long work begins only after admission: a Pod may wait there for its ServiceAccount, and must not occupy the slot for long work
-  // while it waits.
+  // Long work begins only after admission: a Pod may wait for its ServiceAccount during admission, and must not occupy the slot
+  // for long work while it waits.
   const work = longWork();
   try {
     return await createAdmitted(context, resource, object, options, work.betweenSteps);
@@ -75,8 +75,8 @@ async function createAdmitted(
   await betweenSteps();
   let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();
-  // Kinds with few validation rules, such as Events, still need a name that is valid in a URL path. As in upstream, this is checked
-  // after the rules of the kind, because their errors are more specific.
+  // Kinds with few validation rules, such as Events, still need valid metadata, for example a name that is valid in a URL path.
+  // As in upstream, the metadata is checked after the rules of the kind, because the errors of the kind are more specific.
   const rules = { ...ANY_NAME, namespaced: kind.namespaced };
   if (errors.length === 0) errors = firstErrors(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
@@ -122,9 +122,9 @@ async function insertNew(
 }
 
 /**
- * Sets the namespace of the object to that of the request; removes it from a cluster-scoped object. Throws 400 BadRequest if the
- * two namespaces differ or both are missing. Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and
- * wording).
+ * Sets an absent namespace of the object to that of the request; removes the namespace from a cluster-scoped object. Throws 400
+ * BadRequest if the kind is namespaced, and the two namespaces differ or both are absent. Source: upstream's
+ * EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
  */
 function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
   if (!kind.namespaced) {

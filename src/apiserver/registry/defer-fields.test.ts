@@ -1,4 +1,4 @@
-/** Updates of Pods and PodTemplates by clients that do not send the fields for defer containers. */
+/** Tests updates and patches of Pods and PodTemplates that omit or remove the fields for defer containers. */
 import { describe, expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';

@@ -1,7 +1,7 @@
 /**
- * The verbs delete and deletecollection. A delete removes the object immediately, or only sets its deletionTimestamp: if the kind
- * deletes gracefully, or if the object has finalizers. The update that removes the last finalizer deletes the object (see
- * update.ts).
+ * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion of the object is
+ * graceful (see KindDefinition.deletion()) or if the object has finalizers; otherwise, it removes the object immediately. Once the
+ * deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
@@ -59,7 +59,7 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
 /** Throws 409 Conflict if the metadata of the object does not match the preconditions in the options. */
 export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
-  // As in upstream, this error names the kind. Other conflicts name the resource.
+  // As in upstream, these conflicts name the kind, whereas other conflicts name the resource.
   const named = { group: kind.group, resource: kind.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     const text = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
@@ -76,7 +76,10 @@ const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
   object: { ...old, metadata: { ...old.metadata, ...metadata } },
 });
 
-/** The first delete request changes the desired state of the object, and therefore increments the generation if there is one. */
+/**
+ * Returns the generation after the delete request that sets the deletionTimestamp, because this request changes the desired state
+ * of the object. Returns no field if the object has no generation (absent or 0).
+ */
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
@@ -88,8 +91,8 @@ function terminatingNamespace(old: KubeObject): KubeObject {
 }
 
 /**
- * Sets the end of the grace period. In a terminating object, a delete request can only shorten the grace period, and only if the
- * request contains a grace period itself (`isRequested`).
+ * Sets the deletionTimestamp to the end of the grace period. In a terminating object, a delete request can only shorten the grace
+ * period, and only if the request contains a grace period itself (`isRequested`).
  */
 function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, now: Millis): Change {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
@@ -102,7 +105,8 @@ function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, n
   }
   if (!isRequested || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
   const before = parseTime(deletionTimestamp) ?? now;
-  // LAST_TIME replaces every later time, so the start of such a period is unknown. The shorter period starts now.
+  // formatTime() replaces every later time by LAST_TIME, so if the deletionTimestamp is LAST_TIME, the start of the grace period
+  // is unknown. The shorter period then starts now.
   const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
   // If the shorter period has already passed, it ends now, and the grace period is at most one second.
@@ -125,7 +129,8 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
 }
 
 /**
- * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer exist.
+ * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer
+ * exist, and ignores the preconditions in the options.
  */
 export async function deleteObjects(
   context: RegistryContext,

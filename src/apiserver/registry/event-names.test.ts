@@ -1,4 +1,4 @@
-/** Events have few validation rules, but their names must be valid in URL paths and in keys of the store. */
+/** Tests that the names of Events must be valid in URL paths and in keys of the store, although Events have few validation rules. */
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { failure, object, ref, startRegistry } from './testing.ts';

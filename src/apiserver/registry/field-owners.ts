@@ -1,4 +1,4 @@
-/** Field ownership: how the registry's writes change metadata.managedFields. */
+/** Tracks the ownership of fields: computes how the registry's writes change metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import {
   entriesAfterUpdate,
@@ -12,7 +12,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 
-/** The field manager for writes by components of lifepod, which call the registry in process without a field manager. */
+/** The field manager for writes without one: components of lifepod call the registry in process without a field manager. */
 const OWN_MANAGER = 'lifepod';
 
 export const writerOf = (
@@ -34,9 +34,9 @@ export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFie
 }
 
 /**
- * Computes the entries of managedFields after a write other than an apply. An object that was never applied server-side has no
- * entries. `given`: the managedFields that the client sent, which replace the old entries if they are valid. kubectl sends them to
- * migrate fields from client-side apply.
+ * Computes the entries of managedFields after a write other than an apply. The result is empty if there are no entries yet,
+ * because ownership is tracked from the first server-side apply on. `given`: the managedFields that the client sent, which
+ * replace the old entries if they are valid and not empty. kubectl sends them to migrate fields from client-side apply.
  */
 export function* ownersAfterUpdate(
   { kind }: Resource,

@@ -1,4 +1,7 @@
-/** Long writes yield to other work, and the sizes of conflict responses and of managedFields are limited. */
+/**
+ * Tests that long writes yield to other work and finally succeed, and that the sizes of conflict responses and of managedFields are
+ * limited.
+ */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import type { ApiError } from '../../machinery/status.ts';

@@ -1,4 +1,4 @@
-/** The memory of all objects is limited for clients, but not for components of lifepod. */
+/** Tests that the memory of all objects is limited for clients, but not for components of lifepod. */
 
 import { expect, test } from 'vitest';
 import { SERVICE_ACCOUNTS } from '../../api/resources.ts';
@@ -24,8 +24,8 @@ const FULL =
   /^the objects take .* of memory, this object needs .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
 
 /**
- * Starts a registry with so little room that it can store only a few ConfigMaps, and fills the room. `last` is the name of the last
- * ConfigMap.
+ * Starts a registry with so little room that it can store only a few ConfigMaps, and fills the room. The returned `last` is the
+ * name of the last ConfigMap that was stored.
  */
 async function fullRegistry() {
   const started = await startRegistry({ roomBytes: 2 * MEBIBYTE });
@@ -100,7 +100,7 @@ test('when the room is used up, components of lifepod can still write objects, a
   await registry.delete(NAMESPACES, undefined, 'going', { user });
 });
 
-/** Makes small updates until the reserve is used up as well. Returns the number of updates that succeeded. */
+/** Makes small updates until the reserve for them is used up. Returns the number of updates that succeeded. */
 async function fillReserve(
   registry: Awaited<ReturnType<typeof fullRegistry>>['registry'],
   name: string,

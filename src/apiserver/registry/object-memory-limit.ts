@@ -1,8 +1,8 @@
 /**
- * Limits the memory of all objects together, because the cache keeps them in memory. When this room is used up, clients cannot
- * create objects or make them grow, except for small updates, which may use a reserve. Clients can still delete objects, evict Pods
- * and give up defer containers. Components of lifepod write without a limit, so that an engine can start and keep running even when
- * the room is used up.
+ * Limits the memory of all cached objects together (the room). When the room is used up, clients cannot create objects or make
+ * them grow, except for small updates, which may use a reserve. Clients can still delete objects, evict Pods and give up defer
+ * containers. Components of lifepod write without a limit, so that an engine can start and keep running even when the room is
+ * used up.
  */
 import { getHeapStatistics } from 'node:v8';
 import { binarySize } from '../../machinery/binary-size.ts';
@@ -15,7 +15,8 @@ import type { UserInfo } from '../../ports/backend.ts';
  */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
 /**
- * The part of the room that is reserved for small updates, such as changes of statuses, or of the labels of terminating objects.
+ * The fraction of the room that is reserved for small updates, such as changes of statuses, or of the labels of terminating
+ * objects.
  */
 const RESERVED_PART = 1 / 16;
 /** The maximum growth of an object in a small update, in bytes of memory: enough for about 4 KiB of JSON (see heldBytes). */
@@ -25,13 +26,13 @@ export interface ObjectRoom {
   /**
    * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation;
    * call it when the write has finished, because the cache then counts the bytes if they were written. If the object `exists`, a
-   * small growth may use the reserve. Reserves nothing if `user` is undefined, as for components of lifepod. Throws 507
-   * InsufficientStorage if there is not enough room.
+   * small growth may use the reserve. Reserves nothing if `bytes` is not positive, or if `user` is undefined, as for components
+   * of lifepod. Throws 507 InsufficientStorage if there is not enough room.
    */
   take(user: UserInfo | undefined, bytes: number, exists: boolean): () => void;
 }
 
-/** `held` returns the memory of all objects in the cache, in bytes. `limit`: the room, in bytes. */
+/** `held` returns the memory of all objects in the cache, in bytes. `limit`: the size of the room, in bytes. */
 export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES): ObjectRoom {
   let taken = 0;
   return {

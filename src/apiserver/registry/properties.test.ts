@@ -1,4 +1,4 @@
-/** Properties that hold for any order of writers and readers. fast-check prints the seed of a failure. */
+/** Tests properties that hold for any order of writers and readers. fast-check prints the seed of a failure. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';

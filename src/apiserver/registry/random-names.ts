@@ -7,14 +7,14 @@
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;
 /**
- * Longer bases are cut, so that a generated name has at most 63 characters, like a DNS label.
+ * Longer values of generateName are cut, so that a generated name has at most 63 characters, like a DNS label.
  * Source: k8s.io/apiserver/pkg/storage/names.
  */
 const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** Returns five random characters, such as `x7k2p`. */
+/** Returns a suffix of five random characters, such as `x7k2p`. */
 export const randomSuffix = (randomBytes: RandomBytes): string =>
   Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
 

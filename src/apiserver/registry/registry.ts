@@ -1,16 +1,17 @@
 /**
- * The registry implements the resource verbs of the API for any kinds, on top of a store.
+ * The registry implements the resource verbs of the API, on top of a store, for any kinds except computed ones.
  *
- * Boundary: no HTTP and no authorization. Everything specific to a kind comes from its definition, except for admission steps that
- * need other objects, such as namespaces, ServiceAccounts and cluster IPs.
+ * Boundary: no HTTP and no authorization. The behavior that is specific to a kind comes from its definition, except for steps
+ * that need other objects, such as admission and cluster IPs, and for evictions, tokens and the deletion of Namespaces.
  *
  * Invariants:
- *  1. The current objects are read from the watch cache, which always contains every acknowledged write. Objects of uncached kinds
- *     and of older revisions are read from the store.
+ *  1. Current objects are read from the watch cache, which always contains every acknowledged write. Objects of uncached kinds,
+ *     older revisions and later pages of lists are read from the store.
  *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest
  *     state, so no update is lost.
- *  3. Returned objects are frozen and shared; objects that are passed in are copied.
- *  4. A write with dryRun makes every check and stores nothing.
+ *  3. Returned objects may be frozen and shared with other readers. Objects that are passed in are copied.
+ *  4. A write with dryRun stores nothing. It makes the same checks, except those of the sizes of the object, the room and the
+ *     store.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindDefinition } from '../../api/kind.ts';
@@ -42,7 +43,10 @@ export interface RegistryOptions {
   serviceCidr: string;
   /** The source of UIDs, generated names and random choices. The default is the system's random number generator. */
   randomBytes?: (size: number) => Uint8Array;
-  /** The memory that all objects together may take, in bytes. The default is a quarter of V8's maximum heap. */
+  /**
+   * The memory that all cached objects together may take before writes of clients are rejected, in bytes. The default is a
+   * quarter of V8's maximum heap.
+   */
   roomBytes?: number;
   /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
   issueToken?: TokenIssuer['issue'];
@@ -51,7 +55,7 @@ export interface RegistryOptions {
 export interface Registry extends ResourceBackend {
   /** Returns the revision of the newest write. */
   revision(): number;
-  /** Ends the subscription to the store: running watches get no more events. Does not close the store. */
+  /** Ends the subscription to the store: running watches get no more changes. Does not close the store. */
   close(): void;
 }
 
@@ -71,7 +75,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
 }
 
-/** Every method is async, so that every error rejects the promise. */
+/** Every verb is an async function, so that every error rejects its promise. */
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {

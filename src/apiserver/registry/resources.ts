@@ -9,7 +9,7 @@ import { resourcePrefix } from '../cache/keys.ts';
 export interface Resource {
   kind: KindDefinition;
   groupResource: GroupResource;
-  /** Such as `v1` or `events.k8s.io/v1`. */
+  /** The group and version, such as `v1` or `events.k8s.io/v1`. */
   apiVersion: string;
   /** The prefix of the store keys of the objects. */
   prefix: string;
@@ -25,7 +25,7 @@ export interface ResourceIndex {
   readonly uncached: ReadonlySet<string>;
   /** Returns the resource. Throws 404 NotFound if the resource is not served. */
   find(ref: ResourceRef): Resource;
-  /** Returns the objects to which fromStored() has converted the stored object, for all resources with this key prefix. */
+  /** Returns the results of Resource.served() for the stored object, from all resources with this key prefix, without undefined. */
   served(prefix: string, object: KubeObject): KubeObject[];
 }
 

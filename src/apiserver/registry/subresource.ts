@@ -1,4 +1,7 @@
-/** The verb create on a subresource: token, eviction, and every other subresource whose definition has apply(), such as binding. */
+/**
+ * Implements the verb create on subresources: token, eviction, and every other subresource whose definition has apply(), such as
+ * binding.
+ */
 
 import type {
   AuthenticationV1TokenRequest,
@@ -96,7 +99,7 @@ async function evict(
   await deleteObject(context, resource, { namespace, name }, { ...deletion, preconditions: { uid } });
 }
 
-/** Handles a POST of a Binding like a POST of the binding subresource of the Pod with the same name. */
+/** Handles a POST of a Binding like a POST to the binding subresource of the Pod that has the name of the Binding. */
 export function createBinding(
   context: RegistryContext,
   namespace: string | undefined,
@@ -136,7 +139,7 @@ async function applyTo(
   return written;
 }
 
-/** The Status with which upstream responds to a Binding or an Eviction. */
+/** Returns the Status that answers a successful create, as upstream answers a Binding or an Eviction. */
 const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;
 
@@ -175,8 +178,8 @@ interface BoundObject {
 }
 
 /**
- * Returns the Pod to which the token is bound: its claims name the Pod. Throws 404 if the Pod does not exist, 409 if the Pod has
- * another UID, and 400 if `bound` does not refer to a Pod that runs with this ServiceAccount.
+ * Returns the Pod to which the token is bound, and which the claims of the token name. Throws 404 if the Pod does not exist, 409
+ * if the Pod has another UID, and 400 if `bound` does not refer to a Pod that runs with this ServiceAccount.
  */
 function boundPod({ cache }: RegistryContext, account: ServiceAccount, bound: BoundObject): Pod {
   const { namespace, name: accountName } = account.metadata;

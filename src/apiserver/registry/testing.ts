@@ -1,4 +1,7 @@
-/** Fixtures for the tests of the registry: a started registry in virtual time, and functions that create objects. */
+/**
+ * Fixtures for tests that use the registry: a started registry in virtual time, references to resources, and functions that
+ * create objects.
+ */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
@@ -64,7 +67,7 @@ export const configMap = (name: string, data: Record<string, string> = {}, metad
 export const pod = (name: string, spec: object = {}, metadata: object = {}): Pod =>
   object('Pod', name, { spec: { containers: [{ name: 'app', image: 'busybox' }], ...spec } }, metadata) as Pod;
 
-/** Returns the code, reason and message of the ApiError that the promise rejects with. */
+/** Returns the code, reason and message of the ApiError with which the promise rejects. Throws an Error if the promise resolves. */
 export async function failure(promise: Promise<unknown>): Promise<{ code: number; reason: string; message: string }> {
   try {
     await promise;

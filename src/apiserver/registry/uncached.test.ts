@@ -1,4 +1,4 @@
-/** A kind whose objects are not cached supports every verb like other kinds. */
+/** Tests that a kind whose objects are not cached supports every verb like other kinds. */
 import { expect, test } from 'vitest';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
@@ -27,8 +27,8 @@ const names = async ({ registry }: Started, options: object = {}): Promise<strin
   (await registry.list(RECORDS, options)).items.map(({ metadata }) => metadata.name);
 
 /**
- * Watches PodRecords until `count` events have arrived. Returns a line for each event, such as `ADDED a 1`, with the number of
- * transitions.
+ * Starts a watch of PodRecords, runs `meanwhile`, and waits until `count` events have arrived. Returns a line for each event: the
+ * type, the name and the number of transitions, such as `ADDED a 1`, or only `BOOKMARK`.
  */
 async function watched(
   { registry }: Started,

@@ -1,5 +1,5 @@
 /**
- * The verbs update and patch, for objects and for subresources that are stored in the object, such as status.
+ * Implements the verbs update and patch for objects, and for subresources that are stored in the object, such as status.
  * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
@@ -46,13 +46,13 @@ interface Request {
   name: string;
   options: UpdateOptions;
   subresource: SubresourceDefinition | undefined;
-  /** Creates the error for a body that cannot be decoded, as in DecodeOptions. */
+  /** Creates the error for a body that cannot be decoded, as in DecodeOptions, which also defines the default. */
   refuse?: (cause: string) => ApiError;
-  /** Ends the reservation of the cluster IPs and node ports that the current attempt to write the object needs. */
+  /** Ends the reservation of the cluster IPs and node ports for the current attempt to write; does nothing if there is none. */
   release: () => void;
 }
 
-/** Returns the subresource; undefined if `name` is empty. Throws 404 if it does not exist, and 405 if it does not support the verb. */
+/** Returns the subresource; undefined if `name` is empty or absent. Throws 404 if it is not served, 405 if it lacks the verb. */
 export function findSubresource(
   { kind }: Resource,
   name: string | undefined,
@@ -90,7 +90,7 @@ export async function patchObject(
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
   const subresource = findSubresource(resource, options.subresource, 'patch');
-  // As in upstream, the error message shows the patch in the notation of a Go map.
+  // As in upstream, the error message shows a patch that is a JSON object in the notation of a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
   return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
@@ -101,8 +101,8 @@ export async function patchObject(
 }
 
 /**
- * Throws 400 BadRequest if the name or the namespace of the object differs from the URL of the request. Does nothing if one of them
- * is not a string, because decoding rejects the object later. Source: upstream's checkName (wording).
+ * Throws 400 BadRequest if the object's name or namespace, unless the namespace is absent, differs from the URL. Does nothing if
+ * one of them is not a string, because decoding then rejects the object. Source: upstream's checkName (wording).
  */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;
@@ -125,9 +125,9 @@ interface NewBody {
 }
 
 /**
- * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the body,
- * and stores the result. Calls `bodyFor` again after a conflict with another writer. Then records the Events of the subresource.
- * Returns the written object.
+ * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the
+ * body, and stores the result. Calls `bodyFor` again if the update starts over, for example after a conflict with another writer.
+ * If the object has changed, then records the Events of the subresource. Returns the object after the update.
  */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,
@@ -161,7 +161,7 @@ export async function changeObject(
   return object;
 }
 
-/** Returns a function that passes on each warning only once: every attempt of a write produces the same warnings again. */
+/** Returns a function that passes on each warning only once, because every attempt of a write produces the same warnings. */
 function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
   const seen = new Set<string>();
   return (text) => {
@@ -215,7 +215,7 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
   }
 }
 
-/** Copies the fields that no update may change from `old`. Deletes managedFields, which setOwners() sets later. */
+/** Copies from `old` the fields that no update may change. Deletes selfLink, and managedFields, which setOwners() sets later. */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;
   metadata.resourceVersion = old.resourceVersion;
@@ -271,8 +271,8 @@ async function applied(
 }
 
 /**
- * Copies the cluster IP from the old Service if the new one has none, unless one of the two has the type ExternalName.
- * Source: upstream's patchAllocatedValues (behavior).
+ * Copies the cluster IPs from the old Service if the new one has none, unless one of the two has the type ExternalName. Source:
+ * upstream's patchAllocatedValues (behavior).
  */
 function keepAllocated(object: KubeObject, old: KubeObject): void {
   interface Allocated {
@@ -287,7 +287,10 @@ function keepAllocated(object: KubeObject, old: KubeObject): void {
     spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
 }
 
-/** Whether the update removes the last finalizer of an object that is being deleted. Source: upstream's ShouldDeleteDuringUpdate. */
+/**
+ * Returns whether the update deletes the object: the object is being deleted without a remaining grace period, and the update
+ * leaves no finalizers. Source: upstream's ShouldDeleteDuringUpdate.
+ */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;

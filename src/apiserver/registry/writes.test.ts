@@ -89,7 +89,7 @@ describe('create', () => {
 
   test("create generates a name from upstream's alphabet, and another name if the first one is in use", async () => {
     let calls = 0;
-    // The first two generated suffixes are equal. All other calls return different bytes.
+    // The first two generated suffixes are equal, and the later suffixes differ from them.
     const randomBytes = (size: number) => {
       const first = size === 5 && calls++ < 2;
       return Uint8Array.from({ length: size }, (_, index) => (first ? 0 : calls + index));

@@ -1,12 +1,12 @@
 /**
- * Exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of each
+ * Serves exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of each
  * message) to the SPDY streams that the container runtime supports. Source: v1.33 remotecommand, KEP-4006.
  *
  * Invariants:
  *  1. Only one message at a time is passed on in each direction, so that a slow reader slows down the sender.
- *  2. The runtime gets only input and terminal sizes from the client; the sizes are parsed first (terminal-sizes.ts).
+ *  2. The runtime gets only input and terminal sizes from the client. The API server parses the sizes first (terminal-sizes.ts).
  *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal
- *     close. The Status is that of the runtime; if the runtime sent none, it says why the connection to the runtime ended.
+ *     close. The Status is that of the runtime or, if the runtime sent none, explains why the connection to the runtime ended.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
@@ -27,8 +27,8 @@ const NORMAL_CLOSURE = 1000;
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
 /**
- * Passes data both ways until the client's connection has ended, which also ends the connection to the runtime. Never rejects.
- * `requested.output` is called for data of the runtime.
+ * Passes data both ways until one of the connections ends or `signal` aborts, and then ends both connections. Resolves when the
+ * client's connection has ended; never rejects. `requested.output` is called for each piece of data from the runtime.
  */
 export async function translateChannels(
   webSocket: WebSocket,
@@ -108,9 +108,9 @@ async function openStreams(
 }
 
 /**
- * Passes input and terminal sizes to the runtime until the client's connection ends, and discards them if the runtime accepts no more.
- * `mayClose`: whether the client can close stdin (v5). Rejects if the client breaks the WebSocket protocol. `refuse` is called for
- * messages with malformed content.
+ * Passes input and terminal sizes to the runtime until the client's connection ends, and discards them if the runtime accepts no
+ * more. `mayClose`: whether the client can close stdin (v5). Rejects if the client breaks the WebSocket protocol. `refuse` is
+ * called for a message with malformed terminal sizes.
  */
 async function passInput(
   webSocket: WebSocket,

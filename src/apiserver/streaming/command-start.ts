@@ -1,7 +1,7 @@
 /**
  * Makes the start of one command wait for its turn. The turn ends when the command has started. A client that disconnects does not
- * end the turn, because the runtime starts the command anyway. Otherwise, clients that disconnect immediately could start any number
- * of commands at the same time.
+ * end the turn, because the runtime starts the command anyway. If a disconnect ended the turn, clients could start any number of
+ * commands at the same time.
  */
 
 export interface CommandStart {
@@ -9,7 +9,10 @@ export interface CommandStart {
   turn(signal: AbortSignal): Promise<void>;
   /** Ends the turn: the command has written output or will not be started. May be called at any time and repeatedly. */
   started(): void;
-  /** Must be called when the stream has ended: a later turn ends immediately. A turn that has begun lasts until the node ends it. */
+  /**
+   * Must be called when the stream has ended: a turn that begins later ends immediately. A turn that has begun lasts until
+   * started() is called or the node ends it.
+   */
   left(): void;
 }
 

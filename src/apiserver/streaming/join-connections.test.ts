@@ -13,7 +13,10 @@ function stoppedTimers() {
   return { timers, pass: () => timers.run(() => false, timers.now() + LONG_MILLIS) };
 }
 
-/** Joins two connections and returns their far ends. */
+/**
+ * Joins two connections. Returns both ends of each, the promise that join() returned, and functions to abort and to let all time
+ * limits expire.
+ */
 function joined() {
   const [client, nearClient] = duplexPair();
   const [runtime, nearRuntime] = duplexPair();

@@ -4,7 +4,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { closeAfterReplies } from './close-after-replies.ts';
 
-/** When one side has ended, the other side is cut if it does not end within this time. */
+/** When one side has ended, the other side is ended too, and is cut if it does not close within this time. */
 const LINGER_MILLIS = 1_000;
 
 /** Functions that handle the bytes of one side and write to the other side. */
@@ -12,15 +12,19 @@ export interface Passing {
   /** Rejects if the client breaks the protocol; further data of the client is then discarded. */
   fromClient(chunk: Uint8Array): Promise<void> | void;
   fromRuntime(chunk: Uint8Array): Promise<void> | void;
-  /** Resolves when the runtime has replied to every opened stream. The connection is not closed earlier. */
+  /**
+   * Resolves when the runtime has replied to every opened stream. The connection to the runtime is not closed earlier, except after
+   * 5 s (see closeAfterReplies()).
+   */
   replied(): Promise<unknown>;
   /** Called when fromClient() or fromRuntime() has rejected, before both connections are ended. */
   failed(error: Error): void;
 }
 
 /**
- * Joins two connections. Resolves when both are closed; never rejects. Data that a side sent before it ended still reaches the other.
- * Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, and then the end.
+ * Joins two connections. Resolves when both are closed; never rejects. Data that one side sent before it ended still reaches the
+ * other side. Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, if the
+ * client reads the data within 1 s, and then the end.
  */
 export function join(
   client: Duplex,

@@ -5,7 +5,10 @@ import { drainedOrClosed } from '../http/wait-for-drain.ts';
 /** The length of a piece, which equals the maximum that one read of a socket returns. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Returns a function that calls `take` for each piece when `take` has handled the previous piece and its target `to` accepts more. */
+/**
+ * Returns a function that passes its bytes to `take` in pieces: each piece when `take` has handled the previous piece and its
+ * target `to` accepts more.
+ */
 export const inPieces =
   (take: (bytes: Uint8Array) => Promise<void>, to: Writable) =>
   async (bytes: Uint8Array): Promise<void> => {

@@ -22,7 +22,10 @@ export interface OlderProtocol {
   command: boolean;
 }
 
-/** Returns a function that writes a message to the runtime. After the function has rejected with a ProtocolError, do not call it. */
+/**
+ * Returns a function that writes a message to the runtime. Do not call the function again after it has rejected with a
+ * ProtocolError.
+ */
 export function olderMessages(
   { name, command }: OlderProtocol,
   runtime: Writable,

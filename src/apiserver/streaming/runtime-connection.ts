@@ -6,7 +6,10 @@ import { WebSocket } from 'ws';
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
-/** The limit on the text of a refusal, which is shown to the client. Normal refusals are shorter. */
+/**
+ * The limit on the text of the runtime's refusal, which is shown to the client. Later text is not read. Normal refusals are
+ * shorter.
+ */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {
@@ -28,8 +31,8 @@ export const spdyUpgrade = (protocols: readonly string[]): UpgradeRequest => ({
 });
 
 /**
- * Connects to the URL and upgrades the connection. Rejects with an ApiError, which is the runtime's refusal, or 500 InternalError if
- * the runtime cannot be reached. Rejects with the signal's reason on abort.
+ * Connects to the URL and upgrades the connection. Rejects with an ApiError: the runtime's refusal, or 500 InternalError if the
+ * runtime cannot be reached. Rejects with the signal's reason on abort.
  */
 export function connectToRuntime(
   url: string,

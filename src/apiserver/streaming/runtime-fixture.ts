@@ -1,4 +1,4 @@
-/** For tests: a server that the test controls and that streams like a container runtime. */
+/** Starts a server for tests that streams like a container runtime and that the test controls. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -30,14 +30,14 @@ export interface RuntimePeer {
 }
 
 export interface PeerStream {
-  /** Sends data; `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes. */
+  /** Sends data; `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes, if there are any. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
   /** Sends the reply to the stream. Needed only with `silent`. */
   reply(): void;
   /** Resolves to all bytes that the client sent, when the client has ended its side of the stream. */
   readonly received: Promise<Buffer>;
-  /** Resolves when the client has sent this many bytes. */
+  /** Resolves when the client has sent at least this number of bytes. */
   receivedBytes(count: number): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Streams through the API server to a runtime that the test controls. test/e2e/streams.test.ts uses real runtimes. */
+/** Tests streams through the API server to a runtime that the test controls. test/e2e/streams.test.ts uses real runtimes. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -72,7 +72,7 @@ const refusal = async (response: IncomingMessage): Promise<Refusal> => ({
   json: JSON.parse(await readText(response)),
 });
 
-/** Opens a WebSocket client and collects its messages by channel. */
+/** Opens a WebSocket client and collects its messages by channel. If the server refuses the upgrade, `refusal` has its response. */
 async function open(path: string, protocol = 'v5.channel.k8s.io') {
   const socket = new WebSocket(`wss://${server.server.host}:${server.server.port}${path}`, protocol, tls());
   const messages: { channel: number; text: string }[] = [];
@@ -466,7 +466,7 @@ describe('exec and attach over SPDY', () => {
     peer.socket.on('data', (piece: Buffer) => (bytes += piece.length));
     socket.write(Buffer.from('8003000400000014ffffffff', 'hex'));
     socket.write(Buffer.alloc(16));
-    // GOAWAY with the status 1, PROTOCOL_ERROR.
+    // The client gets a GOAWAY frame with the status 1 (PROTOCOL_ERROR).
     expect((await collect(socket)).toString('hex')).toBe('80030007000000080000000000000001');
     await peer.closed;
     expect(bytes).toBe(0);

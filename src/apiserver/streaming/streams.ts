@@ -9,12 +9,13 @@
  * Boundary: the request is already authorized; the node selects the run of the container.
  *
  * Invariants:
- *  1. Nothing is sent to the client before the runtime has accepted the stream, so that every refusal is a metav1.Status.
+ *  1. Nothing is sent to the client before the runtime has accepted the connection, so that its refusal can be sent as a
+ *     metav1.Status.
  *  2. The end of either side ends the other side; the server's close() ends both.
  *  3. Only data in progress is buffered: the slower side slows down the faster side.
  *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the
- *     API server sends it a protocol error and ends its connection.
- *  5. A command starts when it is its turn (execTurn): its last stream is not opened earlier.
+ *     API server reports the error to the client and ends the connection.
+ *  5. A command starts only in its turn (execTurn): its last stream is not opened earlier.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -56,7 +57,7 @@ interface Wanted {
   streams?: StreamSelection;
   /** The start of the command; present only for exec. */
   start?: CommandStart;
-  /** The ports in the query of a port-forward with an older protocol. */
+  /** The ports in the query of a port-forward; usually empty unless the client uses an older protocol. */
   ports?: readonly number[];
 }
 
@@ -98,8 +99,9 @@ async function connect<T>({ exchange, wanted }: Stream, open: (url: string, sign
 }
 
 /**
- * Returns the stream with a connect() that first waits for the command's turn. Use it if the streams are opened along with the
- * connection, which starts the command. connect() asks for the URL after the wait, because the URL is valid only for a short time.
+ * Returns the stream with a connect() that first waits for the command's turn. Use it if the streams are opened as soon as the
+ * connection exists, because the command then starts. connect() asks for the URL after the wait, because the URL is valid only for
+ * a short time.
  */
 const inTurn = ({ wanted, ...stream }: Stream): Stream => ({
   ...stream,
@@ -219,7 +221,7 @@ function relay(
     // The runtime starts the command when all streams are open.
     start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
-    // Only port-forward needs the shared limit: it has two streams for each connection, but a command has few and waits for its turn.
+    // Only port-forward needs the shared limit: it has two streams for each connection, whereas a command has at most five.
     room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });
@@ -243,7 +245,7 @@ const commandStreams = ({ tty, ...requested }: StreamSelection, hasSizes: boolea
   ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => requested[type]),
 ];
 
-/** Validates the request. Throws an ApiError. */
+/** Validates the request. Throws an ApiError if the request is not valid. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
   const { nodes } = server;
   const { query } = exchange;

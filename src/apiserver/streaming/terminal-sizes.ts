@@ -31,7 +31,10 @@ export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   };
 }
 
-/** Parses and encodes one size. `text` ends with the first closing brace, because a size contains no other object and no string. */
+/**
+ * Parses and encodes one size. `text` ends with the first closing brace, because a valid size has neither an inner object nor a
+ * brace in a string.
+ */
 function sizeOf(text: string): string {
   const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;
   try {

@@ -1,4 +1,4 @@
-/** The server side of a WebSocket handshake. */
+/** Implements the server side of a WebSocket handshake. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';

@@ -27,12 +27,12 @@ let last: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
 /**
- * Resolves to the value of the YAML text. Rejects with an Error whose message describes the problem and its position, or with an
- * ApiError: 413 RequestEntityTooLarge or 429 TooManyRequests.
+ * Resolves to the value of the YAML text. Rejects with an Error whose message describes the problem (and its position, for a syntax
+ * error or a duplicate key), or with an ApiError: 413 RequestEntityTooLarge or 429 TooManyRequests.
  */
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS) return JSON.parse(await inTurn(text));
-  // Load the library only for the first YAML body, because kubectl sends JSON.
+  // Load the library only when the first YAML body arrives, because kubectl sends JSON or protobuf.
   const { yamlToJson } = await import('./parse.ts');
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }

@@ -8,7 +8,10 @@
  */
 import { type Document, isAlias, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 
-/** The maximum number of aliases that may be expanded in one document. */
+/**
+ * The maximum number of times that one anchor may be expanded, including expansions by nested aliases (maxAliasCount of the
+ * library).
+ */
 const MAX_ALIASES = 1000;
 
 /** Thrown if the value exceeds the size limit when its aliases are expanded. */
@@ -17,8 +20,8 @@ export class ExpandedTooFarError extends Error {
 }
 
 /**
- * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem and its position, or an
- * ExpandedTooFarError if the value has more than about `limitBytes` as JSON.
+ * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem (and its position, for a
+ * syntax error or a duplicate key), or an ExpandedTooFarError if the value has more than about `limitBytes` as JSON.
  */
 export function yamlToJson(text: string, limitBytes: number): string {
   const lines = new LineCounter();
@@ -36,7 +39,7 @@ export function yamlToJson(text: string, limitBytes: number): string {
   return JSON.stringify(value ?? null);
 }
 
-/** Returns the offset of a duplicate key, or undefined if there is none. */
+/** Returns the offset of a duplicate key, or undefined if there is none. Compares only scalar keys. */
 function repeatedKey(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {

@@ -1,6 +1,6 @@
 /**
- * Admission steps that need other objects: the namespace, the ServiceAccount, PriorityClass and RuntimeClass of a Pod, and the
- * StorageClass of a claim.
+ * Admission steps that need other objects: the namespace of an object, the ServiceAccount, PriorityClass and RuntimeClass of a
+ * Pod, the StorageClass of a claim, and the other PriorityClasses. Also lists the objects that must not be deleted.
  * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass and
  * PersistentVolumeClaimResize (behavior and wording).
  */
@@ -48,12 +48,12 @@ export function deletionRefusal({ kind }: Resource, name: string): string | unde
   return undefined;
 }
 
-/** The namespaces that clients cannot delete. As in upstream, kube-node-lease is not among them. */
+/** The namespaces that cannot be deleted. As in upstream, kube-node-lease is not among them. */
 export const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
 /**
  * Throws 404 if the object's namespace does not exist, and 403 if the namespace is terminating. Returns a condition for the
- * transaction that writes the object: that the namespace is still unchanged.
+ * transaction that writes the object, which requires that the namespace is unchanged.
  */
 export function admitNamespace({ cache }: RegistryContext, resource: Resource, object: KubeObject): Compare {
   const name = object.metadata.namespace ?? '';
@@ -75,8 +75,9 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
 }
 
 /**
- * Sets the fields of a new Pod that follow from its ServiceAccount, PriorityClass and RuntimeClass. Ignores other kinds. Throws 403
- * if an object that the Pod needs does not exist, or if the Pod contradicts it.
+ * Sets the fields of a new Pod that follow from its ServiceAccount, PriorityClass and RuntimeClass. Only checks a mirror Pod.
+ * Ignores other kinds. Throws 403 if an object that the Pod names does not exist, if the Pod contradicts such an object, or if
+ * the user may not create this mirror Pod.
  */
 export async function admitPod(
   context: RegistryContext,

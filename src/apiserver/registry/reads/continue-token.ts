@@ -1,6 +1,6 @@
 /**
- * The continue token of a list, which is opaque to clients. It contains the revision of the first page and the position of the last
- * object returned.
+ * Encodes and decodes the continue token of a list. The token is opaque to clients and contains the revision of the first page and
+ * the position of the last object that was examined.
  * Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
  */
 import { badRequest } from '../../../machinery/status.ts';
@@ -14,7 +14,10 @@ export const NEWEST_REVISION = -1;
 
 export interface ContinuePoint {
   revision: number;
-  /** The position of the last object returned: its store key without the prefix of the resource, such as `default/web-1`. */
+  /**
+   * The position of the last object that was examined, which a selector may have omitted: its store key without the prefix of the
+   * resource, such as `default/web-1`. The next page begins after it.
+   */
   after: string;
 }
 

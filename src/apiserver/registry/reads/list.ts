@@ -1,7 +1,7 @@
 /**
- * The verbs get and list. The newest state is read from the cache, either the whole list or its first page. Later pages, older
- * revisions and uncached kinds are read from the store. All pages of a list have the revision of the first page, so that they are
- * consistent.
+ * Implements the verbs get and list. The newest state is read from the cache, either the whole list or its first page. Later pages,
+ * older revisions and uncached kinds are read from the store. All pages of a list have the revision of the first page, so that they
+ * are consistent, unless the client continues with the token of a 410 error.
  */
 
 import type { KubeList, KubeObject, ListMeta } from '../../../machinery/meta.ts';
@@ -22,9 +22,9 @@ const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
 /**
- * The maximum number of objects in one read from the store, for lists without a limit, and for lists with a selector, which may
- * omit most of the objects. It is large because each read of an older revision makes the store read its history since that
- * revision.
+ * The maximum number of objects in one read from the store. Lists without a limit read this many objects at once, and so do lists
+ * with a selector, which may omit most of the objects. The number is large because each read of an older revision makes the store
+ * read its history since that revision.
  */
 const CHUNK = 2000;
 
@@ -64,9 +64,9 @@ export async function getObject(
 interface Page {
   items: KubeObject[];
   revision: number;
-  /** The position of the last object that was examined, relative to the prefix of the resource; undefined if no objects remain. */
+  /** The position of the last object that was examined (see ContinuePoint); undefined if no objects remain. */
   last?: string;
-  /** The number of objects after the last one that was examined, before any selector is applied. */
+  /** The number of objects after `last`, before any selector is applied; undefined if no objects remain. */
   remaining?: number;
 }
 
@@ -138,11 +138,14 @@ interface PageRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** Returns the store key of the object without the prefix of its resource, such as `default/web-1`. */
+/**
+ * Returns the store key of the object without the prefix of its resource, such as `default/web-1`, or `node-1` if the kind is
+ * cluster-scoped.
+ */
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-/** Reads the current objects of a cached kind from the cache. Yields only while it applies a selector to many objects. */
+/** Reads the current objects of a cached kind from the cache. Yields only while it applies a selector to a list of many objects. */
 export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,
@@ -188,7 +191,7 @@ async function readStored(
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
       after = stored.key.slice(resource.prefix.length);
-      // The cache has already decoded most of these objects, and perhaps encoded them.
+      // The cache has already decoded most of these objects if the kind is cached, and may have encoded them for other readers.
       const cached = context.cache.get(stored.key);
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);

@@ -208,8 +208,8 @@ describe('list', () => {
 });
 
 /**
- * Starts a watch. Returns its events, a function that formats them as lines such as `ADDED a`, a promise of its end, and a function
- * that ends it.
+ * Starts a watch. Returns the events of the watch, a function that formats them as lines such as `ADDED a`, a promise that settles
+ * at the end of the watch, and a function that ends the watch.
  */
 function watching({ registry }: Started, options: WatchOptions, ref = CONFIG_MAPS) {
   const events: WatchEvent[] = [];

@@ -12,7 +12,8 @@ const invalidListOptions = (errors: FieldError[]): ApiError =>
   invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 
 /**
- * Returns the resourceVersion as a number; 0 if it is absent or empty. Throws 422 Invalid if the text is not a nonnegative integer.
+ * Returns the resourceVersion as a number; 0 if it is absent or empty. Throws 422 Invalid if the text is not an integer from 0 to
+ * Number.MAX_SAFE_INTEGER.
  */
 export function parseResourceVersion(text: string | undefined): number {
   if (text === undefined || text === '') return 0;

@@ -1,12 +1,15 @@
 /**
  * Limits the total length of the selectors of all running watches. Each requirement of a selector takes memory while the watch
- * runs, and is evaluated for every change.
+ * runs, and may be evaluated for every change of the resource.
  */
 
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { WatchOptions } from '../../../ports/backend.ts';
 
-/** Enough for 64 selectors of 16 KiB, the maximum size of a request's headers, with up to 1000 requirements each. */
+/**
+ * Enough for 64 watches with selectors of 16 KiB, the maximum size of a request's headers. A label selector has at most 1000
+ * requirements.
+ */
 const LIMIT_CHARS = 1024 * 1024;
 /**
  * The selectors of a watch are never refused if they have at most this length, so that watches with long selectors do not block

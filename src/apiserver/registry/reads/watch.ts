@@ -1,8 +1,9 @@
 /**
- * The verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
+ * Implements the verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
  *
  * If a change makes an object match the client's selectors, the change is reported as ADDED. If an object stops matching, the
- * change is reported as DELETED. All watches get the same WatchEvent object for a change, so that it is encoded only once.
+ * change is reported as DELETED. All watches of a resource that report a change with the same type get the same WatchEvent object,
+ * so that it is encoded only once.
  */
 
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -74,13 +75,13 @@ interface Present {
 interface Watched {
   namespace: string | undefined;
   selection: Selection;
-  /** The resourceVersion of the request; 0 if it is absent. */
+  /** The resourceVersion of the request; 0 if it is absent or empty. */
   revision: number;
 }
 
 /**
- * Lets only one watch at a time read uncached objects. Before the next watch reads, the objects of the previous watch are counted
- * as waiting for their client, so that the limit on waiting objects applies.
+ * Lets only one watch at a time read uncached objects. Before a watch reads, the previous watch has passed all its objects to its
+ * sink. The sink counts them as waiting for their client, so that the limit on waiting objects applies.
  */
 const uncachedReads = oneAtATime();
 
@@ -242,7 +243,7 @@ type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
  */
 const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
 
-/** Returns the WatchEvent for the cache event, which all watches of the resource share. */
+/** Returns the WatchEvent of the type for the cache event. All watches of the resource share this WatchEvent. */
 function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchEvent {
   const byResource = served.get(event) ?? new Map<Resource, Partial<Record<ChangeType, WatchEvent>>>();
   served.set(event, byResource);
@@ -253,8 +254,8 @@ function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchE
 }
 
 /**
- * Returns the object for the WatchEvent. If a change makes an object stop matching, this is its last matching state with the
- * revision of the change.
+ * Returns the object for the WatchEvent. If an update makes the object stop matching, returns its last matching state with the
+ * revision of the update.
  */
 const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
   type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined

@@ -23,9 +23,10 @@ const HEADLESS = 'None';
 
 export interface ServiceAllocator {
   /**
-   * Sets the missing cluster IPs and node ports in the Service, and reserves them. Returns a function that ends the reservation;
-   * call it when the write has finished. Throws 422 Invalid if a requested address or port is invalid or in use, and 500
-   * InternalError if none is free.
+   * Sets the missing IP families, cluster IPs and node ports in the Service, and reserves the addresses and ports. Returns a
+   * function that ends the reservation; call it when the write has finished. Does nothing for the type ExternalName. Throws 422
+   * Invalid if a requested address or port is invalid or in use, or if a requested IP family is not configured, and 500
+   * InternalError if no address or port is free.
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
@@ -49,7 +50,7 @@ const usesOf = (service: KubeObject | undefined): string[] =>
 
 /**
  * Counts how many Services in the cache use each address and node port. The returned function takes a Service and returns a
- * predicate: whether any other Service uses the address or node port.
+ * predicate, which returns whether any other Service uses an address or node port.
  */
 function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Map<string, number>();
@@ -112,7 +113,7 @@ export function createServiceAllocator(
   };
 }
 
-/** Whether another Service, stored or being written, has the address or node port. */
+/** Returns whether another Service, stored or being written, has the address or node port. */
 type IsTaken = (use: string | number) => boolean;
 type Fail = (errors: FieldError[]) => Error;
 

@@ -1,15 +1,16 @@
-/** The range of cluster IPs: an IPv4 network, given in CIDR notation. */
+/** Parses the range of cluster IPs, an IPv4 network in CIDR notation, and converts between its addresses and offsets. */
 import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../../machinery/cidr.ts';
 
 export interface ServiceRange {
   /** The network in CIDR notation, such as `10.96.0.0/16`. */
   cidr: string;
-  /** The first address of the network, as a number. */
+  /** The first address of the network as a 32-bit number. Offsets count from this address. */
   base: number;
   /** The offset of the last assignable address; the next one is the broadcast address. */
   lastOffset: number;
   /**
    * The addresses at the offsets 1 to lowerSize are allocated last, because users are expected to choose addresses from this part.
+   * It is 0 for small ranges, which have no such part.
    */
   lowerSize: number;
   /**

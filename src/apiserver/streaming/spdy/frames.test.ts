@@ -7,7 +7,8 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''),
 describe('writing frames', () => {
   test('synStream() writes the frame of the specification', () => {
     const frame = synStream(3, { a: 'b' }, { first: false });
-    // The fields: control 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header block follows.
+    // The fields are: control bit and version 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header
+    // block follows.
     expect(frame.subarray(0, 18)).toEqual(hex('8003 0001 | 00 000022 | 00000003 00000000 | 0000'));
     expect(frame).toHaveLength(8 + 0x22);
     expect(synStream(1, { a: 'b' }, { first: true })).toHaveLength(frame.length + 6);

@@ -14,7 +14,7 @@ export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex')
 const FLUSH = Buffer.from('000000ffff', 'hex');
 const MAX_STORED_BYTES = 0xffff;
 
-/** The limit on a decompressed block. Clients send less than 200 bytes; the runtime's reader accepts at most 4 KiB. */
+/** The limit on a decompressed block. Clients send fewer than 200 bytes; the runtime's reader accepts at most 4 KiB. */
 const MAX_BLOCK_BYTES = 2048;
 const MAX_HEADERS = 32;
 /** The maximum distance of a reference to earlier bytes in a deflate stream (RFC 1951). */

@@ -20,11 +20,14 @@ export interface JoinedStream {
 }
 
 export interface ResetStreams {
-  /** Must be called when the client opens a stream. Pairs the stream with the other stream of its request, and returns it. */
+  /**
+   * Must be called when the client opens a stream. Pairs the stream with the other stream of its request, if that has been opened,
+   * and returns the new stream.
+   */
   opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
   /** Must be called when the client has reset the stream. */
   reset(stream: JoinedStream): void;
-  /** Must be called when the stream has ended without a reset by the client, so that the runtime does not keep it. */
+  /** Must be called when the stream has ended without a reset by the client. The runtime does not keep such a stream. */
   ended(stream: JoinedStream): void;
   /** Returns the number of reset streams that the runtime may still keep. */
   count(): number;

@@ -1,14 +1,14 @@
 /**
- * The client side of a SPDY/3.1 connection to the container runtime.
+ * Implements the client side of a SPDY/3.1 connection to the container runtime.
  *
  * Boundary: provides byte streams with headers, to which channels.ts gives their meaning. The runtime opens no streams.
  *
  * Invariants:
- *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the runtime
- *     stops sending.
+ *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the
+ *     runtime stops sending.
  *  2. At most one frame waits to be sent for each write() in progress.
- *  3. Stream windows (WINDOW_UPDATE) never hold back data in either direction, because the runtimes' SPDY library does not implement
- *     them and would never open a window again. Only the flow control of TCP limits both directions.
+ *  3. Stream windows (WINDOW_UPDATE) never hold back data in either direction, because the runtimes' SPDY library does not
+ *     implement them and would never open a window again. Only the flow control of TCP limits both directions.
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';

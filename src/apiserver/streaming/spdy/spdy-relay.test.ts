@@ -152,7 +152,7 @@ test('the relay refuses streams beyond 1024 open streams individually until othe
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
-/** Returns the frames of one forwarded connection of kubectl, which resets the data stream instead of ending it. */
+/** Returns the frames of kubectl and the runtime for one forwarded connection. kubectl resets the data stream instead of ending it. */
 const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
   const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
   return {

@@ -59,7 +59,7 @@ export interface SpdyRelay {
   fromClient(bytes: Uint8Array): Promise<void>;
   /** Relays the frames in the runtime's bytes. After it has rejected with a ProtocolError, the runtime's bytes must be discarded. */
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to every opened stream. After the call, the relay opens no more streams. */
+  /** Resolves when the runtime has replied to or reset every opened stream. After the call, the relay opens no more streams. */
   replied(): Promise<unknown>;
   /** Sends a GOAWAY frame to the client, which reports that the client broke the protocol. */
   refuse(): void;
@@ -275,8 +275,8 @@ function replied({ replies }: Relaying, streamId: number): void {
 }
 
 /**
- * Returns the open stream, or undefined if the stream has ended: the client may have sent the frame before it received the end.
- * Throws a ProtocolError if the client did not open the stream.
+ * Returns the open stream, or undefined if the stream has ended or was refused: the client may have sent the frame before it
+ * received the end or the reset. Throws a ProtocolError if the ID is even, or greater than that of the client's last stream.
  */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);

@@ -5,7 +5,7 @@
 export interface StreamRoom {
   /** Adds a connection, whose number of open streams `count` returns. Returns a function that removes the connection. */
   enter(count: () => number): () => void;
-  /** Whether the streams of all connections together have reached the limit. */
+  /** Returns whether the streams of all connections together have reached the limit. */
   isFull(): boolean;
 }
 
