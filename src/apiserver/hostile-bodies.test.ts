@@ -51,7 +51,7 @@ const repeatUpTo = (length: number, line: (index: number) => string): string => 
 describe('YAML bodies', () => {
   const head = 'apiVersion: v1\nkind: ConfigMap\n';
 
-  test('YAML of more than 4096 characters is parsed in a worker thread, and shorter YAML is not', async () => {
+  test('YAML of more than 4096 characters is parsed in a worker thread, and shorter YAML without aliases is not', async () => {
     const data = (count: number): string => `${head}data:\n${repeatUpTo(count, (index) => `  k${index}: v\n`)}`;
     expect(await threadsOf(async () => expect((await apply(data(1000))).code).toBe(200))).toBe(0);
     expect(await threadsOf(async () => expect((await apply(data(100_000))).json.data.k999).toBe('v'))).toBe(1);
@@ -100,6 +100,19 @@ describe('YAML bodies', () => {
         : /^error decoding patch: Map keys must be unique at line \d+, column 3$/,
     );
     expect(response.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+  });
+
+  test('a short YAML body with aliases is parsed in a worker thread, and a value that contains itself is refused', async () => {
+    const data = `${head}data:\n  x: &x v\n  y: *x\n`;
+    expect(await threadsOf(async () => expect((await apply(data)).json.data).toMatchObject({ x: 'v', y: 'v' }))).toBe(
+      1,
+    );
+    const { code, json, othersWaited } = await whileServingOthers(at, () => apply(`a: &a [${'*a,'.repeat(1300)}]`));
+    expect([code, json.message]).toEqual([
+      400,
+      "error decoding patch: anchor 'a' value contains itself at line 1, column 8",
+    ]);
+    expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
   });
 
   test('concurrent YAML bodies are parsed one after another, and requests beyond the limit get 429', async () => {

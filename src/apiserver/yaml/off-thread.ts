@@ -1,6 +1,6 @@
 /**
- * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts are parsed in the
- * calling thread. Longer texts are parsed one after another, each in a worker thread with a limit on time and memory.
+ * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts without aliases are
+ * parsed in the calling thread. Other texts are parsed one after another, each in a worker thread with a limit on time and memory.
  *
  * Invariant: no text blocks the event loop for more than about 50 ms, and the memory is bounded: there is at most one worker thread,
  * and at most MAX_WAITING texts are in it or wait for it.
@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
-/** Texts up to this length are parsed in the calling thread. The slowest text of this length takes the library about 50 ms. */
+/** Texts up to this length without aliases are parsed in the calling thread. The slowest text of this length takes the library about 50 ms. */
 export const HERE_UP_TO_CHARS = 4096;
 /** The limit on the JSON text of the parsed value, with all aliases expanded. It equals upstream's limit on a request body. */
 const LIMIT_BYTES = 3 * 1024 * 1024;
@@ -31,11 +31,14 @@ let waiting = 0;
  * error or a duplicate key), or with an ApiError: 413 RequestEntityTooLarge or 429 TooManyRequests.
  */
 export async function parseYaml(text: string): Promise<unknown> {
-  if (text.length > HERE_UP_TO_CHARS) return JSON.parse(await inTurn(text));
+  if (text.length > HERE_UP_TO_CHARS || mayHaveAliases(text)) return JSON.parse(await inTurn(text));
   // Load the library only when the first YAML body arrives, because kubectl sends JSON or protobuf.
   const { yamlToJson } = await import('./parse.ts');
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }
+
+/** For each alias, the library searches the whole text and the aliased value, so that even a short text may take seconds. */
+const mayHaveAliases = (text: string): boolean => text.includes('&') && text.includes('*');
 
 async function inTurn(text: string): Promise<string> {
   if (waiting >= MAX_WAITING) {

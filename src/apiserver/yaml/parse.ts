@@ -6,7 +6,7 @@
  *
  * Boundary: the code runs in any thread and keeps no state.
  */
-import { type Document, isAlias, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { type Alias, type Document, isAlias, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
 
 /**
  * The maximum number of times that one anchor may be expanded, including expansions by nested aliases (maxAliasCount of the
@@ -34,6 +34,9 @@ export function yamlToJson(text: string, limitBytes: number): string {
   if (error !== undefined) throw new Error(`${error.message} ${place(error.pos[0])}`);
   const repeated = repeatedKey(document);
   if (repeated !== undefined) throw new Error(`Map keys must be unique ${place(repeated)}`);
+  const loop = selfReference(document);
+  if (loop !== undefined)
+    throw new Error(`anchor '${loop.source}' value contains itself ${place(loop.range?.[0] ?? 0)}`);
   const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
   checkExpandedSize(value, limitBytes);
   return JSON.stringify(value ?? null);
@@ -54,6 +57,24 @@ function repeatedKey(document: Document): number | undefined {
         seen.add(key.value);
       }
       return undefined;
+    },
+  });
+  return found;
+}
+
+/** Returns the first alias that is inside the value of its own anchor; undefined if there is none. The library takes minutes for some. */
+function selfReference(document: Document): Alias | undefined {
+  const anchored = new Map<string, Node>();
+  let found: Alias | undefined;
+  visit(document, {
+    Collection(_, node) {
+      if (node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
+    Alias(_, alias, path) {
+      const value = anchored.get(alias.source);
+      if (value === undefined || !path.includes(value)) return undefined;
+      found = alias;
+      return visit.BREAK;
     },
   });
   return found;
