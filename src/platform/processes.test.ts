@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findProgram, runCommand, runCommandOk } from './processes.ts';
+import { findProgram, processAgeMillis, runCommand, runCommandOk } from './processes.ts';
 
 test('runCommand captures stdout, stderr and the exit code', async () => {
   expect(await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 3'])).toEqual({
@@ -15,6 +15,7 @@ test('runCommandOk passes arguments without interpretation by a shell', async ()
 
 test('a program killed by a signal has the exit code 128 plus the signal, as in a shell', async () => {
   expect((await runCommand('sh', ['-c', 'kill -TERM $$'])).code).toBe(143);
+  expect((await runCommand('sh', ['-c', 'kill -SEGV $$'])).code).toBe(139);
 });
 
 test('input is written to a program, and a program that does not read it causes no error', async () => {
@@ -37,6 +38,13 @@ test('aborting the signal kills the program', async () => {
 
 test('running a missing program rejects', async () => {
   await expect(runCommand('/nonexistent/program', [])).rejects.toThrow(/ENOENT/);
+});
+
+test('the age of a process counts from its start', () => {
+  const millis = process.uptime() * 1000;
+  expect(Math.abs(processAgeMillis(process.pid) - millis)).toBeLessThan(1000);
+  expect(processAgeMillis(1)).toBeGreaterThan(millis);
+  expect(() => processAgeMillis(2 ** 30)).toThrow('ENOENT');
 });
 
 test('findProgram searches PATH and the system folders', () => {

@@ -1,11 +1,11 @@
 /** Runs other programs without a shell, captures their output, and kills them when a signal aborts. */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, statSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { accessSync, constants as fileConstants, readFileSync, statSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface CommandResult {
-  /** The exit code. If a signal ended the program, 128 plus its number, as in a shell; 129 for a signal not in SIGNAL_NUMBERS. */
+  /** The exit code. If a signal ended the program, 128 plus its number, as in a shell. */
   code: number;
   stdout: string;
   stderr: string;
@@ -42,7 +42,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     child.once('error', reject);
     child.once('close', (code, signal) =>
       resolve({
-        code: code ?? 128 + signalNumber(signal),
+        code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]),
         stdout: Buffer.concat(stdout).toString(),
         stderr: Buffer.concat(stderr).toString(),
       }),
@@ -65,9 +65,6 @@ export async function runCommandOk(command: string, args: string[], options: Com
   return result.stdout;
 }
 
-const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
-const signalNumber = (signal: NodeJS.Signals | null): number => SIGNAL_NUMBERS[signal ?? ''] ?? 1;
-
 /** Sends a signal to a process. Does nothing if the process has already exited. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
@@ -75,6 +72,17 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
+}
+
+/** The unit of the times in /proc/PID/stat: Linux reports hundredths of a second on all processors. Source: proc_pid_stat(5). */
+const TICK_MILLIS = 10;
+
+/** Returns the time since the process started, which changes of the wall clock do not affect. Throws if the process does not exist. */
+export function processAgeMillis(pid: number): number {
+  // The second field is the name in parentheses, which may contain any characters. The start time since boot is the 22nd field.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  const bootedMillis = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000;
+  return Math.max(0, bootedMillis - Number(fields[19]) * TICK_MILLIS);
 }
 
 /** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
@@ -91,7 +99,7 @@ export function findProgram(name: string, path = process.env['PATH'] ?? ''): str
 
 function isExecutable(file: string): boolean {
   try {
-    accessSync(file, constants.X_OK);
+    accessSync(file, fileConstants.X_OK);
     return statSync(file).isFile();
   } catch {
     return false;

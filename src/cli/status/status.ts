@@ -1,5 +1,4 @@
 /** `lifepod status`: prints versions, memory use and problems. The exit code is 1 if the engine is not running or does not answer. */
-import { statSync } from 'node:fs';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
@@ -11,6 +10,7 @@ import { type FoundProcess, residentBytes, runtimeProcesses } from '../../engine
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { processAgeMillis } from '../../platform/processes.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
@@ -24,7 +24,10 @@ export async function status(dataDir: string): Promise<void> {
   const server = await readKubeconfig(kubeconfigPath(dataDir));
   const [nodes, pods] = await readAll(httpClient(server), pid);
   const lines = [
-    ['lifepod', `${record.version ?? LIFEPOD_VERSION}, PID ${pid}, up ${ageText(pid)}, data in ${dataDir}`],
+    [
+      'lifepod',
+      `${record.version ?? LIFEPOD_VERSION}, PID ${pid}, up ${humanDuration(processAgeMillis(pid))}, data in ${dataDir}`,
+    ],
     ['API', `${server.server}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
     ...nodes.map((node) => ['node', nodeText(node)]),
     ['networks', `Pods ${record.podCidr}, Services ${record.serviceCidr}`],
@@ -56,9 +59,6 @@ async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
     throw new UserError(`lifepod is running (PID ${pid}), but its API does not answer: ${(error as Error).message}`);
   }
 }
-
-/** Returns the age of the process, derived from the ctime of the folder /proc/PID. */
-const ageText = (pid: number): string => humanDuration(Math.max(0, Date.now() - statSync(`/proc/${pid}`).ctimeMs));
 
 function memoryLines(dataDir: string, pid: number): string[][] {
   const mebibytes = (pids: number[]): string =>
