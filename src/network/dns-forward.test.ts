@@ -1,11 +1,32 @@
 import { createSocket } from 'node:dgram';
 import { getEventListeners, once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import { createForwarder } from './dns-forward.ts';
+
+test('a resolv.conf that was absent for some time is read again, even if its modification time is the same', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
+  const upstream = createSocket('udp4').bind(0, '127.0.0.1');
+  onTestFinished(() => {
+    upstream.close();
+    rmSync(folder, { recursive: true });
+  });
+  upstream.on('message', (message, peer) => upstream.send(message, peer.port, peer.address));
+  await once(upstream, 'listening');
+  const [file, moved] = [join(folder, 'resolv.conf'), join(folder, 'moved')];
+  writeFileSync(file, 'nameserver 127.0.0.1\n');
+  const forwarder = createForwarder(file, '10.96.0.10', upstream.address().port);
+  const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
+  const ask = () => forwarder.ask(query, 'udp', new AbortController().signal);
+  expect(await ask()).toEqual(query);
+  renameSync(file, moved);
+  await expect(ask()).rejects.toThrow('there is no name server to ask');
+  renameSync(moved, file);
+  expect(await ask()).toEqual(query);
+});
 
 test("forwarding a DNS query leaves no listener on the server's abort signal", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));

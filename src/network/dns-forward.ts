@@ -30,14 +30,15 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
     try {
       const { mtimeMs } = statSync(resolvConf);
       if (mtimeMs !== changed) {
-        changed = mtimeMs;
         servers = readFileSync(resolvConf, 'utf8')
           .split('\n')
           .map((line) => /^\s*nameserver\s+(\S+)/.exec(line)?.[1])
           .filter((server) => server !== undefined && server !== exclude) as string[];
+        changed = mtimeMs;
       }
     } catch {
       servers = [];
+      changed = Number.NaN;
     }
     return servers;
   }
