@@ -56,6 +56,10 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
     /^UserError: kubeconfig .*: client-certificate cannot be read: ENOENT: .*none\.crt'$/,
   );
   expect(await failure({ ...config({}), users: [] })).toBe(`UserError: kubeconfig ${path}: users has no entry "me"`);
+  for (const contexts of [{}, 'me', null, [null]])
+    expect(await failure({ ...config({}), contexts })).toBe(
+      `UserError: kubeconfig ${path}: contexts has no entry "two"`,
+    );
   const plain = config({}, { server: 'http://127.0.0.1' });
   expect(await failure(plain)).toBe(`UserError: kubeconfig ${path}: the server is not an https:// address`);
   await expect(readKubeconfig(join(directory, 'none'))).rejects.toThrow(/cannot be read: ENOENT/);

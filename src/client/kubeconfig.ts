@@ -58,7 +58,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
    */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {
-      const values = ((config[list] ?? []) as Named[]).find((each) => each.name === name)?.[field];
+      const entries = Array.isArray(config[list]) ? (config[list] as (Named | null)[]) : [];
+      const values = entries.find((each) => each?.name === name)?.[field];
       if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
     }
     throw invalid(`${list} has no entry ${JSON.stringify(name)}`);
