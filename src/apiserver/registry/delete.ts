@@ -130,7 +130,7 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
 
 /**
  * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer
- * exist, and ignores the preconditions in the options.
+ * exist. As in upstream, the preconditions in the options apply to each object.
  */
 export async function deleteObjects(
   context: RegistryContext,
@@ -138,10 +138,9 @@ export async function deleteObjects(
   options: ListOptions & DeleteOptions,
 ): Promise<KubeList> {
   const list = await listObjects(context, resource, options);
-  const { preconditions: _, ...each } = options;
   for (const { metadata } of list.items) {
     try {
-      await deleteObject(context, resource, { namespace: metadata.namespace, name: metadata.name }, each);
+      await deleteObject(context, resource, { namespace: metadata.namespace, name: metadata.name }, options);
     } catch (error) {
       if (!isApiError(error, 'NotFound')) throw error;
     }

@@ -246,6 +246,14 @@ describe('namespaces', () => {
   });
 });
 
+test('the preconditions of a deleteCollection apply to each object', async () => {
+  const { registry } = await startRegistry();
+  await registry.create(CONFIG_MAPS, 'default', configMap('a'));
+  const options = { namespace: 'default', preconditions: { uid: 'other' } };
+  expect(await failure(registry.deleteCollection(CONFIG_MAPS, options))).toMatchObject({ code: 409 });
+  expect((await registry.list(CONFIG_MAPS, { namespace: 'default' })).items).toHaveLength(1);
+});
+
 test('deleteCollection deletes and returns the selected objects', async () => {
   const { registry } = await startRegistry();
   for (const name of ['a', 'b', 'c']) {
