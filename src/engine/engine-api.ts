@@ -36,14 +36,16 @@ export async function openRegistry(
 ): Promise<OpenRegistry> {
   const { dataDir, serviceCidr, nodeName } = settings;
   const [store, pki] = await together([
-    openLmdbStore({ directory: join(dataDir, 'store'), log }),
+    openLmdbStore({ directory: join(dataDir, 'store'), log }).then((opened) => {
+      closers.defer(() => opened.close());
+      return opened;
+    }),
     loadOrCreatePki(dataDir, {
       hostnames: [nodeName],
       ips: [kubernetesServiceAddress(serviceCidr)],
       now: timers.now(),
     }),
   ]);
-  closers.defer(() => store.close());
   const { issue } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const measured = measuredStore(store, metrics);
   const registry = await createRegistry({ store: measured, kinds, timers, log, serviceCidr, issueToken: issue });
