@@ -7,7 +7,7 @@
 import { constants } from 'node:fs';
 import { open, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import { runCommand, runCommandOk } from '../../platform/processes.ts';
+import { CommandError, runCommand, runCommandOk } from '../../platform/processes.ts';
 
 /**
  * Returns the mount points at or under the folders as real paths, in the kernel's order: a mount comes after the mount that
@@ -110,20 +110,19 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
  */
 let knowsNoswap = true;
 
-/**
- * Mounts a tmpfs. Its content is never swapped to disk, unless the kernel does not support this or the mount with the option
- * noswap fails.
- */
+/** Mounts a tmpfs. Its content is never swapped to disk, unless the kernel does not support this. */
 export async function mountTmpfs(folder: string, options: string[], signal: AbortSignal): Promise<void> {
   const mountWith = (all: string[]): string[] => ['-t', 'tmpfs', '-o', all.join(','), 'tmpfs', folder];
-  if (knowsNoswap) {
-    const { code, stderr } = await runCommand('mount', mountWith([...options, 'noswap']), { signal });
-    if (code === 0) return;
-    await runCommandOk('mount', mountWith(options), { signal });
-    knowsNoswap = !isUnknownOptionError(stderr);
-    return;
-  }
+  if (knowsNoswap)
+    try {
+      await runCommandOk('mount', mountWith([...options, 'noswap']), { signal });
+      return;
+    } catch (error) {
+      if (!(error instanceof CommandError) || !isUnknownOptionError(error.message)) throw error;
+    }
   await runCommandOk('mount', mountWith(options), { signal });
+  // The same failure without the option has another cause.
+  knowsNoswap = false;
 }
 
 /**
