@@ -76,6 +76,10 @@ function isCanonicalTime(text: string): boolean {
   return day >= 1 && day <= days;
 }
 
+/** Returns upstream's message about a text that is not an RFC 3339 time; undefined if the text is one. */
+export const timeProblem = (text: string): string | undefined =>
+  secondsOf(text) === undefined ? timeError(text) : undefined;
+
 /** Converts a metav1.Time to UTC, in whole seconds. */
 export function canonicalTime(text: string): ScalarResult {
   if (isCanonicalTime(text)) return { value: text };

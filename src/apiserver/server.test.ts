@@ -601,6 +601,9 @@ describe('logs', () => {
       'a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [c d]',
     );
     expect(await message('?container=x')).toBe('container x is not valid for pod p');
+    expect(await message('?sinceTime=2026')).toBe(
+      'parsing time "2026" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "-"',
+    );
     expect(await message('?tailLines=-1')).toBe(
       'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
     );

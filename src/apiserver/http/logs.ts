@@ -1,8 +1,10 @@
 /** The log subresource of Pods: selects the container and streams its log from the node. Source of the messages: v1.33 pod strategy. */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { timeProblem } from '../../api/scalars.ts';
 import { type FieldError, forbidden, invalid, notSupported } from '../../machinery/field-error.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
-import { parseTime } from '../../machinery/time.ts';
+
 import type { LogOptions } from '../../ports/node-connection.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
@@ -18,9 +20,8 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
   const tailLines = integer(query, 'tailLines');
   const limitBytes = integer(query, 'limitBytes');
   const stream = query.get('stream') || undefined;
-  if (sinceTime !== undefined && parseTime(sinceTime) === undefined) {
-    throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: not an RFC 3339 time`);
-  }
+  const problem = sinceTime === undefined ? undefined : timeProblem(sinceTime);
+  if (problem !== undefined) throw badRequest(problem);
   const errors: FieldError[] = [];
   if (tailLines !== undefined && tailLines < 0) {
     errors.push(invalid('tailLines', tailLines, 'must be greater than or equal to 0'));

@@ -28,6 +28,7 @@ test.each([
 test.each<[LogCommandOptions, string]>([
   [{ allContainers: true, container: 'app' }, '--all-containers=true should not be specified with container name app'],
   [{ since: '1s', sinceTime: '2026-01-31T09:30:00Z' }, 'at most one of `sinceTime` or `sinceSeconds` may be specified'],
+  [{ sinceTime: '2026' }, '--since-time "2026" is not an RFC 3339 time'],
   [{ sinceTime: 'yesterday' }, '--since-time "yesterday" is not an RFC 3339 time'],
   [{ since: '-5s' }, '--since must be greater than 0'],
   [{ since: '5' }, '--since "5" is not a duration such as 5s, 2m or 3h'],

@@ -1,6 +1,7 @@
 /** Checks the options of `lifepod logs` and converts them to a query of the subresource log. Pure. Source: kubectl logs of v1.32. */
+import { timeProblem } from '../../api/scalars.ts';
 import { queryText } from '../../client/paths.ts';
-import { parseDuration, parseTime } from '../../machinery/time.ts';
+import { parseDuration } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
@@ -30,7 +31,7 @@ export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
   const limitBytes = integer('limit-bytes', options.limitBytes) ?? 0;
-  if (options.sinceTime !== undefined && parseTime(options.sinceTime) === undefined) {
+  if (options.sinceTime !== undefined && timeProblem(options.sinceTime) !== undefined) {
     throw new UserError(`--since-time ${JSON.stringify(options.sinceTime)} is not an RFC 3339 time`);
   }
   if (options.sinceTime !== undefined && sinceSeconds !== undefined) {
