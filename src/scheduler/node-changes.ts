@@ -7,7 +7,7 @@ const relevant = ({ metadata, spec, status }: Node): unknown => [
   metadata.labels,
   spec?.unschedulable ?? false,
   spec?.taints ?? [],
-  status?.allocatable,
+  status?.allocatable ?? status?.capacity,
   (status?.conditions ?? []).map(({ type, status: state }) => [type, state]),
 ];
 
