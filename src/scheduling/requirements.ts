@@ -15,7 +15,10 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (!toleration.key || toleration.key === taint.key) &&
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
-/** The first taint with one of these effects that the Pod does not tolerate. PreferNoSchedule taints never exclude a node. */
+/**
+ * The first taint with one of these effects that the Pod does not tolerate; undefined if there is none. The default excludes
+ * PreferNoSchedule, because such taints never exclude a node.
+ */
 export const untoleratedTaint = (
   pod: Pod,
   taints: readonly Taint[],
