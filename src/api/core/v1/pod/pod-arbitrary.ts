@@ -152,5 +152,5 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** Specs without defer containers and without their settings. */
+/** Generates specs without defer containers and without their settings. */
 export const podSpecsWithoutDefers = specs(false);

@@ -1,6 +1,5 @@
 /**
- * Drops fields whose feature gates are off in Kubernetes v1.33. They are dropped silently. A field that the existing object already
- * has is kept.
+ * Silently drops fields whose feature gates are off by default in Kubernetes v1.33. A field that the existing object already has is kept.
  * Source: DropDisabledPodFields of v1.33 (behavior); the gates PodLevelResources, DynamicResourceAllocation and
  * ContainerStopSignals.
  */

@@ -23,7 +23,7 @@ const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
 const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
 
-/** Validates the fields that containers of all lists have in common. `rules`: the rules that differ between the lists. */
+/** Validates the fields that containers of all lists have in common. `rules`: replaces rules that do not apply to defer containers. */
 export function validateFields(
   container: AnyContainer,
   context: ContainerContext,

@@ -56,7 +56,7 @@ export const descendingPath = (value: string, path: string): FieldError[] => [
   ...noBacksteps(value, path),
 ];
 
-/** Checks that the value is a descending path that does not start with '..', because volumes store internal files as `..data`. */
+/** Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. */
 export const unreservedPath = (value: string, path: string): FieldError[] => [
   ...descendingPath(value, path),
   ...(value.startsWith('..') && value !== '..' && !value.startsWith('../..')
