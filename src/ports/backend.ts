@@ -3,7 +3,8 @@
  * over HTTP. This is a port because the API server and the client may not import each other.
  *
  * Returned objects are shared and must not be modified (copy with structuredClone).
- * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status.
+ * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status. A call that is aborted may reject
+ * with the reason of its signal instead.
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { PatchType } from '../machinery/patch/patch.ts';

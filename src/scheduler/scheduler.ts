@@ -37,7 +37,7 @@ export interface SchedulerOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Only Pods with this spec.schedulerName (such as `default-scheduler`), or without one, are scheduled. */
+  /** The scheduler ignores Pods with another spec.schedulerName. The usual name is `default-scheduler`. */
   schedulerName: string;
   signal: AbortSignal;
 }

@@ -16,7 +16,7 @@ export interface SchedulerWrites {
    * bound, for example because another client has bound it; the informer will report this change. Rejects with any other error.
    */
   bind(pod: Pod, node: string): Promise<boolean>;
-  /** Annotates an unbound claim with the node, so that it is bound to a volume for this node. Each change of the claim retries the Pod. */
+  /** Annotates an unbound claim with the node, so that the claim is bound to a volume for it. Each change of the claim retries the Pod. */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
   /**
    * Sets the condition DisruptionTarget of the victim, and deletes the victim with its own grace period. Unschedulable Pods are retried
