@@ -22,7 +22,7 @@ export interface TableColumn {
 
 export interface WriteContext {
   now: Millis;
-  /** Sends a warning to the client. Called if a field is not interpreted as the client wrote it. Absent if no client gets warnings. */
+  /** Sends a warning to the client: a field is not interpreted as the client wrote it. Only set on create, if the client gets warnings. */
   warn?(sentence: string): void;
 }
 
@@ -49,7 +49,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** Returns the response to the client; by default, the new object is the response. */
+  /** Returns the response to an update; by default, the new object is the response. */
   response?(object: T, body: KubeObject): KubeObject;
   /** The Events that report the change of the object. `user`: the name of the user who sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
@@ -75,7 +75,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
-  /** Whether each read goes to the store, so that no object is kept in memory. Set for kinds of many large objects that are rarely read. */
+  /** Whether each read goes to the store, so that no object is kept in memory. This suits many large objects that are rarely read. */
   uncached?: boolean;
   /**
    * For read-only kinds whose objects are not stored: each read computes an object from an object of the resource `from`, and from

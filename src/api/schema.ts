@@ -67,7 +67,7 @@ interface Context {
   values: number;
 }
 
-/** The maximum number of fields, list elements and map entries of an object. A decoded one needs far more memory than in the body. */
+/** The maximum number of fields, list elements and map entries of an object. Each needs far more memory decoded than in the body. */
 export const MAX_VALUES = 300_000;
 
 /** Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first error of each type. */
@@ -144,7 +144,7 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-  // Upstream parses the JSON text of a value of another type as a quantity too. This always fails, like the name of the type here.
+  // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. So does the name of its type here.
   const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);

@@ -42,8 +42,8 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
 }
 
 /**
- * Returns the conditions in which `condition` is added, or replaces the condition of the same type. If the status is the same as
- * before, keeps lastTransitionTime.
+ * Returns the conditions with `condition`, which replaces the condition of the same type if there is one. If the replaced condition has
+ * the same status, keeps its lastTransitionTime.
  */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,

@@ -18,8 +18,8 @@ import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
 /**
- * Replaces the status, except the parts that a status without them must not lose (qosClass, see also keepTermination()). Also replaces the
- * labels, annotations or finalizers if the body contains them. Keeps all other fields.
+ * Replaces the status, but keeps the qosClass if the body lacks it, and the fields that keepTermination() keeps. Also replaces the labels,
+ * annotations or finalizers if the body contains them. Keeps all other fields of the Pod.
  */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });

@@ -13,7 +13,7 @@ import { specOf } from '../containers.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 const KEY = 'pod.alpha.kubernetes.io/defer-settings';
-/** The annotations in which clients can give the fields of defer containers that their types lack. */
+/** The annotations in which a client can give the fields of defer containers that the client's types lack. */
 export const deferAnnotations = ['pod.alpha.kubernetes.io/defer-containers', KEY] as const;
 const PATH = `metadata.annotations[${KEY}]`;
 
@@ -41,7 +41,7 @@ export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** Copies the fields that the client omitted from `old`, the Pod that is replaced, because the client's types may lack them. */
+/** Sets the fields that the client omitted to their values in `old`, the Pod that is replaced. The client's types may lack the fields. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }

@@ -66,7 +66,10 @@ function deferring(pod: Pod): string | undefined {
   return over < entries.size ? `Defer:${over}/${entries.size}` : undefined;
 }
 
-/** Summarizes the init containers. The first unfinished one determines `status`, which is undefined if all have finished. */
+/**
+ * Summarizes the init containers. The first one that has not finished (a sidecar: not started) determines `status`, which is undefined if
+ * there is none. `ready`: the number of ready sidecars. `seen`: the statuses up to the one that determines `status`.
+ */
 function initializationOf(
   pod: Pod,
   sidecars: ReadonlySet<string>,

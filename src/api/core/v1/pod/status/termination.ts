@@ -7,7 +7,7 @@ export type Stage = 'PreExit' | 'PostExit';
 
 export interface Termination {
   reason: TerminationReason;
-  /** Set if a delete request began the termination. Absent if it began for another cause, such as the end of the Pod or its node. */
+  /** Set if a delete request began the termination. Absent if something else did, such as the end of the app containers or the node. */
   requested?: true;
   /** The start of the termination: T0 of the specification. */
   startedAt: Millis;
@@ -17,19 +17,19 @@ export interface Termination {
   preExitDeadline: Millis;
   /** The total time by which extensions have moved the deadline; absent if there were none. */
   extendedSeconds?: number;
-  /** The stage that was extended most recently. */
+  /** The stage that was extended most recently; absent if none was. */
   extendedStage?: Stage;
   /** The total time by which outages have moved the deadline; absent if there were none. */
   outageSeconds?: number;
-  /** The end of the latest outage that outageSeconds includes. */
+  /** The end of the latest outage that outageSeconds includes; absent if there was none. */
   outagesCountedUntil?: Millis;
-  /** The grace period in seconds of the delete request from which the deadlines were computed. */
+  /** The grace period in seconds of the latest delete request that the deadlines take into account; absent if there was none. */
   deletionGracePeriodSeconds?: number;
-  /** The grace period in seconds that the node grants, from which the deadlines were computed. */
+  /** The grace period in seconds that the node grants, which the deadlines take into account; absent if the node did not end the Pod. */
   nodeGracePeriodSeconds?: number;
   /** Set if the deadlines already reflect that the Pod was removed from the API while its containers still ran. */
   forced?: true;
-  /** The defer container whose turn it is. Its timeoutSeconds counts from `since`. */
+  /** The defer container whose turn it is, and the time from which its timeoutSeconds counts; absent if it is the turn of none. */
   turn?: { entry: string; since: Millis };
 }
 

@@ -1,4 +1,4 @@
-/** Checks of single values that several parts of a Pod share. `path`: the path of the value, for the errors. */
+/** Checks of single values, used for several parts of a Pod. `path`: the path of the value, for the errors. */
 import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import {
   inclusiveRangeText,
