@@ -8,7 +8,7 @@ import type { JsonObject } from '../machinery/json-value.ts';
 import { strategyFor } from './patch-strategy.ts';
 import { type Shape, schemaTypes } from './schema.ts';
 
-/** The keys of lists whose elements are identified by more keys than the merge key. Keyed by `Type.field`. */
+/** The keys that identify an element of a list, for lists in which the merge key alone is not enough. Indexed by `Type.field`. */
 export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'Container.ports': ['containerPort', 'protocol'],
   'DeferContainer.ports': ['containerPort', 'protocol'],
@@ -17,7 +17,7 @@ export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'ServiceSpec.ports': ['port', 'protocol'],
 };
 
-/** The values of keys that are used if an element lacks the key. */
+/** The value that a key counts as having if an element lacks the key. */
 const keyDefaults: JsonObject = { protocol: 'TCP' };
 
 const atomicTypes: ReadonlySet<string> = new Set([
@@ -40,7 +40,7 @@ const atomicMaps: ReadonlySet<string> = new Set(['PodSpec.nodeSelector', 'Servic
 const atomic: FieldType = { kind: 'atomic' };
 const structs = new Map<string, FieldType>();
 
-/** Returns the FieldType of a type in the generated schema. Throws Error if there is no such type. */
+/** Returns how a type in the generated schema is merged. Throws Error if there is no such type. */
 export function fieldTypeOf(typeName: string): FieldType {
   const existing = structs.get(typeName);
   if (existing !== undefined) return existing;

@@ -123,6 +123,6 @@ export const namedStrings: Readonly<Record<string, string>> = {
   'VolumeMountStatus.recursiveReadOnly': 'v1.RecursiveReadOnlyMode',
 };
 
-/** The Go name of a type in the generated schema, which distinguishes types of the same name by a prefix instead of a package. */
+/** The Go name of a type in the generated schema. The schema distinguishes types of the same name by a prefix instead of a package. */
 export const goTypeName = (schemaName: string): string =>
   `v1.${schemaName.replace(/^(CoreV1|EventsV1|AuthenticationV1)(?=[A-Z])/, '')}`;

@@ -1,6 +1,6 @@
 /**
  * The definition of a kind: the data and pure functions with which the API server, the command line and the tests handle its objects.
- * Each kind has a folder (core/v1/pod/ …), whose index.ts exports a KindDefinition; kinds.ts lists all definitions.
+ * Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all definitions.
  *
  * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
@@ -22,7 +22,7 @@ export interface TableColumn {
 
 export interface WriteContext {
   now: Millis;
-  /** Sends a warning to the client. Called if a field is not interpreted as the client wrote it. */
+  /** Sends a warning to the client: a field is not interpreted as the client wrote it. Only set on create, if the client gets warnings. */
   warn?(sentence: string): void;
 }
 
@@ -35,21 +35,21 @@ export interface EventDraft {
   fieldPath?: string;
 }
 
-/** A subresource that reads and writes the object itself (status) or accepts a body of another kind (binding). */
+/** A subresource: a part of the object (status), an operation with a body of another kind (binding), or a log or stream (exec). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object. */
   bodyKind?: { group: string; version: string; kind: string; schema: string };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
-  /** For subresources whose clients upgrade the connection to a stream: the kind of the query's options, such as PodExecOptions. */
+  /** For subresources that are connections (streams and the node's proxy): the kind of the query's options, such as PodExecOptions. */
   connects?: string;
   /** Whether a write deletes the object or shortens its termination. Such writes are allowed even if the store is full. */
   ends?: boolean;
-  /** Whether the URL path may continue after the subresource's name. The rest of the path is then passed on. */
+  /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
   /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** The response to the client; by default, the new object. */
+  /** Returns the response to an update; by default, the new object is the response. */
   response?(object: T, body: KubeObject): KubeObject;
   /** The Events that report the change of the object. `user`: the name of the user who sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
@@ -61,7 +61,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   kind: string;
   /** The plural name in URL paths, such as `pods`. */
   plural: string;
-  /** The singular name that kubectl accepts, such as `pod`. */
+  /** The singular name that kubectl accepts, such as `pod`; empty if there is none. */
   singular: string;
   shortNames: readonly string[];
   /** `['all']` for kinds that `kubectl get all` shows. */
@@ -75,7 +75,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
-  /** Whether each read goes to the store, so that no object is kept in memory. For many large objects that are rarely read. */
+  /** Whether each read goes to the store, so that no object is kept in memory. This suits many large objects that are rarely read. */
   uncached?: boolean;
   /**
    * For read-only kinds whose objects are not stored: each read computes an object from an object of the resource `from`, and from
@@ -88,7 +88,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   };
 
   /**
-   * Called on PUT before the defaults: copies fields from `old` to `object` that older clients omit because their types lack them.
+   * Called on PUT before the defaults: copies fields from `old` to `object` that some clients omit because their types lack the fields.
    * Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;
@@ -103,15 +103,16 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
   validateUpdate(object: T, old: T): FieldError[];
-  /** The texts of the response's Warning headers. `old`: the object that is replaced; undefined on create. */
+  /** Warnings about a valid object, for Warning headers of the response. `old`: the object that is replaced; undefined on create. */
   warnings?(object: T, old?: T): string[];
 
   /** The subresources by name: status, binding, log, … The API server itself implements subresources without apply(). */
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;
 
   /**
-   * Decides whether a delete is graceful. `now: true`: the object is deleted immediately, unless it has finalizers. `now: false`: the
-   * object gets deletionTimestamp = now + graceSeconds, and stays until a delete with grace period 0. Called for each delete request.
+   * Called for each delete request: decides whether the delete is graceful. `now: true`: the object is deleted immediately, unless it has
+   * finalizers. `now: false`: the object gets deletionTimestamp = now + graceSeconds, and stays until a request for which this function
+   * returns `now: true`. If the function is absent, no delete is graceful.
    */
   deletion?(
     object: T,

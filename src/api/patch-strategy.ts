@@ -1,6 +1,6 @@
 /**
  * The lists that strategic merge patch merges, and their merge keys, for the served kinds. All other lists are replaced as a whole.
- * DeferContainer.onReasons is replaced too, because the union of the reasons of two writers would be intended by neither.
+ * DeferContainer.onReasons is replaced too, because neither of two writers would intend the union of their reasons.
  * The OpenAPI documents contain this table as x-kubernetes-patch-merge-key and x-kubernetes-patch-strategy.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
@@ -69,7 +69,7 @@ function objectType(shape: Shape): string | undefined {
 
 const lookups = new Map<string, StrategyLookup>();
 
-/** The lookup with which objects of a type in the generated schema are patched. Unknown types have no known fields. */
+/** Returns the lookup of the strategies for a type in the generated schema. For an unknown type, the lookup finds no field. */
 export function strategyFor(typeName: string): StrategyLookup {
   const existing = lookups.get(typeName);
   if (existing !== undefined) return existing;

@@ -1,6 +1,6 @@
 /**
- * Scalar types of the API that JSON lacks: times, bytes and quantities. Each function converts a client's value to the form in which
- * the value is stored and served, or returns upstream's error text.
+ * Scalar types of the API that JSON lacks: times, bytes and quantities. Each exported function converts a client's value to the form in
+ * which the value is stored and served, or returns upstream's error text.
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';
@@ -80,7 +80,7 @@ function isCanonicalTime(text: string): boolean {
 export const timeProblem = (text: string): string | undefined =>
   secondsOf(text) === undefined ? timeError(text) : undefined;
 
-/** Converts a metav1.Time to UTC, in whole seconds. */
+/** Converts a metav1.Time to UTC, and drops fractions of a second. */
 export function canonicalTime(text: string): ScalarResult {
   if (isCanonicalTime(text)) return { value: text };
   const time = secondsOf(text);

@@ -208,7 +208,7 @@ it("decodeFailure() returns upstream's message", () => {
   );
 });
 
-/** Generates values of the type, as a client may send them. */
+/** Generates valid values of the shape, as a client may send them. `depth`: how many levels of objects may be nested. */
 function anyValue(shape: Shape, depth: number): fc.Arbitrary<unknown> {
   if (typeof shape === 'object') {
     if ('array' in shape) return fc.array(anyValue(shape.array, depth), { maxLength: 2 });

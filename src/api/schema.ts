@@ -3,9 +3,9 @@
  *
  * Boundary: decoding checks only the shapes of values; the validation of the kinds checks the values.
  * Invariants of the decoded value:
- * 1. Every field is a field of its type and has the right shape; there are no nulls and no unknown fields.
+ * 1. Every field is a field of its type and has the right shape. There are no nulls and no unknown fields, except in `any` values.
  * 2. Times are in UTC, quantities canonical, bytes in padded base64.
- * 3. Fields that Go writes even if they are empty (required in the schema) are present: '', 0, false, [] or {}.
+ * 3. Fields that Go writes even if they are empty (required in the schema) are present: '', 0, false, [] or {}. Times may be absent.
  * 4. The value shares nothing with the input except values of shape `any` (the fields in managedFields).
  *
  * Each type is compiled to a function when it is first decoded. Source: encoding/json and sigs.k8s.io/json (wording).
@@ -67,10 +67,10 @@ interface Context {
   values: number;
 }
 
-/** The maximum number of fields, list elements and map entries of an object. Each of them needs far more memory than in the body. */
+/** The maximum number of fields, list elements and map entries of an object. Each needs far more memory decoded than in the body. */
 export const MAX_VALUES = 300_000;
 
-/** Decodes a value. Returns undefined if the value is absent or invalid. If it is invalid, adds the error to the context. */
+/** Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first error of each type. */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
 
 /** For error texts: the Go struct whose field is decoded, and the Go type of the field. */
@@ -144,7 +144,7 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-  // Upstream parses the JSON text of a value of another type as a quantity too, which always fails.
+  // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. So does the name of its type here.
   const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);
@@ -192,7 +192,7 @@ function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
   };
 }
 
-/** Go's zero value, which replaces null in a list or map, and a missing required field. Undefined if the field is then omitted. */
+/** Go's zero value, which replaces null in a list or map, and a missing required field. Undefined for times, which are omitted instead. */
 function zeroOf(shape: Shape): JsonValue | undefined {
   if (typeof shape === 'object') {
     if ('array' in shape) return [];
@@ -346,7 +346,7 @@ export function decode(typeName: string, value: unknown): Decoded {
   };
 }
 
-/** Go's error if apiVersion or kind is not a string; undefined if each is a string or absent. */
+/** Go's error if apiVersion or kind is not a string; undefined if each is a string, null or absent. */
 export function typeMetaError(object: Readonly<Record<string, unknown>>): string | undefined {
   const key = ['apiVersion', 'kind'].find((each) => typeof (object[each] ?? '') !== 'string');
   if (key === undefined) return undefined;
@@ -354,7 +354,7 @@ export function typeMetaError(object: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Go's error if the name or the namespace is not a string; undefined if each is a string or absent. This is checked separately,
+ * Go's error if the name or the namespace is not a string; undefined if each is a string, null or absent. This is checked separately,
  * because both are compared with the URL path before the object is decoded.
  */
 export function placeError({ metadata }: Readonly<Record<string, unknown>>): string | undefined {

@@ -33,7 +33,7 @@ export function created<T extends KubeObject>(kind: KindDefinition<T>, body: Bod
   return { object, errors: kind.validateCreate(object).map(fieldErrorText) };
 }
 
-/** Sets the metadata fields that the API server maintains. */
+/** Sets the metadata fields that an update must contain and that the API server sets on create. */
 const stamped = (metadata: ObjectMeta): ObjectMeta => ({ ...metadata, resourceVersion: '1', uid: 'u' });
 
 export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Body, to: Body): Written<T> {

@@ -3,7 +3,8 @@
  * over HTTP. This is a port because the API server and the client may not import each other.
  *
  * Returned objects are shared and must not be modified (copy with structuredClone).
- * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status.
+ * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status. A call that is aborted may reject
+ * with the reason of its signal instead.
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { PatchType } from '../machinery/patch/patch.ts';
@@ -22,14 +23,17 @@ export interface WatchOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Undefined or '0': the watch begins with synthetic ADDED events for existing objects. */
+  /**
+   * The version after which the watch reports changes. Undefined or '0': the watch begins with ADDED events for existing objects.
+   * sendInitialEvents takes precedence if it is set.
+   */
   resourceVersion?: string;
-  /** Required if sendInitialEvents is set, and not allowed otherwise. */
+  /** Must be NotOlderThan if sendInitialEvents is set, and absent otherwise. */
   resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   allowWatchBookmarks?: boolean;
   /**
-   * True: the watch begins with ADDED events for existing objects and a BOOKMARK event with the annotation k8s.io/initial-events-end.
-   * False: the watch contains only changes.
+   * True: the watch begins with ADDED events for existing objects and, with allowWatchBookmarks, a BOOKMARK event with the annotation
+   * k8s.io/initial-events-end. False: the watch contains only changes. Undefined: resourceVersion decides.
    */
   sendInitialEvents?: boolean;
   timeoutSeconds?: number;
@@ -41,20 +45,20 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
 
 /**
  * Receives the events of a watch. `initial` is set if the object belongs to the initial state of the watch: `shared` if the object is in
- * the cache, `own` if it was read only for this watch.
+ * the cache, `own` if the object was read only for this watch. It is undefined for changes and bookmarks.
  */
 export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 
 export interface WriteOptions {
   dryRun?: boolean;
   fieldManager?: string;
-  /** Whether server-side apply takes over fields that other managers own. */
+  /** Whether server-side apply takes over fields that other managers own with other values. By default, it rejects with 409 Conflict. */
   force?: boolean;
-  /** How to treat unknown and duplicate fields. Upstream's default is Warn. */
+  /** How to treat unknown and duplicate fields. Like upstream, the default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
   /** Called with the text of each warning; HTTP clients receive the texts in Warning headers. */
   onWarning?: (text: string) => void;
-  /** The user who sent the request; absent for components of lifepod in the same process. */
+  /** The user who sent the request over HTTP; absent for deletes, and for components of lifepod in the same process. */
   user?: UserInfo;
 }
 
@@ -64,7 +68,7 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/** The user that is named in the client's certificate. */
+/** The user that the client's certificate names, or system:anonymous if the client has no valid certificate. */
 export interface UserInfo {
   name: string;
   groups: string[];
@@ -72,14 +76,17 @@ export interface UserInfo {
 
 export interface ResourceBackend {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
-  /** If the list is read in more than one step, rejects when `signal` aborts. */
+  /** Rejects when `signal` aborts while the list is read from the store. A list that is read from the cache does not check `signal`. */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
    * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, or 410 as an ERROR
    * event). Rejects if the watch cannot start.
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
-  /** With a `subresource` such as 'binding', `object` and the result are of the subresource's kind. */
+  /**
+   * With a `subresource`, `object` is of the subresource's kind. The result is a Status for 'binding' and 'eviction', and a TokenRequest
+   * for 'token'.
+   */
   create(
     ref: ResourceRef,
     namespace: string | undefined,
@@ -87,8 +94,8 @@ export interface ResourceBackend {
     options?: WriteOptions & { name?: string; subresource?: string },
   ): Promise<KubeObject>;
   /**
-   * With the `subresource` 'status', replaces only the status. If `object` has a resourceVersion that is not the current one, rejects
-   * with 409 Conflict.
+   * With a `subresource` such as 'status', replaces only the fields that belong to the subresource. If `object` has a resourceVersion
+   * that is not the current one, rejects with 409 Conflict.
    */
   update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
   patch(
@@ -115,8 +122,8 @@ export interface ResourceBackend {
   ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
   /**
-   * Calls the listener with each object that the backend returned earlier and has now removed from its cache. Returns a function that
-   * removes the listener. The method is absent if the backend does not cache objects.
+   * Calls the listener with each object that the backend removes from its cache because the object was changed or deleted. Returns a
+   * function that removes the listener. The method is absent if the backend does not cache objects.
    */
   onDrop?(listener: (object: KubeObject) => void): () => void;
 }

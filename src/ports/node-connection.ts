@@ -3,7 +3,7 @@
  * the engine passes it to the API server.
  */
 
-/** Query parameters of the log subresource. Source: PodLogOptions of v1.33. */
+/** The options of a request for the log of a container. Absent options have upstream's defaults. Source: PodLogOptions of v1.33. */
 export interface LogOptions {
   follow?: boolean;
   previous?: boolean;
@@ -16,7 +16,7 @@ export interface LogOptions {
   stream?: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** The requested streams of a process in a container. At least one is requested. With a tty, stderr is part of stdout. */
+/** The requested streams of a process in a container. If `tty` is true, the process has a terminal, and stderr is part of stdout. */
 export interface StreamSelection {
   stdin: boolean;
   stdout: boolean;
@@ -31,8 +31,8 @@ export interface PodRef {
 }
 
 /**
- * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The client
- * must upgrade the connection to SPDY/3.1.
+ * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The API
+ * server must upgrade the connection to SPDY/3.1.
  */
 export interface StreamEndpoint {
   url: string;
@@ -40,13 +40,13 @@ export interface StreamEndpoint {
 
 export interface NodeConnection {
   /**
-   * Yields the container's log up to its current end, or, with `follow`, until the container exits or `signal` aborts.
-   * Rejects with an ApiError (400 BadRequest) in upstream's wording if the container has no log to read.
+   * Yields the container's log up to the current end of the log or, with `follow`, until the container exits. Stops early when `signal`
+   * aborts. The iteration throws an ApiError (400 BadRequest) in upstream's wording if the container has no log to read.
    */
   logs(pod: PodRef, container: string, options: LogOptions, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Runs a command in the container. Like attach() and portForward(), rejects with an ApiError (500 InternalError) in upstream's wording
-   * if the container has ended or the runtime refuses the call.
+   * Prepares a command in the container. The command starts when all its streams are open. Like attach() and portForward(), rejects with
+   * an ApiError (500 InternalError) in upstream's wording if the container or sandbox does not run, or if the runtime refuses the call.
    */
   exec(
     pod: PodRef,
@@ -57,7 +57,7 @@ export interface NodeConnection {
   /**
    * Waits until a command of exec() may start. A caller must await this before it opens the last stream of the command, because the
    * command starts when all its streams are open. The caller must call the returned function once the command has written output or
-   * exited, so that the next command can start.
+   * exited, so that the next command can start without delay. Rejects when `signal` aborts.
    */
   execTurn(signal: AbortSignal): Promise<() => void>;
   /** Attaches to the streams of the container's first process. */

@@ -1,17 +1,17 @@
 /**
- * The API server's requests to a node about the node itself: its resource usage, and the documents that upstream's kubelet serves. The
- * node implements this interface, and the engine passes it to the API server.
+ * The API server's requests to a node for reports: the resource usage of the node and its Pods, and the documents that upstream's
+ * kubelet serves. The node implements this interface, and the engine passes it to the API server.
  */
 import type { Millis } from '../machinery/time.ts';
 
 export interface ResourceUsage {
   /** CPU time per second in nanoseconds, averaged over the window: 1e9 is one core. */
   cpuNanoCores: number;
-  /** Memory usage at the end of the window, without memory that the kernel can reclaim without harm. */
+  /** The working set at the end of the window: the used memory without file pages that the kernel can easily reclaim. */
   memoryWorkingSetBytes: number;
 }
 
-/** The usage of the running containers of a Pod. */
+/** The usage of the running containers of a Pod. Containers whose CPU rate is not known yet are omitted. */
 export interface PodUsage {
   namespace: string;
   name: string;
@@ -33,7 +33,7 @@ export interface NodeDocument {
 }
 
 export interface NodeReports {
-  /** Returns the current usage. Takes up to a second if there is no recent sample, because a CPU rate needs two samples. */
+  /** Returns the current usage. Takes about a second if there is no recent sample, because a CPU rate needs two samples. */
   usage(): Promise<NodeUsage>;
   /**
    * Returns the document at a path of the node's own server, such as `/stats/summary`; undefined if there is no document at the path.

@@ -4,7 +4,10 @@ import type { Pod } from '../api/generated/types.ts';
 import { priorityOf } from '../scheduling/preemption.ts';
 
 export interface Decided {
-  /** Pods that this scheduler has decided to bind, by UID, until the informer shows the binding. */
+  /**
+   * The Pods for which this scheduler has chosen a node, as if already bound, by UID. A Pod is removed once the informer shows its
+   * binding or deletion, or if the binding fails.
+   */
   assumed: Map<string, Pod>;
   /** The nominated node of each Pod for which other Pods are preempted, by the Pod's UID. */
   nominated: Map<string, string>;
@@ -14,8 +17,8 @@ export interface Decided {
 export const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;
 
 /**
- * The Pods whose resources are not available to `pod`: the bound Pods, the assumed Pods, and the Pods with a nominated node whose
- * priority is at least that of `pod`. The latter are returned as if they were bound to their nominated nodes.
+ * The Pods whose resources are not available to `pod`: the bound Pods that have not ended, the assumed Pods, and the Pods with a
+ * nominated node whose priority is at least that of `pod`. Pods with a nominated node are returned as if they were bound to it.
  * `isWaiting`: whether a Pod still needs a node.
  */
 export function podsBefore(

@@ -1,15 +1,16 @@
 /**
- * The scheduler: binds each Pod that has no node to a node as soon as the Pod appears.
+ * The scheduler: chooses a node for each Pod that has none, and binds the Pod to this node.
  *
  * Boundary: src/scheduling decides; this folder watches, binds, and reports why a Pod cannot be scheduled.
  *
  * Invariants:
  *  1. As soon as a node is chosen, the Pod counts as bound to the node (assumed), before the API shows the binding, so that the
  *     next decision does not allocate the same resources again.
- *  2. An unschedulable Pod is not retried periodically, but when a change of a node, a bound Pod or storage might let it fit.
+ *  2. An unschedulable Pod is not retried periodically, but after a change of a node, another Pod or storage that might let it fit.
  *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to
  *     the claims first.
- *  4. Resources freed by preemption are reserved for the preempting Pod: its nominated node is set before the victims are deleted.
+ *  4. Resources freed by preemption are reserved for the preempting Pod, except from Pods of higher priority: its nominated node is
+ *     set before the victims are deleted.
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
@@ -36,7 +37,7 @@ export interface SchedulerOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Schedules only Pods with this spec.schedulerName, such as `default-scheduler`. */
+  /** The scheduler ignores Pods with another spec.schedulerName. The usual name is `default-scheduler`. */
   schedulerName: string;
   signal: AbortSignal;
 }
@@ -55,7 +56,7 @@ interface Scheduler extends Decided {
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Starts the scheduler, which runs until the signal aborts. Resolves once every existing Pod has been queued. */
+/** Starts the scheduler, which runs until the signal aborts. Resolves once every existing Pod that needs a node has been queued. */
 export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const { client, timers, log, schedulerName, signal } = options;
   const informing = { log, timers, signal };
@@ -82,7 +83,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const pods = createInformer(client.resource<Pod>(PODS), informing, {
     added: consider,
     updated(pod, old) {
-      // Changes of only the status are frequent and do not affect where the Pod fits.
+      // Only the spec affects where the Pod fits. Changes of only the status are frequent.
       if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
       if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
     },
@@ -135,7 +136,8 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
 /** Reports that `pod` cannot be scheduled, and preempts Pods of lower priority if that lets `pod` fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string, others: readonly Pod[]): Promise<void> {
   const { nodes, storage, nominated, events, writes } = scheduler;
-  // While a claim is being bound, the informer may not have its volume yet. That is not a failure: the claim's update retries the Pod.
+  // While a claim is being bound, the informer may not have the claim's volume yet. That is not a failure: the next change of the claim
+  // retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
   const room = roomFor(pod, nodes.list(), others, storage);

@@ -1,15 +1,15 @@
-/** Remembers the Pods that did not fit on any node, and retries them after changes that may let them fit. */
+/** Remembers the Pods that fit on no node or wait for their claims to be bound, and retries them after changes that may help them. */
 import type { Pod } from '../api/generated/types.ts';
 import { importantFirst } from '../scheduling/preemption.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
-/** The set of unschedulable Pods. Each key is `namespace/name`. */
+/** The set of unschedulable Pods. The key of a Pod is `namespace/name`. */
 export interface Unschedulable {
   add(key: string): void;
   delete(key: string): void;
   /** Retries all Pods of the set. */
   retryAll(): void;
-  /** Retries the Pods that use any claim. To be called after a change of a volume or a storage class. */
+  /** Retries the Pods that use any claim. Called after a change of a volume or a storage class. */
   retryWithClaims(): void;
   /** Retries the Pods that use the claim. */
   retryWithClaim(namespace: string, name: string): void;

@@ -12,15 +12,21 @@ const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
 
 export interface SchedulerWrites {
   /**
-   * Binds the Pod to the node and records an Event. Resolves to false if the Pod was deleted, or bound by another client; the
-   * informer will report that. Rejects with any other error.
+   * Binds the Pod to the node, records an Event and resolves to true. Resolves to false if the Pod no longer exists or can no longer be
+   * bound, for example because another client has bound it; the informer will report this change. Rejects with any other error.
    */
   bind(pod: Pod, node: string): Promise<boolean>;
-  /** Annotates the claim with the node, so that its volume is provisioned there. The Pod is retried once the claim is bound. */
+  /** Annotates an unbound claim with the node, so that the claim is bound to a volume for it. Each change of the claim retries the Pod. */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
-  /** Deletes the victim with its grace period. Pods that wait for its resources are retried once it has terminated. */
+  /**
+   * Sets the condition DisruptionTarget of the victim, and deletes the victim with its own grace period. Unschedulable Pods are retried
+   * once the victim has ended.
+   */
   preempt(victim: Pod, by: Pod, node: string): Promise<void>;
-  /** Sets the condition PodScheduled to False. `nominatedNode`: the node on which other Pods are preempted for the Pod, if any. */
+  /**
+   * Sets the condition PodScheduled to False. `nominatedNode`: the node on which other Pods are preempted for the Pod; undefined if there
+   * is none.
+   */
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }
 

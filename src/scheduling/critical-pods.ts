@@ -10,13 +10,13 @@ import type { Pod } from '../api/generated/types.ts';
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
 /**
- * Whether the Pod is a static Pod or has the priority of a system class. An annotation does not make a Pod critical, because any
- * client can write one.
+ * Whether the Pod is a static Pod or has a priority of at least CRITICAL_PRIORITY. Unlike in upstream, annotations do not make a Pod
+ * critical, because any client can write them.
  */
 export const isCritical = ({ spec }: Pod, isStatic: boolean): boolean =>
   isStatic || (spec?.priority ?? 0) >= CRITICAL_PRIORITY;
 
-/** The missing amount of each resource, in billionths of the unit. */
+/** The missing amount of each resource that is insufficient, in billionths of the resource's unit. */
 export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
@@ -35,7 +35,10 @@ export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): S
   return left;
 }
 
-/** The sum over all resources of the squared fraction that would still be missing if the Pod were evicted. Smaller is better. */
+/**
+ * The sum, over the missing resources, of the square of the fraction of the shortage that would remain if the Pod were evicted. Smaller
+ * is better.
+ */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
   for (const [resource, missing] of shortage) {
@@ -54,8 +57,8 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
 };
 
 /**
- * Chooses a small subset of the Pods that covers the shortage. Repeatedly adds the Pod that reduces the shortage most, and among equal
- * Pods the one with the smallest requests.
+ * Chooses a small subset of the Pods that covers the shortage; all Pods if even they do not cover it. Repeatedly adds the Pod that
+ * reduces the shortage most, and among equal Pods the one with the smallest memory request, then the smallest CPU request.
  */
 function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();

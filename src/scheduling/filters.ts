@@ -37,8 +37,8 @@ const nodeName: Filter = (pod, node) =>
     : ["node(s) didn't match the requested node name"];
 
 /**
- * Also checks taints that the node's state requires but that a controller has not set yet, so that no Pod is bound to a node that is
- * shutting down.
+ * Also checks taints that the node's state requires but that a controller has not set yet, so that no Pod is bound to a node that has
+ * just begun to shut down, for example.
  */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));
@@ -68,8 +68,8 @@ export function hostPortClash(pod: Pod): (other: Pod) => boolean {
 }
 
 /**
- * The Pod's ports that have a host port. Those of defer containers are reserved from the start, because a terminating Pod cannot be
- * moved to another node.
+ * The ports of sidecars, app containers and defer containers that have a host port. Like upstream, ignores other init containers. The
+ * ports of defer containers are reserved from the start, because a terminating Pod cannot be moved to another node.
  */
 const hostPortsOf = (pod: Pod): ContainerPort[] =>
   [
@@ -82,14 +82,14 @@ const hostPortsOf = (pod: Pod): ContainerPort[] =>
 
 const EVERY_ADDRESS = '0.0.0.0';
 const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** A key for the protocol, the host port and the address. The key without an address stands for the port at any address. */
+/** A key for the protocol, the host port and the address. A key without an address means the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** The maximum number of reasons in a message. A Pod may request a hundred thousand resources that the node does not have. */
+/** The maximum number of insufficient resources to report. A Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
-/** Checks that the node has enough free resources for the Pod's requests in addition to those of the Pods on the node. */
+/** Checks that the Pod's requests fit on the node in addition to those of `podsOnNode`, and that the node may run one more Pod. */
 const resources: Filter = (pod, node, podsOnNode) => {
   const reasons: string[] = [];
   const maxPods = allocatableOf(node, 'pods');

@@ -2,7 +2,7 @@
  * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only once, so that
  * the cost does not grow with the square of the number of Pods.
  *
- * Invariant: a Pod is added exactly if reasonsAgainst() returns no reason with that Pod and all Pods added before.
+ * Invariant: another Pod is added exactly if reasonsAgainst() would return no reason with it, the staying Pods and the Pods added before.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -16,8 +16,8 @@ import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims
 export type AddBeside = (other: Pod) => boolean;
 
 /**
- * Returns a function that adds other Pods as long as the Pod still fits. Returns undefined if the Pod does not even fit on the node
- * with the Pods `staying`. Neither these Pods nor the added ones may have terminated.
+ * Returns a function that adds one other Pod at a time, if `pod` still fits with it. Returns undefined if `pod` does not even fit on the
+ * node with the Pods `staying`. Neither these Pods nor the added ones may have terminated.
  */
 export function fitBeside(
   pod: Pod,

@@ -19,7 +19,7 @@ import { schedule } from './schedule.ts';
 import { NO_PROVISIONER, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 import { volumeIndex } from './volume-search.ts';
 
-/** With this many elements, an algorithm that compares all pairs takes several times STALL_MILLIS. */
+/** With lists of this length, an algorithm that compares all pairs takes several times STALL_MILLIS. */
 const COUNT = 20_000;
 const STALL_MILLIS = 1000;
 

@@ -1,7 +1,7 @@
 /**
- * Decides whether a node admits a Pod that is bound to it, by the same rules as the scheduler. If the node rejects the Pod, the Pod
- * fails with the returned reason and message. A critical Pod may preempt other Pods of the node.
- * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
+ * Decides, by the kubelet's rules, whether a node admits a Pod that is bound to it. If the node rejects the Pod, the Pod fails with the
+ * returned reason and message. A critical Pod may preempt other Pods of the node.
+ * Source: the predicates in pkg/kubelet/lifecycle, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
@@ -31,9 +31,12 @@ export interface NodeSide {
   node: Node;
   /** The other Pods of this node; terminated Pods are ignored. */
   others: readonly Pod[];
-  /** Whether the Pod is a static Pod. It is called for the Pod to admit and for the others. */
+  /** Whether the Pod is a static Pod. Called for the Pod to admit and for Pods in `others`. */
   isStatic(pod: Pod): boolean;
-  /** Whether a Pod in `others` is already terminating and will free its resources without an eviction. If absent, no Pod is. */
+  /**
+   * Whether a Pod in `others` is already terminating and will free its resources without an eviction. If the function is absent, no Pod
+   * is terminating.
+   */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
   /** Whether the runtime supports supplementalGroupsPolicy Strict. */
@@ -104,7 +107,7 @@ interface Shortfall {
 
 const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
 
-/** Yields the requests of the Pod that exceed the node's free resources. The first one is reported in a Refusal. */
+/** Yields the requests of the Pod that exceed the node's free resources. Only the first one is reported if the Pod is not critical. */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
   const others = all.filter((other) => !hasEnded(other));
   const isKnown = (name: string): boolean =>
@@ -135,10 +138,13 @@ const resources: Check = (pod, side) => {
   };
 };
 
-/** A Pod that lacks this many resources preempts no Pods. Limits the time for choosing victims, and the length of the message. */
+/**
+ * A critical Pod that lacks this many resources or more preempts no Pods. This limits the time for choosing victims, and the length of the
+ * message.
+ */
 const MAX_MISSING = 100;
 
-/** Returns undefined if the Pod lacks no resource, and a Refusal if evicting other Pods cannot free enough. */
+/** Returns undefined if the critical Pod lacks no resource, a Refusal if evictions cannot free enough, and otherwise a Preemption. */
 function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const missing = new Map<string, bigint>();
   for (const { name, requested, used, capacity } of shortfalls(pod, side)) {
@@ -162,7 +168,10 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   };
 }
 
-/** Whether the resource is an extended resource, not defined by Kubernetes. Requests for those that the node lacks are ignored. */
+/**
+ * Whether the resource is an extended resource, which Kubernetes does not define. Like the kubelet, admission ignores requests for
+ * extended resources that the node does not have.
+ */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];

@@ -7,7 +7,10 @@ import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
-/** The node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. */
+/**
+ * The node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. Undefined if the node
+ * does not have the resource.
+ */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 

@@ -9,7 +9,10 @@ const NOT_READY = 'node.kubernetes.io/not-ready';
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
 export const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
 
-/** The message of the Ready condition while the node terminates its Pods before a shutdown. Source: pkg/kubelet/nodeshutdown of v1.33. */
+/**
+ * The message of the Ready condition contains this text while the node terminates its Pods before a shutdown.
+ * Source: pkg/kubelet/nodeshutdown of v1.33.
+ */
 export const SHUTTING_DOWN = 'node is shutting down';
 
 /** A node whose condition `type` has this status gets a taint with this key. */

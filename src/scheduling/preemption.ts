@@ -23,8 +23,8 @@ export const importantFirst = (a: Pod, b: Pod): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
 /**
- * Chooses the node on which preemption costs least. `pods`: all Pods that are bound to a node. Returns undefined if preemption cannot
- * make the Pod fit on any node, or if the Pod's preemptionPolicy is Never.
+ * Chooses the node on which preemption costs least. `pods`: all Pods that are bound to a node, or count as bound. Returns undefined if
+ * preemption cannot make the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored.
  */
 export function roomFor(
   pod: Pod,
@@ -56,7 +56,7 @@ function victimsOn(
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
 ): Pod[] | undefined {
-  // A mirror Pod is not preempted, because the node would recreate the static Pod from its file.
+  // A mirror Pod is not preempted, because its deletion does not stop the static Pod.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(isPreemptible).sort(importantFirst);
   const add = fitBeside(
@@ -69,7 +69,7 @@ function victimsOn(
   return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
 }
 
-/** The cost of preempting Pods on a node: the highest priority of a victim, the sum of their priorities, and their number. */
+/** The cost of preempting Pods on a node: the highest priority of a victim, the sum of the victims' priorities, and their number. */
 interface Cost {
   highest: number;
   sum: number;

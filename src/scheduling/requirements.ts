@@ -15,7 +15,10 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (!toleration.key || toleration.key === taint.key) &&
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
-/** The first taint with one of these effects that the Pod does not tolerate. PreferNoSchedule taints never exclude a node. */
+/**
+ * The first taint with one of these effects that the Pod does not tolerate; undefined if there is none. By default, PreferNoSchedule
+ * taints are ignored, because they never exclude a node.
+ */
 export const untoleratedTaint = (
   pod: Pod,
   taints: readonly Taint[],
@@ -26,9 +29,9 @@ export const untoleratedTaint = (
 };
 
 /**
- * Returns a function that finds the Pod's first toleration of a taint. It compares a taint only with the tolerations that have the
- * taint's key or no key, so that many taints and tolerations are matched in linear time. The tolerations are indexed on the first
- * call, because most nodes have no taints.
+ * Returns a function that finds the Pod's first toleration of a taint; undefined if the Pod does not tolerate the taint. The function
+ * compares a taint only with the tolerations that have the taint's key or no key, so that many taints and tolerations are matched in
+ * linear time. It indexes the tolerations on its first call, because most nodes have no taints.
  */
 export function tolerationFinder(pod: Pod): (taint: Taint) => Toleration | undefined {
   let byKey: Map<string, RankedToleration[]> | undefined;

@@ -1,9 +1,9 @@
 /**
  * Chooses the node for a Pod.
  *
- * Boundary: a pure function of the Pod, the nodes and the bound Pods; src/scheduler calls it and binds the Pod.
+ * Boundary: a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds the Pod.
  * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name); if no node is
- * feasible, the message counts all nodes by reason, in upstream's wording.
+ * feasible, the message contains the reasons with the number of nodes for each, in upstream's wording.
  * Source: the scheduling cycle of v1.33's default profile, without inter-pod affinity and topology spread.
  * For preemption see preemption.ts.
  */
@@ -16,7 +16,10 @@ import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.t
 /** The name of the chosen node, or the message that explains why no node is feasible. */
 export type Placement = { node: string } | { message: string };
 
-/** Chooses a node for the Pod. `pods`: all Pods that are bound to a node. Without `volumes`, the Pod's claims are ignored. */
+/**
+ * Chooses a node for the Pod. `pods`: all Pods that are bound to a node, or count as bound. Without `volumes`, the Pod's claims are
+ * ignored.
+ */
 export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[], volumes?: VolumeFacts): Placement {
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const problem = volumes === undefined ? undefined : claimProblem(pod, volumes);

@@ -30,7 +30,7 @@ export interface VolumeFacts {
   storageClass(name: string): StorageClass | undefined;
 }
 
-/** Whether the claim has a volume and its binding is complete. The phase of the claim is written later. */
+/** Whether the claim names a volume and is annotated with BIND_COMPLETED. The claim's phase Bound is written later. */
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 
@@ -92,7 +92,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** The names of the Pod's claims that no other Pod may use at the same time (ReadWriteOncePod). */
+/** The names of those claims of the Pod that no other Pod may use at the same time (access mode ReadWriteOncePod). */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>

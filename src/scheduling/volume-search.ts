@@ -11,7 +11,10 @@ import { matchesNodeSelector } from './requirements.ts';
 export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
   spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
 
-/** Finds the volume that is reserved for the claim (by its claimRef), or else the smallest free volume that satisfies the claim. */
+/**
+ * Finds a volume that is reserved for the claim (by the volume's claimRef), or else the smallest free volume that satisfies the claim.
+ * Returns undefined if there is none.
+ */
 export type FindVolume = (claim: PersistentVolumeClaim) => PersistentVolume | undefined;
 
 export interface VolumeSearch {
@@ -19,7 +22,7 @@ export interface VolumeSearch {
   on(node: Node | undefined): FindVolume;
 }
 
-/** A search whose volumes can be added and removed. remove() must get the version of the volume that put() got. */
+/** A search to which volumes can be added, and from which they can be removed. remove() must get the version that put() got. */
 export interface VolumeIndex extends VolumeSearch {
   put(volume: PersistentVolume): void;
   remove(volume: PersistentVolume): void;

@@ -7,13 +7,13 @@ import { column, nameColumn } from '../../table.ts';
 
 export const METRICS = { group: 'metrics.k8s.io', version: 'v1beta1' };
 
-/** Formats the usage as quantities: the cpu exactly, the memory rounded down to KiB. */
+/** Formats the usage as quantities: the cpu rounded to nanocores, the memory rounded down to KiB. */
 export const usageQuantities = ({ cpuNanoCores, memoryWorkingSetBytes }: ResourceUsage): Record<string, string> => ({
   cpu: formatQuantity({ nano: BigInt(Math.round(cpuNanoCores)), format: 'DecimalSI' }),
   memory: `${Math.floor(memoryWorkingSetBytes / 1024)}Ki`,
 });
 
-/** The fields that all metrics objects have. The metadata contains the name and the labels of the measured object. */
+/** The fields that all metrics objects have. The metadata contains the name, namespace and labels of the measured object. */
 export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsage) {
   const { name, namespace, labels } = metadata;
   return {

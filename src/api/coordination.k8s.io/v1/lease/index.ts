@@ -1,4 +1,4 @@
-/** The Lease: records who holds a role and for how long; also a node's heartbeat. Source: pkg/registry/coordination of v1.33. */
+/** The Lease: names the holder of a role for a limited time, or is a node's heartbeat. Source: pkg/registry/coordination of v1.33. */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';

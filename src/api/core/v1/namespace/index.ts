@@ -1,5 +1,5 @@
 /**
- * The Namespace: a scope for names. Deleting a Namespace deletes all objects in it.
+ * The Namespace: a scope for names. Deleting a Namespace deletes all objects in it, except PodRecords.
  *
  * Invariants: a new Namespace has the finalizer `kubernetes` in its spec. A deleted Namespace stays in the phase Terminating
  * until the finalize subresource has removed all finalizers from the spec.
@@ -13,7 +13,7 @@ import type { KindDefinition } from '../../../kind.ts';
 import { statusSubresource } from '../../../status-subresource.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** The label that contains the name, so that label selectors can select a Namespace by its name. */
+/** The label whose value is the Namespace's name, so that label selectors can select a Namespace by name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 

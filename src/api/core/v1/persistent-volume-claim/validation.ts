@@ -47,7 +47,7 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
-  // The volume name may be set once. The class may be set once if the claim was created before a default class existed.
+  // An absent volume name may be set. An absent class may be set too, because the claim may be older than the default class.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));
@@ -73,7 +73,7 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
 const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(spec?.resources?.requests?.['storage']);
 
 /**
- * Why the update of the claim from `old` is rejected; undefined if the claim does not grow. No claim can grow, even if
+ * Why admission rejects the update of the claim from `old`; undefined if the requested size does not grow. No claim can grow, even if
  * `storageClass`, the class that the claim names, allows expansion: lifepod's volumes are folders and cannot be resized.
  * Source: the admission plugin PersistentVolumeClaimResize.
  */

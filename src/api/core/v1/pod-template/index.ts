@@ -19,7 +19,7 @@ import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
 
-/** Returns a Pod with the template's metadata and spec. The Pod and the template share these objects. */
+/** Returns a Pod with the template's labels, annotations and spec. The Pod and the template share these objects. */
 const podOf = ({ template }: PodTemplate): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -32,7 +32,7 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   spec: specOf(template ?? {}),
 });
 
-/** Like podOf(), but a copy that also has the fields from annotations. The template itself has them only in the annotations. */
+/** Like podOf(), but returns a copy in which fields are set from annotations. The template itself keeps them only as annotations. */
 function expanded(object: PodTemplate): Pod {
   const pod = structuredClone(podOf(object));
   readOlderForms(pod);

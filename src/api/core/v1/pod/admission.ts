@@ -1,6 +1,7 @@
 /**
  * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority.
- * The functions only read their arguments: on create, after the defaults, the API server looks up the other objects and passes them.
+ * The functions read only their arguments, and modify the Pod: on create, after the defaults, the API server looks up the other objects
+ * and passes them.
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
@@ -29,8 +30,8 @@ export const defaultPriorityClass = (classes: readonly PriorityClass[]): Priorit
   classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 
 /**
- * Sets the Pod's priority and preemption policy to those of its class. Throws 403 if the class does not exist, or if the Pod specifies
- * other values.
+ * Sets the Pod's priority and preemption policy to those of its class. A Pod that names no class gets the default class or, if there is
+ * none, the priority 0. Throws 403 if the class does not exist, or if the Pod specifies other values.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
@@ -58,9 +59,9 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless the Pod or the account
- * disables it, adds a volume with a token, the cluster's CA and the name of the namespace, and mounts it in each container that has no
- * other mount at SERVICE_ACCOUNT_MOUNT_PATH. `volumeSuffix`: five random characters of a-z0-9 for the volume's name.
+ * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless the Pod or, by default, the
+ * account disables it, adds a volume with a token, the cluster's CA and the name of the namespace, and mounts the volume in each container
+ * that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH. `volumeSuffix`: five random characters of a-z0-9 for the volume's name.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

@@ -6,7 +6,7 @@ export type AnyContainer = Container | DeferContainer | EphemeralContainer;
 /** Whether the init container is a native sidecar, which keeps running while the app containers run. Source: KEP-753. */
 export const isSidecar = (container: { restartPolicy?: string }): boolean => container.restartPolicy === 'Always';
 
-/** Whether the defer container runs while the app containers still run. True for all triggers except PostExit. */
+/** Whether the defer container runs before the app containers are stopped. True for all triggers except PostExit. */
 export const runsBeforeExit = (entry: { trigger?: string }): boolean => entry.trigger !== 'PostExit';
 
 export interface ContainerAtPath {

@@ -1,7 +1,7 @@
 /**
  * Sets the defaults of a Pod. Idempotent. Defaults that depend on other objects (ServiceAccount, PriorityClass) are in admission.ts.
- * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which all clusters
- * enable; for defer containers, their specification.
+ * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which are enabled by default;
+ * for defer containers, their specification.
  */
 import type {
   DeferContainer,
@@ -49,8 +49,8 @@ export function defaultPodSpec(spec: PodSpec): void {
 }
 
 /**
- * The spec of a stored Pod with the defaults of this version of lifepod. A Pod that an older version stored lacks the defaults of newer
- * fields: without these defaults, every update would seem to change the spec.
+ * The spec of a stored Pod, with this version's defaults for defer containers. A Pod that an older version of lifepod stored lacks the
+ * defaults of newer fields: without these defaults, every update would seem to change the spec.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -61,8 +61,8 @@ export function currentSpec({ spec }: Pod): PodSpec {
 }
 
 /**
- * Sets the priority of static Pods, and keeps the priority if an update omits it. The priority of a new Pod in the API is set by
- * admission, from the Pod's class.
+ * Sets the priority of a Pod with a system class, because static Pods pass through no admission. On an update, keeps the priority and
+ * the preemption policy that the client omits. The priority of any other new Pod is set by admission, from the Pod's class.
  */
 function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
@@ -153,7 +153,7 @@ function defaultHttpGet(action: HTTPGetAction): void {
   action.scheme ||= 'HTTP';
 }
 
-/** Limits the time for which the Pod tolerates a node that is not ready or unreachable to 5 minutes, unless the Pod sets it. */
+/** Adds a toleration for 5 minutes of a node that is not ready or unreachable, unless the Pod tolerates such a node already. */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
     const tolerated = (spec.tolerations ?? []).some(

@@ -164,7 +164,7 @@ const entries = [
   deferOf('d', { trigger: 'PostExit' }),
 ];
 
-/** A Pod whose first `count` entries have terminated. */
+/** A terminating Pod: its first `count` entries have ended with the first reasons in `reasons`, and the next entry runs. */
 function ending(
   count: number,
   more: Partial<PodStatus> = {},

@@ -1,7 +1,8 @@
 /**
  * The subresource `defer` of a Pod: lets a client skip a defer container while the Pod terminates.
  *
- * A write only adds the name of the defer container to status.termination.skip. The node reads the list and skips the container.
+ * A write only adds the name of the defer container to the list status.termination.skip. The node reads the list and skips the
+ * container.
  * Source: the specification of defer containers, "Time".
  */
 import { notSupported, required } from '../../../../machinery/field-error.ts';
@@ -16,8 +17,8 @@ import { withSkips } from './strategy.ts';
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
 
 /**
- * Adds the entry to status.termination.skip. Throws 422 if the Pod does not have the entry, and 409 if the Pod's entries cannot be
- * skipped now. Changes nothing if the entry has terminated or is already skipped.
+ * Adds the defer container that the body names to status.termination.skip. Throws 422 if the Pod has no such defer container, and 409 if
+ * the Pod's defer containers cannot be skipped now. Changes nothing if the defer container has terminated or is already skipped.
  */
 function giveUp(old: Pod, body: KubeObject): Pod {
   const { name } = old.metadata;
@@ -43,7 +44,7 @@ function giveUp(old: Pod, body: KubeObject): Pod {
   };
 }
 
-/** The names of the entries that the change from `old` to `pod` adds to the skipped entries. */
+/** The names of the defer containers that the change from `old` to `pod` adds to status.termination.skip. */
 const newlySkipped = (pod: Pod, old: Pod): string[] => {
   const before = new Set(old.status?.termination?.skip);
   return (pod.status?.termination?.skip ?? []).filter((name) => !before.has(name));

@@ -1,10 +1,10 @@
 /**
  * The Pod: defaults, validation, changes on each write, subresources and table.
  *
- * Boundary: pure functions of the Pod. Rules that need other objects are in admission.ts: on create, after the defaults, the API
- * server calls admitPriority(), then admitServiceAccount() with the Pod's ServiceAccount.
+ * Boundary: pure functions of the Pod. Rules that need other objects are in admission.ts and runtime-class.ts: on create, after the
+ * defaults, the API server calls admitServiceAccount(), admitPriority() and admitRuntimeClass().
  * Invariants: defaults are idempotent and keep valid Pods valid; a stored Pod has a phase, a qosClass that never changes, and a
- * generation that counts the changes of its spec.
+ * generation, which increases with each update of the spec by a client and with the first delete.
  */
 import type { Pod } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
@@ -34,7 +34,7 @@ export const podKind: KindDefinition<Pod> = {
   prepareForUpdate: preparePodForUpdate,
   validateCreate: validatePodCreate,
   validateUpdate: validatePodUpdate,
-  // There are no warnings on update, because updates of Pods are frequent and rarely made by people. Source: v1.33.
+  // Like upstream, there are no warnings on update, because updates of Pods are frequent and rarely made by people.
   warnings: (pod, old) => (old === undefined ? podWarnings(pod) : []),
   subresources: podSubresources,
   deletion: podDeletion,

@@ -89,7 +89,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
     })
     .map(({ common, ...rest }) => compact({ ...common, ...rest, image: rest.imageFrom ? undefined : common.image }));
 
-/** The settings that extend the grace period: no extension, an extension while entries are live, or one by an interval. */
+/** The settings that extend the grace period: no extension, one while a defer container is live, or one by intervals. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
   {},
   { deferContainerGracePeriodExtension: true },
@@ -152,5 +152,5 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** Specs without defer containers and without their settings. */
+/** Generates specs without defer containers and without their settings. */
 export const podSpecsWithoutDefers = specs(false);

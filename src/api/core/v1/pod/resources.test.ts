@@ -187,7 +187,7 @@ describe('effective resources of a Pod with defer containers', () => {
     expect(cpuOf(pod)).toEqual(['2250m', '2250m']);
   });
 
-  /** A model that applies the rule directly: the highest sum of the requests of containers that run at the same time. */
+  /** A model that applies the rule directly: the highest sum of the requests of containers that run at the same time, plus the overhead. */
   function highestMoment({ spec }: Pod, name: string): Quantity {
     const amount = (container: Container): Quantity => {
       const texts = { ...container.resources?.limits, ...container.resources?.requests };

@@ -4,7 +4,8 @@
  * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and
  * the sum of the app containers. A sidecar keeps running, so its amount is added to the sum of the app containers and to each later
  * init container. Defer containers also run sequentially: PreExit entries while all app containers run, PostExit entries while only
- * the sidecars run. Defer containers without requests and limits are ignored. The Pod's overhead is added to the result.
+ * the sidecars run. Defer containers without requests and limits are ignored. The Pod's overhead is added to the requests, and to
+ * those limits that exist.
  * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
  * containers.
  */
@@ -46,7 +47,7 @@ export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferCont
 
 const withAmounts = new WeakMap<ResourceRequirements, boolean>();
 
-/** Whether a request or limit is above zero. The result is cached for the object, which must be immutable. */
+/** Whether a request or limit is above zero. The object must be immutable, because the result is cached for it. */
 function hasAmounts(resources: ResourceRequirements): boolean {
   const known = withAmounts.get(resources);
   if (known !== undefined) return known;
@@ -128,8 +129,8 @@ function requestsOf({ resources }: Container): ResourceQuantities {
 const requestsOfPods = new WeakMap<Pod, ResourceQuantities>();
 
 /**
- * The requests that the scheduler and the node count for the Pod. The result is cached for the Pod object, which must be immutable,
- * because each scheduling decision reads the requests of all Pods of a node.
+ * The requests that the scheduler and the node count for the Pod. Each scheduling decision reads the requests of all Pods of a node.
+ * Therefore the result is cached for the Pod object, which must be immutable.
  */
 export function effectiveRequests(pod: Pod): ResourceQuantities {
   const known = requestsOfPods.get(pod);
@@ -154,7 +155,7 @@ export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   return limits;
 }
 
-/** The limits as upstream computes them for a Pod: containers without a limit are ignored. */
+/** The Pod's limits as upstream computes them: containers without a limit for a resource add nothing to the limit for the resource. */
 export const summedLimits = (pod: Pod): Map<string, Quantity> => sumLimits(pod, resourceQuantities);
 
 /** The value for one resource in summedLimits(), without parsing the other resources. */

@@ -11,7 +11,7 @@ import { currentSpec } from './defaults.ts';
 import { hasEnded } from './status/phase.ts';
 import { qosClass } from './status/qos.ts';
 
-/** Prepares a new Pod: resets the status, which a client cannot set, and drops fields whose feature gates are off. */
+/** Prepares a new Pod: resets the status, drops fields whose feature gates are off, and reads the AppArmor annotations. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
@@ -42,8 +42,8 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
 }
 
 /**
- * Returns the conditions in which `condition` is added, or replaces the condition of the same type. If the status is the same as
- * before, keeps lastTransitionTime.
+ * Returns the conditions with `condition`, which replaces the condition of the same type if there is one. If the replaced condition has
+ * the same status, keeps its lastTransitionTime.
  */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,
@@ -59,8 +59,8 @@ export function withCondition(
 }
 
 /**
- * Copies fields from `old` that an update of the status must not lose. A client whose types lack the termination and the statuses of
- * defer containers omits them. The node may send a termination without the latest skipped entries, if it has not seen them yet.
+ * Copies fields from `old` that an update of the status must not lose: a client whose types lack the termination and the statuses of
+ * defer containers omits both, and the node may send a termination without the latest skipped entries if it has not seen them yet.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};

@@ -17,7 +17,10 @@ import { keepTermination, preparePodForUpdate, withCondition } from './strategy.
 import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
-/** Replaces the status. Also replaces the labels, annotations or finalizers if the body contains them. Keeps all other fields. */
+/**
+ * Replaces the status, but keeps the qosClass if the body lacks it, and the fields that keepTermination() keeps. Also replaces the labels,
+ * annotations or finalizers if the body contains them. Keeps all other fields of the Pod.
+ */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
   const status = { ...sent.status };
@@ -78,7 +81,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   return pod;
 }
 
-/** Sets the condition DisruptionTarget of a Pod that is being evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Adds the condition DisruptionTarget to a Pod that is being evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Pod {
   const condition: PodCondition = {
     type: 'DisruptionTarget',

@@ -38,7 +38,7 @@ const golden: Golden[] = [
   ['1/1 Running 0', {}, { phase: 'Running', conditions: ready, containerStatuses: [running('app')] }],
   ['0/1 Running 0', {}, { phase: 'Running', containerStatuses: [running('app', { ready: false })] }],
 
-  // Initialization.
+  // The next cases show init containers.
   [
     '0/1 Init:0/2 0',
     { initContainers: inits },
@@ -132,7 +132,7 @@ const golden: Golden[] = [
     },
   ],
 
-  // Sidecars.
+  // The next cases show sidecars.
   [
     '1/2 Init:1/2 0',
     { initContainers: [sidecar, containerOf('i1')] },
@@ -172,7 +172,7 @@ const golden: Golden[] = [
     },
   ],
 
-  // Terminated and restarted containers.
+  // The next cases show containers that have terminated or restarted.
   ['0/1 Completed 0', {}, { phase: 'Succeeded', containerStatuses: [done('app')] }],
   ['0/1 Error 0', {}, { phase: 'Failed', containerStatuses: [ended('app', { exitCode: 1, reason: 'Error' })] }],
   [
@@ -207,7 +207,7 @@ const golden: Golden[] = [
     { phase: 'Running', containerStatuses: [ended('app', { exitCode: 1, reason: 'Error' }), running('b')] },
   ],
 
-  // Deletes.
+  // The next cases show Pods that are being deleted.
   ['1/1 Terminating 0', {}, { phase: 'Running', containerStatuses: [running('app')] }, true],
   [
     '0/1 Terminating 0',

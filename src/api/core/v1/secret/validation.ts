@@ -31,7 +31,7 @@ function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
     case 'kubernetes.io/dockerconfigjson':
       return validateJsonKey(data, '.dockerconfigjson');
     case 'kubernetes.io/basic-auth':
-      // The paths are upstream's, which does not replace the %s.
+      // These are upstream's paths: upstream does not replace the %s.
       return data['username'] === undefined && data['password'] === undefined
         ? [required('data[%s][username]'), required('data[%s][password]')]
         : [];

@@ -24,7 +24,10 @@ export function prepareServiceForUpdate(service: Service, old: Service): void {
   dropFieldsOfOldType(spec, oldSpec);
 }
 
-/** Updates clusterIPs if a client whose types lack clusterIPs changed or cleared clusterIP, or omitted clusterIPs. */
+/**
+ * Supports clients whose types lack clusterIPs. If an update changes or clears only clusterIP, sets clusterIPs accordingly; if an update
+ * omits clusterIPs and keeps clusterIP, restores clusterIPs.
+ */
 function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.clusterIP === old.clusterIP) {
     if ((spec.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) spec.clusterIPs = [...old.clusterIPs];

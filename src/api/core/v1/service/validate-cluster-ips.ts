@@ -53,7 +53,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));
-  // The remaining checks require valid addresses.
+  // The remaining checks are only for Services with valid addresses.
   if (addressErrors.length > 0 || isHeadless(spec)) return errors;
   if (clusterIPs.length === 2 && new Set(clusterIPs.map(ipFamily)).size === 1) {
     errors.push(invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family'));
@@ -68,7 +68,10 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Checks that an update does not change the cluster IPs, unless the type or the number of IP families changes. */
+/**
+ * Checks that an update neither changes a cluster IP nor removes the first one. The second one may be added and removed. Services that are
+ * or were of type ExternalName are not checked.
+ */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === 'ExternalName' || old.type === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(old)) return [];

@@ -132,7 +132,7 @@ export const validateServiceUpdate = (service: Service, old: Service): FieldErro
   ...validateService(service),
 ];
 
-/** Validates the load balancer's IPs and host names. */
+/** Validates the metadata, and the load balancer's IPs and host names. */
 export function validateServiceStatusUpdate(service: Service, old: Service): FieldError[] {
   const errors = validateObjectMetaUpdate(service.metadata, old.metadata);
   service.status?.loadBalancer?.ingress?.forEach(({ ip, hostname }, index) => {

@@ -1,6 +1,6 @@
 /**
  * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than those of core Events.
- * As upstream, errors contain the field names of the core form, except reportingController.
+ * Like upstream's, the errors contain the field names of the core form, except reportingController.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';

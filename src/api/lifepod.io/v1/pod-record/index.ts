@@ -16,7 +16,7 @@ export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podr
 /** The name of the PodRecord with the given part of a Pod's record. */
 export const recordName = (podUid: string, part: number): string => `${podUid}.${part}`;
 
-/** The prefix of a UID that `kubectl get` shows. It is long enough to distinguish Pods of the same name. */
+/** The prefix of a UID that `kubectl get podrecords` shows. It is long enough to distinguish Pods of the same name. */
 export const shortUid = (uid: string): string => uid.slice(0, 8);
 
 function validate(record: PodRecord): FieldError[] {

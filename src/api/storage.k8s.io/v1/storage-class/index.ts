@@ -10,7 +10,7 @@ import type { StorageClass } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** The annotation that marks a class as the default for claims without a class, if its value is "true". */
+/** An annotation with this key and the value "true" marks a class as the default for claims without a class. */
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 const RECLAIM_POLICIES = ['Delete', 'Retain'];
@@ -25,7 +25,7 @@ export function defaultClassName(classes: readonly StorageClass[]): string | und
   return best?.metadata.name;
 }
 
-/** Whether the first class takes precedence: it is newer, or of the same age and its name sorts first. */
+/** Whether the first class takes precedence: it is newer, or it is equally old and its name sorts first. */
 function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass): boolean {
   const [madeA, madeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return madeA === madeB ? a.name < b.name : madeA > madeB;

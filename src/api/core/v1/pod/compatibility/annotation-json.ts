@@ -67,7 +67,7 @@ function fieldNames(type: string): ReadonlyMap<string, string> {
   return names;
 }
 
-/** Returns a copy of the value whose field names have the case of the schema. */
+/** Returns a copy of the value in which known field names are written as in the schema. */
 function withFieldNames(value: unknown, shape: Shape): unknown {
   if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
   if ('array' in shape) return Array.isArray(value) ? value.map((item) => withFieldNames(item, shape.array)) : value;

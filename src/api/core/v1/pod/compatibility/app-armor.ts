@@ -1,6 +1,6 @@
 /**
  * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read on create if
- * the field is absent. After that, only the field counts, and the annotation is kept unchanged.
+ * the field of its container is absent. After that, only the field counts, and the annotation is kept unchanged.
  * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
  */
 import {
@@ -33,7 +33,10 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
   return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
 }
 
-/** Sets the absent fields of containers from annotations. Calls `warn` for each annotation that the field should replace. */
+/**
+ * Sets the absent fields of containers from valid annotations. Calls `warn` for each annotation of a container whose field is absent,
+ * unless the annotation only repeats the Pod's profile.
+ */
 export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
   if (isWindows(pod)) return;
   const shared = pod.spec?.securityContext?.appArmorProfile;
@@ -84,7 +87,7 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   });
 }
 
-/** Checks that each annotation of a new Pod matches the field of its container if both are set. */
+/** Checks that each annotation of a new Pod matches the profile in the field of its container or, by default, of the Pod. */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;

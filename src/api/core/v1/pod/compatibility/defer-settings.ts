@@ -1,9 +1,9 @@
 /**
  * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object
- * in an annotation, and an update that omits the fields keeps them.
+ * in an annotation, and a PUT that omits the fields keeps them.
  *
- * As for the containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the fields count,
- * and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
+ * Like the annotation with containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the
+ * fields count, and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
 import type { DeferSettings, Pod, PodSpec } from '../../../../generated/types.ts';
@@ -13,13 +13,13 @@ import { specOf } from '../containers.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 const KEY = 'pod.alpha.kubernetes.io/defer-settings';
-/** The annotations in which clients can give the fields of defer containers that their types lack. */
+/** The annotations in which a client can give the fields of defer containers that the client's types lack. */
 export const deferAnnotations = ['pod.alpha.kubernetes.io/defer-containers', KEY] as const;
 const PATH = `metadata.annotations[${KEY}]`;
 
 const settingNames = Object.keys(schemaTypes['DeferSettings'] ?? {}) as (keyof DeferSettings)[];
 
-/** The fields that belong to the defer containers of a Pod. */
+/** The field with the defer containers of a Pod, and the fields that configure them. */
 const deferFields = ['deferContainers', ...settingNames] as const satisfies readonly (keyof PodSpec)[];
 
 function readSettings({ metadata }: Pod): (AnnotationJson & { text: string }) | undefined {
@@ -41,7 +41,7 @@ export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** Copies the fields that the client omitted from `old`, the Pod that is replaced, because the client's types may lack them. */
+/** Sets the fields that the client omitted to their values in `old`, the Pod that is replaced. The client's types may lack the fields. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
@@ -53,7 +53,7 @@ export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
 export const deferSettingsWarnings = (pod: Pod): string[] =>
   (readSettings(pod)?.unknownFields ?? []).map((field) => `${PATH}: unknown field ${JSON.stringify(field)}`);
 
-/** Checks that a setting has the same value in the annotation and in the field. Called after the defaults. */
+/** Reports an annotation that cannot be decoded, and settings whose values in annotation and field differ. Called after the defaults. */
 export function deferSettingsFaults(pod: Pod): FormFault[] {
   const read = readSettings(pod);
   if (read === undefined) return [];

@@ -1,13 +1,12 @@
 /**
- * Drops fields whose feature gates are off in Kubernetes v1.33. They are dropped silently. A field that the existing object already
- * has is kept.
+ * Silently drops fields whose feature gates are off by default in Kubernetes v1.33. A field that the existing object already has is kept.
  * Source: DropDisabledPodFields of v1.33 (behavior); the gates PodLevelResources, DynamicResourceAllocation and
  * ContainerStopSignals.
  */
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** Removes the fields from `pod`, except those that `old`, the Pod that is replaced, has too. */
+/** Removes the disabled fields from `pod`, except those that `old` has too. `old`: the Pod that is replaced; undefined on create. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

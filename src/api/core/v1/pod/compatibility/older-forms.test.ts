@@ -101,7 +101,7 @@ describe('init containers in an annotation on create', () => {
     created(pod);
     const times = lowerCase.mock.calls.length;
     lowerCase.mockRestore();
-    // There is one call per field, and there are a few calls for other texts.
+    // toLowerCase() is called once per field, and a few times for other texts.
     expect(times).toBeLessThan(20_000);
   });
 

@@ -3,7 +3,7 @@
  * Kubernetes 1.3 to 1.7, and defer containers from clients whose types lack the field.
  *
  * The annotation is read on create if the field is absent. After that, only the field counts, and the annotation is kept unchanged.
- * The statuses of the containers are mirrored into another annotation of the same form.
+ * The statuses of the containers are mirrored into another annotation with the same prefix.
  * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
  * specification of defer containers.
  */
@@ -19,7 +19,7 @@ interface ContainerList {
   word: 'init' | 'defer';
   /** The prefixes of the annotation keys, the newer one first. */
   forms: readonly string[];
-  /** The warning for a deprecated annotation, which names its replacement. */
+  /** The warning that the annotations are deprecated; absent if they are not. */
   deprecation?: string;
 }
 
@@ -56,7 +56,7 @@ export interface OlderForm {
   path: string;
   text: string;
   containers: (Container | DeferContainer)[];
-  /** The paths of fields in the JSON that a container does not have. */
+  /** The paths of fields in the JSON that the type of the containers does not have. */
   unknownFields: string[];
   /** Why the annotation cannot be decoded; undefined if it can. */
   failure?: string;
@@ -85,9 +85,9 @@ function readContainers(
 }
 
 /**
- * Sets an absent field from the annotation. Called before the defaults. If the annotations equal those of `old`, its init containers
- * are kept instead: their images may have changed, and a client whose types lack the field omits them. keepDeferFields() keeps the
- * defer containers of an existing Pod, with or without the annotation.
+ * Sets each absent list of containers from its newest annotation. Called before the defaults. If an update does not change the
+ * annotations, the init containers of `old` are kept instead: their images may have changed since the Pod was created, and a client whose
+ * types lack the field omits them. Defer containers are read only on create: on an update, keepDeferFields() restores omitted ones.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
@@ -112,12 +112,12 @@ export const olderFormWarnings = (pod: Pod): string[] =>
     ]),
   );
 
-/** Replaces the status annotations with those of `old`, or removes them on create: a client cannot set them, like the status. */
+/** Replaces the status annotations with those of `old`, or removes them on create, because a client cannot set them. */
 export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
   for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
-/** Mirrors the statuses into annotations, for each form in which the Pod contains the list of containers. */
+/** Mirrors the statuses into annotations, for each form in which the Pod contains the list of containers. Removes other mirrors. */
 export function mirrorOlderStatuses(pod: Pod): void {
   for (const list of LISTS) {
     const statuses = pod.status?.[list.statusField] ?? [];
@@ -136,7 +136,7 @@ function setAnnotation(pod: Pod, key: string, value: string | undefined): void {
   else delete pod.metadata.annotations;
 }
 
-/** Checks that an update does not change the annotations, which describe how the Pod was created. */
+/** Checks that an update does not change the annotations with containers, which describe how the Pod was created. */
 export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   return LISTS.flatMap((list) =>
     keysOf(list).flatMap(({ containers: key }) => {
@@ -149,7 +149,7 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   );
 }
 
-/** The faults of the annotations. `same`: returns whether the annotation's containers, with defaults, equal those in the spec. */
+/** The faults of the annotations. `same` returns whether the annotation's containers, with defaults, equal those in the spec. */
 export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
   LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;

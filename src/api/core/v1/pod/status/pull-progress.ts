@@ -1,7 +1,7 @@
 /** The progress of an image pull, as the status of the waiting container and Events report it. Upstream reports no progress. */
 import { binarySize } from '../../../../../machinery/binary-size.ts';
 
-/** A pull that has not completed. `waiting`: it waits for other pulls of the node. The runtime may not report the numbers of bytes. */
+/** A pull that has not completed. `waiting`: the pull waits for other pulls of the node. The bytes are absent if they are not known. */
 export type PullProgress = { state: 'waiting' } | { state: 'pulling'; doneBytes?: number; totalBytes?: number };
 
 /** The message in the state of the waiting container; undefined if `progress` is undefined. */

@@ -12,7 +12,7 @@ export interface PodSummary {
   total: number;
   status: string;
   restarts: number;
-  /** The end of the previous run of the container that was restarted last; undefined if no container was restarted. */
+  /** The latest end of a previous run of a container; undefined if no status contains the end of a previous run. */
   lastRestart: Millis | undefined;
 }
 
@@ -43,7 +43,7 @@ function reasonBefore(pod: Pod): string {
   return pod.status?.reason || pod.status?.phase || '';
 }
 
-/** The status of a Pod that may be terminating. `status`: the status if it is not. */
+/** The status of a Pod that may be terminating. `status`: the status if the Pod is not terminating. */
 function terminating(pod: Pod, status: string): string {
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';
@@ -54,8 +54,8 @@ function terminating(pod: Pod, status: string): string {
 }
 
 /**
- * Returns `Defer:i/n` while the Pod terminates and not all of its n entries have ended: i entries have ended, with any result. Does
- * not depend on the phase, which may still be Running.
+ * Returns `Defer:i/n` while the Pod terminates and only i of its n defer containers have ended, with any result. Otherwise returns
+ * undefined. The phase may still be Running.
  */
 function deferring(pod: Pod): string | undefined {
   const { spec, status } = pod;
@@ -66,7 +66,10 @@ function deferring(pod: Pod): string | undefined {
   return over < entries.size ? `Defer:${over}/${entries.size}` : undefined;
 }
 
-/** Summarizes the init containers. The first unfinished one determines `status`, which is undefined if all have finished. */
+/**
+ * Summarizes the init containers. The first one that has not finished (a sidecar: not started) determines `status`, which is undefined if
+ * there is none. `ready`: the number of ready sidecars. `seen`: the statuses up to the one that determines `status`.
+ */
 function initializationOf(
   pod: Pod,
   sidecars: ReadonlySet<string>,
@@ -93,7 +96,7 @@ function initializationOf(
 const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`);
 
-/** Summarizes the app containers. The first container with a reason determines the status; `before`: the status if none has one. */
+/** Summarizes the app containers. The first one that waits for a reason or has ended sets the status; `before`: the status otherwise. */
 function runningState(
   pod: Pod,
   statuses: readonly ContainerStatus[],
@@ -106,7 +109,7 @@ function runningState(
     else if (state?.terminated !== undefined) status = endOf(state.terminated);
     else if (isReady && state?.running !== undefined) ready++;
   }
-  // If one container has completed while another is still running, the status is not Completed.
+  // If one container has completed while another is running and ready, the status is not Completed.
   if (status === 'Completed' && ready > 0) status = isTrue(pod, 'Ready') ? 'Running' : 'NotReady';
   return { status, ready };
 }

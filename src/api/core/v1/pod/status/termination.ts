@@ -7,7 +7,7 @@ export type Stage = 'PreExit' | 'PostExit';
 
 export interface Termination {
   reason: TerminationReason;
-  /** Set if a client deleted the Pod, for `reason`. Absent if the Pod ended on its own or the node terminates it. */
+  /** Set if a delete request began the termination. Absent if something else did, such as the end of the app containers or the node. */
   requested?: true;
   /** The start of the termination: T0 of the specification. */
   startedAt: Millis;
@@ -15,18 +15,21 @@ export interface Termination {
   deadline: Millis;
   /** The end of the PreExit stage, by which app containers must have stopped: S of the specification. D - S is the PostExit reserve. */
   preExitDeadline: Millis;
+  /** The total time by which extensions have moved the deadline; absent if there were none. */
   extendedSeconds?: number;
-  /** The stage that was extended most recently. */
+  /** The stage that was extended most recently; absent if none was. */
   extendedStage?: Stage;
+  /** The total time by which outages have moved the deadline; absent if there were none. */
   outageSeconds?: number;
+  /** The end of the latest outage that outageSeconds includes; absent if there was none. */
   outagesCountedUntil?: Millis;
-  /** The grace period in seconds of the delete request from which the deadlines were computed. */
+  /** The grace period in seconds of the latest delete request that the deadlines take into account; absent if there was none. */
   deletionGracePeriodSeconds?: number;
-  /** The grace period in seconds that the node grants, from which the deadlines were computed. */
+  /** The grace period in seconds that the node grants, which the deadlines take into account; absent if the node did not end the Pod. */
   nodeGracePeriodSeconds?: number;
-  /** Set if the deadlines take into account that the Pod no longer exists in the API, although its containers still run. */
+  /** Set if the deadlines already reflect that the Pod was removed from the API while its containers still ran. */
   forced?: true;
-  /** The defer container whose turn it is. Its timeoutSeconds counts from `since`. */
+  /** The defer container whose turn it is, and the time from which its timeoutSeconds counts; absent if it is the turn of none. */
   turn?: { entry: string; since: Millis };
 }
 
@@ -51,11 +54,11 @@ const withTimes = (fields: object, other: (time: never) => unknown): object =>
 export const movedBack = (termination: Termination, millis: Millis): Termination =>
   withTimes(termination, (time: Millis) => time - millis) as Termination;
 
-/** Converts the termination to the form stored in the status. The result lacks the containers and the skipped entries. */
+/** Converts the termination to the form in the status. The result lacks `forced`, and the containers and skipped entries of that form. */
 export const terminationRecord = ({ forced: _, ...termination }: Termination): PodTermination =>
   withTimes(termination, formatMicroTime) as PodTermination;
 
-/** Reads the termination from the status; undefined if it lacks the start or the deadline. */
+/** Reads the termination from the status; undefined if the status lacks its start or deadline. preExitDeadline defaults to deadline. */
 export function recordedTermination({ status }: Pod): Termination | undefined {
   const { containers: _, skip: __, ...recorded } = status?.termination ?? {};
   const termination = withTimes(recorded, parseTime) as Partial<Termination>;

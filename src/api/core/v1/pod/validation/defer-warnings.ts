@@ -1,8 +1,8 @@
-/** Warns about valid settings of defer containers that are probably a mistake. Source: "Validation" in their specification. */
+/** Warns about valid settings that are probably a mistake. Source: the specification of defer containers, "Validation". */
 import type { DeferContainer, PodSpec } from '../../../../generated/types.ts';
 import { runsBeforeExit } from '../containers.ts';
 
-/** The recommended minimum time for running PreExit entries and stopping the app containers. */
+/** The recommended minimum time, in seconds, for running PreExit entries and stopping the app containers. */
 const RECOMMENDED_SECONDS = 10;
 
 export function deferWarnings(spec: PodSpec): string[] {

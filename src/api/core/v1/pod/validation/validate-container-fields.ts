@@ -10,7 +10,10 @@ import { validateResources } from './validate-resources.ts';
 import { validateSecurityContext } from './validate-security.ts';
 import { choiceErrors, nameErrors, requiredName } from './validate-values.ts';
 
-/** The parts of the Pod on which the validation of a container depends. `volumes`: by name. `claimNames`: of resource claims. */
+/**
+ * The parts of the Pod on which the validation of a container depends. `volumes`: the valid volumes by name. `claimNames`: the names of
+ * the Pod's resource claims.
+ */
 export interface ContainerContext {
   spec: PodSpec;
   volumes: ReadonlyMap<string, Volume>;
@@ -23,7 +26,7 @@ const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
 const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
 
-/** Validates the fields that containers of all lists have in common. `rules`: the rules that differ between the lists. */
+/** Validates the fields that containers of all lists have in common. `rules`: replaces rules that differ for defer containers. */
 export function validateFields(
   container: AnyContainer,
   context: ContainerContext,

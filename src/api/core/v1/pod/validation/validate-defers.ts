@@ -68,7 +68,10 @@ function validateImage({ image, imageFrom }: DeferContainer, others: ReadonlySet
   return others.has(imageFrom) ? [] : [notFoundField(`${path}.imageFrom`, imageFrom)];
 }
 
-/** Validates the conditions under which the entry runs (reasons and outcomes of the Pod), and the policy for a failed entry. */
+/**
+ * Validates the conditions under which the entry runs (the reason for the termination and the outcome of the Pod), and the policy for a
+ * failed entry.
+ */
 function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   const { trigger, onReasons = [], when, failurePolicy } = entry;
   const repeated = repeats(onReasons);
@@ -93,7 +96,7 @@ export const validateDeferSettings = (spec: PodSpec): FieldError[] => [
   ...validateGraceExtension(spec),
 ];
 
-/** Checks that the reserve for PostExit entries is shorter than the grace period, of which it is a part. */
+/** Checks that the reserve for PostExit entries, which is a part of the grace period, is shorter than the grace period. */
 function validateReserve({
   postExitGracePeriodSeconds: reserve,
   terminationGracePeriodSeconds = 0,
@@ -108,7 +111,7 @@ function validateReserve({
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/** Checks that interval and count are positive and set together, but not with the extension while defer containers are live. */
+/** Checks that interval and count are positive, are set together, and are not set with deferContainerGracePeriodExtension. */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',

@@ -1,4 +1,4 @@
-/** Validates tolerations, affinity, topology spread and scheduling gates. Source: validation of v1.33 (rules and wording). */
+/** Validates tolerations, affinity, topology spread, and readiness and scheduling gates. Source: validation of v1.33 (rules, wording). */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
@@ -117,7 +117,7 @@ const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: st
   ),
 ];
 
-/** Validates a requirement. `checkValues`: false for preferences, in which upstream accepts label values that no node can have. */
+/** Validates a requirement. `checkValues` is false for preferences, because upstream accepts any label value in preferences. */
 function validateNodeRequirement(
   { key, operator, values = [] }: NodeSelectorRequirement,
   checkValues: boolean,

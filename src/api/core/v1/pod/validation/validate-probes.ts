@@ -82,7 +82,7 @@ function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, pat
   ];
 }
 
-/** Checks that a liveness or startup probe does not require more than one success. */
+/** Checks that a liveness or startup probe requires exactly one success. */
 const onceSuccessful = (probe: Probe, path: string): FieldError[] =>
   probe.successThreshold === 1 ? [] : [invalid(`${path}.successThreshold`, probe.successThreshold ?? 0, 'must be 1')];
 

@@ -20,7 +20,7 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** The paths of fields that describe the termination. Variables of defer containers and volumes of their Pod may refer to them. */
+/** The paths of fields that describe the termination. Only variables of defer containers and volumes of their Pod may refer to them. */
 const terminationFieldPaths = [
   'status.termination.containers',
   'status.termination.deadline',
@@ -41,7 +41,7 @@ export const volumeFieldPaths = [
 /** The field paths to which volumes of a Pod with defer containers may refer. */
 export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
-/** All existing field paths. The error for an existing path that a reference does not support differs from that for an unknown path. */
+/** All known field paths. The error for a known path to which a reference may not refer differs from the error for an unknown path. */
 const knownFieldPaths = new Set<string>([
   ...deferEnvFieldPaths,
   ...volumeFieldPaths,
@@ -92,7 +92,10 @@ function divisorRule(resource: string): { allowed: readonly string[]; shown: str
   return resource.includes('.hugepages-') ? bytes('hugepages') : undefined;
 }
 
-/** Validates a reference to a resource. `needsContainer`: whether it must name a container, because it is in a volume of the Pod. */
+/**
+ * Validates a reference to a resource. `needsContainer`: whether the reference must name a container, because it is in a volume of the
+ * Pod.
+ */
 export function validateResourceFieldRef(
   { containerName, resource, divisor }: ResourceFieldSelector,
   path: string,

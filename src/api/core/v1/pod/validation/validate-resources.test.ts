@@ -3,7 +3,7 @@ import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 
 vi.mock('../../../../../machinery/names.ts', { spy: true });
 vi.mock('../../../../../machinery/quantity.ts', { spy: true });
-// The files of a worker share their modules: without a reset, modules that another file has loaded are not mocked.
+// The test files of a worker share modules: without a reset, modules that another test file has loaded would not be mocked.
 vi.resetModules();
 const { qualifiedNameErrors } = await import('../../../../../machinery/names.ts');
 const { parseQuantity } = await import('../../../../../machinery/quantity.ts');

@@ -27,12 +27,15 @@ const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 /** Whether Kubernetes defines the resource: the name has no prefix, or a prefix that ends in kubernetes.io. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
-/** Whether the resource's name in a quota, `requests.<name>`, has a prefix that is short enough for a qualified name. */
+/**
+ * Whether a quota can name the resource as `requests.<name>`: the name does not start with `requests.`, and its prefix is short enough
+ * for a qualified name.
+ */
 const hasQuotaName = (name: string): boolean =>
   !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
 const isExtended = (name: string): boolean =>
   !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
-/** Whether the limit may be higher than the request. Huge pages and devices cannot be overcommitted. */
+/** Whether the limit may be higher than the request. Huge pages and extended resources cannot be overcommitted. */
 const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 function validateResourceName(name: string, path: string): FieldError[] {
@@ -69,7 +72,7 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   return errors;
 }
 
-/** Checks that an amount of huge pages is a positive multiple of the page size, which is part of the name (hugepages-2Mi). */
+/** Checks that an amount of huge pages is a multiple of the page size in the resource's name (hugepages-2Mi), which must be positive. */
 function validateHugePages(name: string, text: string, path: string): FieldError[] {
   const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
   if (quantity === undefined) return [];

@@ -1,6 +1,6 @@
 /**
- * Validates an update of a Pod's status: a container that has terminated for good must not run again, the QoS class must not
- * change, and addresses must be IPs. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers.
+ * Validates an update of a Pod's status. Among other rules, a container that has terminated for good must not run again, the QoS class
+ * must not change, and addresses must be IPs. Source: ValidatePodStatusUpdate of v1.33, and the specification of defer containers.
  */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
@@ -13,7 +13,6 @@ import { validateTermination } from './validate-termination.ts';
 import { validateFixedAnnotations } from './validate-update.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** Validates an update of the status subresource. */
 export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   const status = pod.status ?? {};
   const oldStatus = old.status ?? {};
@@ -61,7 +60,7 @@ function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldErr
   return [
     ...revived('containerStatuses', () => ofPod),
     ...revived('initContainerStatuses', (name) => (sidecars.has(name) ? 'Always' : ofPod)),
-    // A defer container with restartPolicy Always does not run again after its first success, as with OnFailure.
+    // With restartPolicy Always, a defer container does not run again after its first success, just as with OnFailure.
     ...revived('deferContainerStatuses', (name) => (persistent.has(name) ? 'OnFailure' : 'Never')),
     ...revived('ephemeralContainerStatuses', () => 'Never'),
   ];
@@ -86,7 +85,7 @@ function revivals(
   });
 }
 
-/** Validates addresses of a Pod: at most one of each IP family. */
+/** Validates the addresses of a Pod or its host: IPs, at most one of each IP family. */
 function validateIps(ips: readonly string[], path: string): FieldError[] {
   const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
   if (ips.length > 1) {

@@ -1,6 +1,7 @@
 /**
- * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates),
- * set or lower the deadline, add tolerations, remove scheduling gates and, while the Pod has gates, narrow the node selection.
+ * Validates updates of a Pod. In the spec, an update may only change images (those of defer containers until the Pod terminates), set
+ * or lower activeDeadlineSeconds, add tolerations or change their tolerationSeconds, replace a negative grace period by 1, remove
+ * scheduling gates and, while the Pod has gates, narrow the node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
 import { type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
@@ -68,7 +69,10 @@ export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
   ...validateDeferSettingsUpdate(pod, old),
 ];
 
-/** Returns a copy of the new spec without the changes that an update may make. Any remaining difference from `old` is an error. */
+/**
+ * Returns a copy of the new spec without the changes that an update of any Pod may make. Any other difference from `old` is an error,
+ * except for a Pod with scheduling gates (see undoGatedUpdates()).
+ */
 function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
   const withImagesOf = <T extends Container>(containers: T[] | undefined, oldContainers: T[] | undefined) =>
     containers?.map((container, index) => ({ ...container, image: oldContainers?.[index]?.image }));

@@ -1,4 +1,4 @@
-/** Checks of single values that several parts of a Pod share. `path`: the path of the value, for the errors. */
+/** Checks of single values, used for several parts of a Pod. `path`: the path of the value, for the errors. */
 import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import {
   inclusiveRangeText,
@@ -56,7 +56,7 @@ export const descendingPath = (value: string, path: string): FieldError[] => [
   ...noBacksteps(value, path),
 ];
 
-/** Checks that the value is a descending path that does not start with '..', because volumes store internal files as `..data`. */
+/** Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. */
 export const unreservedPath = (value: string, path: string): FieldError[] => [
   ...descendingPath(value, path),
   ...(value.startsWith('..') && value !== '..' && !value.startsWith('../..')

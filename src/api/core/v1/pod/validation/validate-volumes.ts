@@ -65,7 +65,7 @@ const sourceOrder = [
   'image',
 ] as const satisfies readonly SourceName[];
 
-/** Validates volumes. `fieldPaths`: the paths of the Pod's fields to which files may refer. `byName`: the valid volumes by name. */
+/** Validates volumes, and returns the valid ones by name. `fieldPaths`: the paths of the Pod's fields to which files may refer. */
 export function validateVolumes(
   volumes: readonly Volume[] | undefined,
   fieldPaths: readonly string[] = volumeFieldPaths,
@@ -93,7 +93,7 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   ];
 }
 
-/** Validates the fields of each type of source: required fields and formats. */
+/** The functions that validate the sources: required fields and formats. Types of sources without a function have no such rules. */
 const validators: Partial<
   Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
 > = {
@@ -212,8 +212,8 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPa
 }
 
 /**
- * The supported sources of projected volumes. Upstream v1.33 silently drops other sources, whose feature gates are off by default. An
- * error is clearer.
+ * The supported sources of projected volumes. The feature gates of other sources are off by default in v1.33: upstream drops these
+ * sources silently, but an error is clearer.
  */
 const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 

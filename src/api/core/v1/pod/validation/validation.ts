@@ -2,7 +2,7 @@
  * Validates a Pod and returns all its errors, with upstream's paths and messages.
  *
  * The defaults of the Pod must be set. validatePod() contains the rules for all Pods; validatePodCreate() adds the rules for new Pods,
- * and validate-update.ts the rules for updates. Rules that need other objects (ServiceAccount, PriorityClass) are in admission.ts.
+ * and validate-update.ts the rules for updates. Rules that need other objects are in admission.ts and runtime-class.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
 import { type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
@@ -48,7 +48,7 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   return errors;
 }
 
-/** The faults of annotations that represent fields: a text that cannot be decoded, or differs from the field. */
+/** The faults of annotations that represent fields: texts that cannot be decoded, or that differ from the field. */
 export const formFaults = (pod: Pod): FormFault[] => [
   ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
   ...deferSettingsFaults(pod),

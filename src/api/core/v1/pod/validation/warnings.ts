@@ -140,7 +140,7 @@ function fractionWarnings(texts: Record<string, string> | undefined, path: strin
   });
 }
 
-/** Warns about variables that are defined twice, unless the second definition refers to the first, such as X=$(X)123. */
+/** Warns about variables that are defined more than once, unless the later definition extends the earlier one, as in X=$(X)123. */
 function envWarnings(variables: readonly EnvVar[] | undefined, path: string): string[] {
   const seen = new Set<string>();
   return (variables ?? []).flatMap(({ name, value = '', valueFrom }, index) => {
@@ -164,7 +164,7 @@ const refersTo = (value: string, name: string): boolean =>
 
 /** The maximum number of earlier ports of the same number and protocol with which a port is compared. */
 const COMPARED_PORTS = 16;
-/** The maximum number of warnings about ports, because more do not fit into the headers of a response. */
+/** After this many warnings about ports, no further ports are compared, because more warnings do not fit into a response's headers. */
 const MAX_PORT_WARNINGS = 100;
 
 function portWarnings(spec: PodSpec): string[] {
@@ -188,7 +188,7 @@ function portWarnings(spec: PodSpec): string[] {
   return warnings;
 }
 
-/** Describes the conflict of two ports with the same number and protocol; undefined if there is none. */
+/** Describes the conflict of two ports with the same number and protocol; undefined if the ports do not conflict. */
 function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
   const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
   if (ipA === ipB && hostA === hostB) return 'duplicate';
