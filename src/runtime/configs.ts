@@ -39,7 +39,7 @@ export interface ContainerConfig {
   kind: ContainerKind;
   /** The container's restartCount during this run: 0, 1, … */
   attempt: number;
-  /** The ID or reference of an image that is present, as returned by imageStatus(). */
+  /** The ID or reference of an image that is present, such as the ID that imageStatus() returned. */
   imageId: string;
   /** The image reference as written in the Pod's spec. */
   imageName: string;
@@ -62,7 +62,7 @@ export interface ContainerConfig {
   stdin?: boolean;
   stdinOnce?: boolean;
   tty?: boolean;
-  /** ID of a container in the same sandbox whose process namespace this container shares; absent: it shares none by ID. */
+  /** ID of a container in the same sandbox whose process namespace this container shares; absent: as configured for the sandbox. */
   targetContainerId?: string;
   /** The runtime stores these annotations and returns them in observations. */
   annotations: Record<string, string>;

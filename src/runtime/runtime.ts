@@ -4,8 +4,8 @@
  *
  * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container whose
  * (Pod UID, name, attempt) exists, returns the existing ID; stop and remove treat NotFound as success. Every call except close()
- * takes an AbortSignal. A call with an unknown outcome rejects with an OutcomeUnknownError; if the signal has aborted, the call
- * rejects with the signal's reason, and its outcome is unknown, too.
+ * takes an AbortSignal. A call with an unknown outcome rejects with an OutcomeUnknownError. An aborted call rejects with the
+ * signal's reason; its outcome may be unknown, too.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -180,7 +180,10 @@ export interface ContainerRuntime {
   /** Resolves with all sandboxes and containers that this lifepod instance created, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Calls the listener with each event, and resolves when `signal` aborts. Reconnects automatically, and then sends `resync`. */
+  /**
+   * Calls the listener with each event, and resolves when `signal` aborts. Reconnects automatically, and then sends `resync`. A real
+   * runtime also sends `resync` at the beginning.
+   */
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**

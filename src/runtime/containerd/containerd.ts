@@ -2,7 +2,7 @@
  * Runs a private containerd as a child process of the engine: writes its configuration, starts it, and restarts it after an exit.
  *
  * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So containerd can be
- * stopped and started at any time. In this folder, only shutdown() and clearRunState() end containers.
+ * stopped and started at any time. In this folder, containers are ended only by shutdown() and clearRunState().
  *
  * Invariants:
  * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.

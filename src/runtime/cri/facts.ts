@@ -1,6 +1,6 @@
 /**
  * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod (to find the Pod of an event), values that
- * cannot change any more (to query them only once), and exits that an event reported before CRI did.
+ * cannot change any more (to query them only once), and exits that CRI has not reported yet.
  *
  * Invariant: an entry saves a query, is newer than CRI's response, or has an exit that CRI has lost. Without the entry, an observation
  * is still possible, from CRI's responses.

@@ -30,7 +30,7 @@ const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Names of CPU architectures in image configurations, by Node.js's name. Both names of any other architecture are the same. */
+/** Names of CPU architectures in image configurations, by Node.js's name. For any other architecture, Node.js's name is used. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
 
 function addEntry(tar: Pack, entry: Entry): void {

@@ -20,7 +20,7 @@ export interface RecordFaults {
   /** Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event of the exit. */
   vanish(podUid: string, names: readonly string[]): void;
   /**
-   * For this time, the exited containers with these names cannot be removed: a removal of such a container resolves, as if NotFound had
+   * For `millis`, the exited containers with these names cannot be removed: a removal of such a container resolves, as if NotFound had
    * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
