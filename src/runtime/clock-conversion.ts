@@ -1,7 +1,8 @@
 /**
  * Converts the runtime's times to the engine's time. The runtime uses the machine's clock, which can be set. The engine's clock is not
  * affected when the machine's clock is set (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when
- * the time is first read, shortly after the runtime recorded it. If the machine's clock is set later, the converted time stays the same.
+ * the time is first read, normally shortly after the runtime recorded it. If the machine's clock is set later, the converted time stays
+ * the same.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Clock } from '../platform/platform.ts';
@@ -16,7 +17,7 @@ export interface SteadyStamps {
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 
-/** `engine`, `machine`: the two clocks. A time that would be in the future is replaced by the current time. */
+/** `engine`, `machine`: the two clocks. A converted time that would be in the future is replaced by the current time. */
 export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps {
   /** The converted times, by Pod UID, then by ID of the sandbox or container. */
   const known = new Map<string, Map<string, Stamps>>();
@@ -52,7 +53,7 @@ export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps 
 }
 
 /**
- * Smaller differences of the two clocks are ignored: they arise from reading the clocks one after the other, and while the machine's
- * clock is being adjusted gradually.
+ * Smaller differences of the two clocks are ignored: they may result from reading the clocks one after the other, or from small
+ * corrections of the machine's clock.
  */
 const STEP_MILLIS = 500;

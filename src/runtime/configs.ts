@@ -10,7 +10,7 @@ export interface PodIdentity {
 
 export interface SandboxConfig {
   pod: PodIdentity;
-  /** The number of this sandbox of the Pod: 0, 1, … */
+  /** The number of this sandbox among the sandboxes of the Pod: 0, 1, … */
   attempt: number;
   hostname: string;
   /** Folder to which the runtime writes container logs (CRI log format). */
@@ -24,7 +24,7 @@ export interface SandboxConfig {
   hostPid?: boolean;
   hostIpc?: boolean;
   shareProcessNamespace?: boolean;
-  /** Whether a container of the Pod is privileged. CRI needs to know this when the sandbox is created. */
+  /** Whether a container of the Pod is privileged. CRI requires this information when the sandbox is created. */
   privileged?: boolean;
   sysctls?: Record<string, string>;
   seLinux?: SeLinuxOptions;
@@ -39,7 +39,7 @@ export interface ContainerConfig {
   kind: ContainerKind;
   /** The container's restartCount during this run: 0, 1, … */
   attempt: number;
-  /** The ID or reference of an image that is present, as returned by imageStatus(). */
+  /** The ID or reference of an image that is present, such as the ID that imageStatus() returned. */
   imageId: string;
   /** The image reference as written in the Pod's spec. */
   imageName: string;
@@ -51,9 +51,9 @@ export interface ContainerConfig {
     hostPath: string;
     containerPath: string;
     readOnly?: boolean;
-    /** Makes the mounts below this one read-only, too. */
+    /** Whether the mounts below this one are read-only, too. */
     recursiveReadOnly?: boolean;
-    /** The runtime gives the mounted files the container's SELinux label. */
+    /** Whether the runtime gives the mounted files the container's SELinux label. */
     relabel?: boolean;
     propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
   }[];
@@ -62,7 +62,7 @@ export interface ContainerConfig {
   stdin?: boolean;
   stdinOnce?: boolean;
   tty?: boolean;
-  /** ID of a container in the same sandbox whose process namespace this container shares. */
+  /** ID of a container in the same sandbox whose process namespace this container shares; absent: as configured for the sandbox. */
   targetContainerId?: string;
   /** The runtime stores these annotations and returns them in observations. */
   annotations: Record<string, string>;
@@ -71,10 +71,10 @@ export interface ContainerConfig {
     cpuQuota?: number;
     cpuShares?: number;
     memoryLimitBytes?: number;
-    /** Limit of memory and swap together. */
+    /** Limit for the sum of memory and swap. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** Limits by page size, in the kernel's notation: 2MB, 1GB. */
+    /** Limits in bytes, by page size. The page sizes are in the kernel's notation: 2MB, 1GB. */
     hugepageBytes?: Record<string, number>;
     /** Values to write to the files of the container's cgroup, by file name. Only for cgroup v2. */
     unified?: Record<string, string>;
@@ -104,5 +104,5 @@ export interface SeLinuxOptions {
   level?: string;
 }
 
-/** Merge: the container also gets the groups of its user in the image's /etc/group. Strict: it does not. */
+/** Merge: the container also gets the groups that its user has in the image's /etc/group. Strict: it does not. */
 export type SupplementalGroupsPolicy = 'Merge' | 'Strict';

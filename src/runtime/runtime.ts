@@ -2,9 +2,10 @@
  * The node's interface to the container runtime: CRI's calls, with lifepod's labels as fields. cri/ implements the interface for
  * containerd and any other CRI v1 runtime; simulated/ implements it in virtual time. test/contract runs one suite on both.
  *
- * Every call except execSync() is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists
- * returns the existing ID; stop and remove treat NotFound as success. Every call takes an AbortSignal. A call with an unknown
- * outcome rejects with an OutcomeUnknownError.
+ * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container whose
+ * (Pod UID, name, attempt) exists, returns the existing ID; stop and remove treat NotFound as success. Every call except close()
+ * takes an AbortSignal. A call with an unknown outcome rejects with an OutcomeUnknownError. An aborted call rejects with the
+ * signal's reason; its outcome may be unknown, too.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -15,7 +16,7 @@ export type * from './configs.ts';
 
 /** Features that only some runtimes have. */
 export interface RuntimeFeatures {
-  /** Whether the runtime supports the policy Strict. */
+  /** Whether the runtime supports the supplementalGroupsPolicy Strict. */
   supplementalGroupsPolicy: boolean;
   /** The runtime handlers. The name '' stands for the default handler. */
   handlers: readonly { name: string; recursiveReadOnlyMounts: boolean }[];
@@ -29,7 +30,10 @@ export interface SandboxObservation {
   attempt: number;
   ready: boolean;
   createdAt: Millis;
-  /** The primary address first. Empty while the sandbox has no address, and with the host's network. */
+  /**
+   * The primary address first. Empty while the sandbox has no address, and if it uses the host's network. A CRI runtime also reports
+   * no addresses of a sandbox that is not ready.
+   */
   ips: string[];
 }
 
@@ -45,10 +49,10 @@ export interface ContainerObservation {
   startedAt?: Millis;
   finishedAt?: Millis;
   exitCode?: number;
-  /** The runtime's reason: Completed, Error, OOMKilled, StartError, … */
+  /** Why the container exited: Completed, Error, OOMKilled, StartError, …; absent before the exit, or if the runtime gives no reason. */
   reason?: string;
   message?: string;
-  /** The image's name, as given when the container was created. */
+  /** The image's name: the imageName with which the container was created. */
   image: string;
   /** The image's digest reference or ID, for status.imageID. */
   imageId: string;
@@ -63,7 +67,7 @@ export interface PodObservation {
 export type RuntimeEvent =
   /** A container or sandbox of this Pod has changed, so the Pod must be observed. */
   | { type: 'changed'; podUid: string }
-  /** Events may have been missed before the stream was opened or reopened, so all Pods must be observed. */
+  /** Earlier events may have been missed, so all Pods must be observed. */
   | { type: 'resync' };
 
 export interface ImageInfo {
@@ -72,12 +76,12 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
-  /** Set if the runtime itself needs the image. */
+  /** Set if the image must not be garbage-collected. Runtimes pin the images that they need themselves, such as the sandbox image. */
   pinned?: true;
 }
 
 export interface ImageChange {
-  /** The image's name in the form that storedName() returns. */
+  /** The name under which the runtime stores the image, normally in the form that storedName() returns. */
   name: string;
   present: boolean;
 }
@@ -87,13 +91,13 @@ export interface PulledBytes {
   totalBytes: number;
 }
 
-/** The credential for a pull. Must never be logged. */
+/** The credential for a pull. It must never be logged. */
 export interface RegistryCredential {
   username: string;
   password: string;
 }
 
-/** The arguments for mount(8). */
+/** The arguments for mount(8), except for the mount point. */
 export interface RuntimeMount {
   type: string;
   source: string;
@@ -125,12 +129,13 @@ export class ExecTimeoutError extends Error {
 }
 
 /**
- * It is not known whether the call took effect: the runtime could not be reached, the connection was lost, or the runtime did not
- * respond in time. The caller must treat this neither as success nor as failure, but observe the Pod before deciding what to do next.
+ * It is not known whether the call took effect: for example, the runtime could not be reached, the connection was lost, or the
+ * runtime did not respond in time. The caller must treat this neither as success nor as failure, but observe the Pod before deciding
+ * what to do next.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
-  /** `options.cause`: the error of the call. */
+  /** `options.cause`: the error of the call, if there is one. */
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);
   }
@@ -138,7 +143,7 @@ export class OutcomeUnknownError extends Error {
 
 export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** Resolves with a message for each condition that is not met (NetworkReady, RuntimeReady); empty if the runtime is ready. */
+  /** Resolves with a message for each unmet condition, such as NetworkReady or RuntimeReady; with no message if the runtime is ready. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
   /** The method is absent, or resolves with undefined, if the runtime does not report its features. */
@@ -158,12 +163,12 @@ export interface ContainerRuntime {
   ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Sends the stop signal, and kills the container if it still runs after the grace period (0: immediately). Resolves when the
-   * container has ended.
+   * Sends the stop signal, and kills the container if it still runs after the grace period. If `graceSeconds` is 0, kills the
+   * container immediately. Resolves when the container has ended.
    */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Makes the runtime reopen the container's log file. Must be called after the file has been rotated. */
+  /** Makes the runtime reopen the container's log file. Must be called each time the file has been rotated. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
    * Runs a command in a running container. Resolves when the command and its output have ended, even if the exit code is not 0.
@@ -172,20 +177,23 @@ export interface ContainerRuntime {
    */
   execSync(id: string, command: readonly string[], timeoutMillis: Millis, signal: AbortSignal): Promise<ExecResult>;
 
-  /** Resolves with all sandboxes and containers that lifepod created, by Pod UID. */
+  /** Resolves with all sandboxes and containers that this lifepod instance created, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Calls the listener with each event until `signal` aborts. Reconnects automatically, and sends `resync` after each connection. */
+  /**
+   * Calls the listener with each event, and resolves when `signal` aborts. Reconnects automatically, and then sends `resync`. A real
+   * runtime also sends `resync` at the beginning.
+   */
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**
-   * Calls the listener with each image that appears or disappears, whatever the cause, until `signal` aborts. Calls the listener
-   * with undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
+   * Calls the listener with each image that is added, updated or removed, whatever the cause, until `signal` aborts. Calls the
+   * listener with undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
   /** Resolves with undefined if the image is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /** Resolves with the image's ID. If the registry refuses the pull, rejects with the registry's error. */
+  /** Resolves with a reference to the image, such as its ID. If the pull fails, rejects with the runtime's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
   /**
    * Resolves with the progress of the pulls of these images, as far as it is known. `names`: as returned by storedName(). The method
@@ -194,11 +202,14 @@ export interface ContainerRuntime {
   pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
   /**
-   * Resolves with the IDs or names of the images of all containers, including those of other clients of the runtime. The method is
+   * Resolves with the IDs and names of the images of all containers, including those of other clients of the runtime. The method is
    * absent if the runtime does not store images on a disk.
    */
   imagesInUse?(signal: AbortSignal): Promise<string[]>;
-  /** Resolves with a folder on the disk on which images are stored; undefined if the runtime does not report one. */
+  /**
+   * Resolves with a folder on the disk on which images are stored; undefined if the runtime does not report one. The method is absent
+   * if the runtime does not store images on a disk.
+   */
   imageFolder?(signal: AbortSignal): Promise<string | undefined>;
   removeImage(id: string, signal: AbortSignal): Promise<void>;
   /**
@@ -212,7 +223,7 @@ export interface ContainerRuntime {
    * support this.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
-  /** Must be called after the mounts have been unmounted. NotFound is success. */
+  /** Ends what imageMounts() began with this key. Must be called after the mounts have been unmounted. NotFound is success. */
   releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
@@ -220,8 +231,8 @@ export interface ContainerRuntime {
 
 /**
  * The streams of real containers; a runtime without processes does not implement this. Each call resolves with an HTTP URL on
- * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1. Rejects if the
- * container is not running.
+ * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1. A call rejects
+ * if the container is not running or, for portForward(), if the sandbox is not ready.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -238,22 +249,22 @@ export interface ContainerUsage {
   id: string;
   name: string;
   attempt: number;
-  /** When cpuNanoSeconds was measured. */
+  /** When cpuNanoSeconds was measured, by the machine's clock; 0 if the runtime does not report this time. */
   at: Millis;
   cpuNanoSeconds: number;
-  /** Memory usage without the pages of files that were not used recently, which the kernel can reclaim without harm. */
+  /** Memory usage, except for file pages that were not used recently: the kernel can reclaim those pages without harm. */
   workingSetBytes: number;
   usageBytes?: number;
   rssBytes?: number;
   pageFaults?: number;
   majorPageFaults?: number;
-  /** The size of the files that the container has written outside of its volumes. The value may be some time old. */
+  /** The size and number of the files that the container has written outside of its volumes. The values may be some time old. */
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 
 /** Resource usage of real containers; a runtime without processes does not implement this. */
 export interface RuntimeUsage {
-  /** Resolves with the usage of every running container that lifepod created. */
+  /** Resolves with the usage of the running containers that this lifepod instance created, as far as the runtime reports it. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
   /**
    * Resolves with the ID of the sandbox's first process, whose entry in /proc shows the sandbox's network; undefined if the sandbox

@@ -1,10 +1,10 @@
-/** Finds and removes control groups (cgroups) of processes. In cgroup v2 there is one hierarchy; in v1 there is one per controller. */
+/** Finds and removes control groups (cgroups) of processes. cgroup v2 has one hierarchy; v1 has several, with different controllers. */
 import { existsSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** Returns the folders of the process's cgroups; none if the process has ended. Source: cgroups(7), /proc/<pid>/cgroup. */
+/** Returns the folders of the process's cgroups; an empty list if the process has ended. Source: cgroups(7), /proc/<pid>/cgroup. */
 export function cgroupFolders(pid: number): string[] {
   let lines: string;
   try {
@@ -15,7 +15,7 @@ export function cgroupFolders(pid: number): string[] {
   return parseCgroups(lines, existsSync(join(ROOT, 'unified')));
 }
 
-/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: the machine uses v1 and has the v2 hierarchy in the folder `unified`. */
+/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: whether the machine uses v1 and has the v2 hierarchy in the folder `unified`. */
 export function parseCgroups(lines: string, hybrid: boolean): string[] {
   return lines
     .split('\n')

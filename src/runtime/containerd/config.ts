@@ -7,11 +7,14 @@ export interface ConfigOptions {
   cniConfDir: string;
   cniBinDir: string;
   /**
-   * Whether containerd gives no process an oom_score_adj below its own. Required without CAP_SYS_RESOURCE: the kernel would refuse a
-   * lower value, and the creation of sandboxes would fail.
+   * Whether containerd replaces each oom_score_adj below its own with its own. Required without CAP_SYS_RESOURCE: the kernel would
+   * refuse a lower value, and the creation of sandboxes would fail.
    */
   restrictOomScoreAdj: boolean;
-  /** By handler name: the path of a program with runc's command line, or the type of a shim, such as io.containerd.kata.v2. */
+  /**
+   * The runtime handlers in addition to runc, by name: the path of a program with runc's command line, or the type of a shim, such as
+   * io.containerd.kata.v2. Absent: runc is the only handler.
+   */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +35,7 @@ const DISABLED_PLUGINS = [
   'io.containerd.tracing.processor.v1.otlp',
 ];
 
-/** Quotes the value as a TOML basic string, which has the same escapes as a JSON string. */
+/** Quotes the value as a TOML basic string, which supports all escapes that JSON.stringify() writes. */
 const text = (value: string): string => JSON.stringify(value);
 
 export function containerdConfig(paths: ContainerdPaths, options: ConfigOptions): string {

@@ -2,7 +2,7 @@
  * Runs a private containerd as a child process of the engine: writes its configuration, starts it, and restarts it after an exit.
  *
  * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So containerd can be
- * stopped and started at any time; only shutdown() and clearRunState() end containers.
+ * stopped and started at any time. In this folder, containers are ended only by shutdown() and clearRunState().
  *
  * Invariants:
  * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
@@ -25,11 +25,11 @@ export interface ContainerdOptions {
   dataDir: string;
   log: Log;
   timers: Timers;
-  /** Reference of the image for Pod sandboxes. The image must be present, or a registry must provide it. */
+  /** Reference of the image for Pod sandboxes. The image must be present, or available from a registry. */
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** Runtime handlers in addition to runc, by name: see ConfigOptions. */
+  /** Runtime handlers in addition to runc, by name: see ConfigOptions. Absent: there are none. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
@@ -39,14 +39,14 @@ export interface Containerd {
   readonly version: string;
   /**
    * The exits of containers that ended while containerd was down. The client that follows containerd's events must call unwatch()
-   * after each start of containerd, as soon as it can no longer miss events.
+   * after each start of containerd, as soon as the client can no longer miss events.
    */
   readonly shimExits: ShimExits;
   /** containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
   /** Stops containerd and resolves once it has exited. Containers keep running. */
   stop(): Promise<void>;
-  /** Ends all remaining containers and containerd, and removes everything except the images: see clearRunState(). */
+  /** Ends all remaining containers and containerd, and clears the state of the run: see clearRunState(). */
   shutdown(): Promise<void>;
   /** Registers a listener that is called when containerd has exited unexpectedly. containerd is restarted automatically. */
   onExit(listener: (exit: ContainerdExit) => void): void;
@@ -54,7 +54,7 @@ export interface Containerd {
 
 /**
  * Starts containerd and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
- * and with the signal's reason if `signal` aborts before that.
+ * and with the signal's reason if `signal` aborts before containerd serves CRI.
  */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = findProgram('containerd');

@@ -1,6 +1,6 @@
 /**
- * containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. The engine limits
- * the size of the file.
+ * containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. While the engine runs,
+ * it limits the size of the file.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
@@ -10,7 +10,7 @@ const TAIL_BYTES = 2000;
 export interface LogFile {
   /** File descriptor for containerd's standard output and error, open for appending. */
   fd: number;
-  /** Returns the end of the text that was written since the log was opened, at most 2000 bytes. */
+  /** Returns the end of the text that was written since the log was opened or last truncated, at most 2000 bytes. */
   tail(): string;
   close(): void;
 }
@@ -27,7 +27,7 @@ export function openLogFile(path: string): LogFile {
   };
   bound();
   const watcher = watch(path, { persistent: false }, bound);
-  // If watching the file fails, its size is unlimited until an engine opens it again.
+  // If watching the file fails, its size is not limited until an engine opens the file again.
   watcher.on('error', () => undefined);
   return {
     fd,

@@ -16,14 +16,14 @@ export interface ContainerdPaths {
   config: string;
   log: string;
   root: string;
-  /** Folders that have a subfolder with a hosts.toml for each configured registry. The first folder that has the registry applies. */
+  /** Folders with a subfolder, containing a hosts.toml, for each configured registry. The first folder that has the subfolder applies. */
   registries: readonly string[];
   /** The run folder: nothing in it is needed after a reboot. */
   run: string;
   socket: string;
   state: string;
   runcRoot: string;
-  /** File with the ID of the boot during which the run folder was filled. */
+  /** File with the ID of the boot during which the run folder was created. */
   bootId: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Finds the processes of a private containerd by their arguments: a containerd that outlived its engine, and shims. The arguments
+ * Finds the processes of a private containerd. A containerd that outlived its engine and the shims are found by their arguments, which
  * contain paths that only one data folder uses, so the processes cannot belong to another lifepod instance.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -68,8 +68,8 @@ const isAlive = (pid: number): boolean => {
 const POLL_MILLIS = 10;
 
 /**
- * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. The processes are polled: they are
- * not children of the engine, the kernel reports an exit only to the parent, and Node.js has no pidfd.
+ * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. Polls, because the processes are not
+ * children of the engine, the kernel reports an exit only to the parent, and Node.js does not support pidfd_open(2).
  */
 export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
   const deadline = timers.now() + withinMillis;

@@ -27,7 +27,7 @@ export interface ContainerdProcess {
   readonly exited: Promise<ContainerdExit>;
   /**
    * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, or if the launch is
-   * aborted, the process is killed. Rejects after the process has exited.
+   * aborted, the process is killed. Rejects once the process has exited, on its own or because it was killed.
    */
   readonly ready: Promise<string>;
   /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
@@ -75,7 +75,7 @@ export function launchContainerd(options: LaunchOptions, signal?: AbortSignal): 
   };
 }
 
-/** Environment variables that are passed to containerd and therefore to its shims and CNI plugins. They get no others except PATH. */
+/** Environment variables that are passed to containerd, and therefore to its shims and CNI plugins. Only PATH is passed as well. */
 const PASSED_VARIABLES = [
   'TZ',
   'LANG',
@@ -125,8 +125,8 @@ function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<voi
 }
 
 /**
- * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if containerd exits or `giveUp` is aborted
- * before that. In all cases, finally aborts `giveUp`, which ends the wait for the socket.
+ * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if, before that, containerd exits, `giveUp` is
+ * aborted, or 60 s have passed. In all cases, finally aborts `giveUp`, which ends the wait for the socket.
  */
 async function servesCri(
   { paths, logFile, timers }: LaunchOptions,
@@ -151,7 +151,7 @@ async function servesCri(
   }
 }
 
-/** Waits until containerd, which is already listening, serves CRI. Makes its socket private and returns its version. */
+/** Waits until containerd, which is already listening, serves CRI. Makes containerd's socket private and returns containerd's version. */
 async function versionOf(
   connection: Connection,
   paths: ContainerdPaths,

@@ -1,6 +1,6 @@
 /**
  * Clears the state that a private containerd leaves behind. After a reboot, this is the content of the run folder, which is no longer
- * valid. When lifepod is taken down, it is everything except the images.
+ * valid. When lifepod is taken down, it also includes processes, mounts, cgroups and sockets.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
@@ -15,7 +15,7 @@ import { removeShimSockets } from './shims.ts';
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
-/** Creates the run folder. If the folder exists but was filled before the last boot, its content is deleted first. */
+/** Creates the run folder if necessary. If the folder was created during an earlier boot, it is deleted first. */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const filled = readTextIfPresent(paths.bootId)?.trim();
@@ -27,7 +27,7 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
 }
 
-/** Ends the containerd of this data folder if it outlived its engine. Containers and their shims keep running. */
+/** Ends the containerd of this data folder if containerd outlived its engine. Containers and their shims keep running. */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
   if (pids.length === 0) return;
@@ -43,8 +43,9 @@ async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers
 }
 
 /**
- * Removes everything that a data folder's containerd leaves behind except its images: processes, mounts and the run folder. All Pods
- * should have been deleted before: containers that still run are killed, and their CNI addresses are not released.
+ * Ends containerd, its shims and its containers, and removes their mounts, cgroups and sockets and the run folder. Keeps the folder
+ * <dataDir>/containerd, which contains the images. All Pods should have been deleted before: containers that still run are killed, and
+ * their CNI addresses are not released.
  */
 export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
   const { log, timers } = options;
@@ -95,7 +96,7 @@ async function unmountUnder(folders: string[]): Promise<void> {
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts.reverse()]);
 }
 
-/** Returns the mount points in the order of mounting. In `mountinfo`, space, tab, newline and backslash are written as \ooo. */
+/** Returns the mount points in the order of `mountinfo`, in which space, tab, newline and backslash are written as \ooo (octal). */
 export function mountPoints(mountinfo: string): string[] {
   return mountinfo
     .split('\n')

@@ -1,8 +1,8 @@
 /**
- * Records the exits of containers that end while containerd is not running, as reported by their shims. Otherwise the exit codes would
- * be lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
+ * Records the exits of containers that end while containerd is not running, as reported by their shims. Without this, the exit codes
+ * would be lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
  *
- * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds is recorded here.
+ * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds over ttrpc is recorded here.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -19,13 +19,13 @@ export interface ContainerExit {
 
 export interface ShimExits {
   /**
-   * Queries all shims that are not being watched yet. Resolves, after at most 2 s, when containerd may be started; the value is the
-   * number of shims found. Never rejects.
+   * Queries all shims that use ttrpc and are not being watched yet. Resolves, after at most 2 s, when containerd may be started; the
+   * value is the number of shims that use ttrpc. Never rejects.
    */
   watch(): Promise<number>;
   /** Stops watching, because a running containerd reports exits itself. */
   unwatch(): void;
-  /** Returns the recorded exit of the container; undefined if no exit between watch() and unwatch() was recorded. */
+  /** Returns the recorded exit of the container; undefined if none was recorded between watch() and unwatch(). */
   exitOf(containerId: string): ContainerExit | undefined;
   /** Deletes the recorded exits of all other containers. */
   keepOnly(containerIds: ReadonlySet<string>): void;
@@ -55,7 +55,7 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
       const payload = await shim.call(`containerd.task.v${version}.Task`, method, request);
       return decodeMessage(`containerd.shim.${method}Response`, payload);
     };
-    // The shim responds when the container ends, or immediately if the container has already ended.
+    // The shim responds to Wait when the container ends, or immediately if the container has already ended.
     void call<ExitAnswer>('Wait').then(
       (answer) => note(containerId, answer),
       (error) => {
@@ -66,7 +66,7 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
         log.debug('a shim does not report the exit of its container', { containerId, error: String(error) });
       },
     );
-    // Once the shim has responded to State, it has also received Wait.
+    // Once the shim has responded to State, it has also received Wait, which was sent before on the same connection.
     const answered = call<ExitAnswer & { status: string }>('State').then(
       (answer) => {
         if (answer.status === 'STOPPED') note(containerId, answer);

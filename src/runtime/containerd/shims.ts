@@ -7,14 +7,14 @@ import { CRI_NAMESPACE } from '../cri/connection.ts';
 export interface Shim {
   /** ID of the container or sandbox that the shim runs. */
   containerId: string;
-  /** Path of the shim's Unix socket. Containers of one Pod may share it. */
+  /** Path of the shim's Unix socket. The containers of one Pod may share a shim and therefore its socket. */
   socket: string;
   /** Version of the shim's task service. */
   version: number;
   protocol: string;
 }
 
-/** Returns the shims of all containers and sandboxes that CRI created. `state`: containerd's state folder, such as /run/containerd. */
+/** Returns the shim of each container and sandbox that CRI created. `state`: containerd's state folder, such as /run/containerd. */
 export function findBundledShims(state: string): Shim[] {
   const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
   if (!existsSync(bundles)) return [];
@@ -32,8 +32,8 @@ interface Bootstrap {
 }
 
 /**
- * Reads the address and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json; containerd 1.x writes
- * only the address, to the file `address`.
+ * Reads the address, the version and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json. Without
+ * this file, the address is in the file `address`, as written by containerd 1.x, and the shim uses version 2 over ttrpc.
  */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
@@ -45,12 +45,12 @@ function readBundle(bundle: string): Bootstrap {
       ? { address, version, protocol }
       : plain;
   } catch {
-    // The file is incomplete because containerd was killed while writing it, or `bundle` is not a bundle folder.
+    // A file is incomplete because containerd was killed while writing the file, or `bundle` is not a bundle folder.
     return plain;
   }
 }
 
-/** Removes the sockets of shims that were killed; a shim that ends normally removes its socket itself. */
+/** Removes the sockets of all shims. Required if the shims were killed: a shim that ends normally removes its socket itself. */
 export function removeShimSockets(state: string): void {
   for (const { socket } of findBundledShims(state)) rmSync(socket, { force: true });
 }

@@ -1,6 +1,6 @@
 /**
  * Keeps containerd running until stop(): restarts it after each exit. The delay before a restart doubles each time, up to 10 s, and is
- * reset if containerd has run for more than 30 s.
+ * reset to 50 ms if containerd has run for more than 30 s.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
@@ -8,7 +8,7 @@ import type { ContainerdExit, ContainerdProcess } from './process.ts';
 
 export interface SupervisorOptions {
   launch(signal?: AbortSignal): ContainerdProcess;
-  /** Called before each restart, which waits for the promise. */
+  /** Called before each restart. containerd is restarted when the promise has resolved. */
   beforeRestart(): Promise<unknown>;
   log: Log;
   timers: Timers;
@@ -19,7 +19,7 @@ export interface Supervisor {
   readonly version: string;
   /** containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Registers a listener that is called after each exit that stop() did not cause. */
+  /** Registers a listener that is called after each exit before stop(). */
   onExit(listener: (exit: ContainerdExit) => void): void;
   /** Stops containerd and waits until it has exited. */
   stop(): Promise<void>;
@@ -30,7 +30,7 @@ const LONGEST_RESTART_MILLIS = 10_000;
 /** If containerd exits after running longer than this, the restart delay is reset to FIRST_RESTART_MILLIS. */
 const STABLE_MILLIS = 30_000;
 
-/** Starts containerd and resolves once it serves CRI. Rejects if the first start fails, or when `signal` aborts before that. */
+/** Starts containerd and resolves once it serves CRI. Rejects if the first start fails or `signal` aborts during the first start. */
 export async function superviseContainerd(options: SupervisorOptions, signal?: AbortSignal): Promise<Supervisor> {
   const { launch, beforeRestart, log, timers } = options;
   const exitListeners: ((exit: ContainerdExit) => void)[] = [];

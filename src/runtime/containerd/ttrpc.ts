@@ -1,6 +1,6 @@
 /**
- * A client for ttrpc, the protocol that containerd's shims use instead of gRPC. Requests and responses are sent in frames over a Unix
- * socket. npm has no library for ttrpc.
+ * A client for ttrpc, the protocol that most of containerd's shims use instead of gRPC. Requests and responses are sent in frames over a
+ * Unix socket.
  *
  * A frame consists of a header of 10 bytes and the data. The header has the length of the data and the number of the stream (4 bytes
  * each, big-endian), the type and the flags (1 byte each). The data is a Request or a Response of containerd-shims.proto. Streams
@@ -11,7 +11,7 @@ import { connect } from 'node:net';
 import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 
 export interface Ttrpc {
-  /** Resolves with the payload of the response. Rejects if the service returns an error, or if the connection ends first. */
+  /** Resolves with the payload of the response. Rejects if the service returns an error, or if the connection ends before the response. */
   call(service: string, method: string, payload: Buffer): Promise<Buffer>;
   /** Closes the connection; pending calls reject. */
   close(): void;

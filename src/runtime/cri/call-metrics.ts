@@ -1,4 +1,7 @@
-/** Metrics of the calls to the runtime. Source of the names: v1.33 metrics reference, kubelet_runtime_operations_*. */
+/**
+ * Metrics of the unary calls to the runtime; streams are not counted.
+ * Source of the names: Kubernetes v1.33 metrics reference, kubelet_runtime_operations_*.
+ */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { CallListener } from './connection.ts';
 
@@ -29,7 +32,10 @@ export function callMetrics(metrics: Metrics): CallListener {
 
 const names = new Map<string, string>();
 
-/** Returns upstream's name for the method, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. */
+/**
+ * Returns upstream's name for a method of CRI, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. The names of
+ * other methods are formed in the same way.
+ */
 export function operationType(method: string): string {
   let name = names.get(method);
   if (name === undefined) {

@@ -1,6 +1,7 @@
 /**
- * Finds the exits that containerd reported before lifepod subscribed to its events, and that its CRI plugin has not recorded yet: no
- * later event reports them. After each subscription, containerd's tasks are queried once, because a task shows an exit before CRI.
+ * Finds the exits that containerd reported before lifepod subscribed to containerd's events, and that containerd's CRI plugin has not
+ * recorded yet: no later event reports these exits. After each subscription, containerd's tasks are queried once, because a task shows
+ * an exit before CRI does.
  */
 import { delay, hasCode } from './connection.ts';
 import type { EventSource } from './events.ts';
@@ -10,7 +11,7 @@ import { type Timestamp, timestampMillis } from './responses.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;
-/** Maximum time to wait until CRI shows the exit of a deleted task. Normally this is short: containerd only has to write one file. */
+/** Maximum time to wait until CRI shows the exit of a deleted task. The wait is normally short: containerd only has to write one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {
@@ -19,7 +20,10 @@ interface Task {
   exitedAt: Timestamp | null;
 }
 
-/** Queries the tasks of all running containers and ready sandboxes, and records in `source.facts` which tasks have ended. */
+/**
+ * Queries the tasks of all containers and sandboxes that CRI reports as running or ready, and records in `source.facts` which tasks have
+ * ended. If the task of a container has been deleted, waits until CRI shows the exit, because only CRI still has the exit code.
+ */
 export async function catchUpExits(source: EventSource, signal: AbortSignal): Promise<void> {
   const { observer, facts, timers } = source;
   const [containers, sandboxes] = await Promise.all([
@@ -43,7 +47,7 @@ export async function catchUpExits(source: EventSource, signal: AbortSignal): Pr
   ]);
 }
 
-/** Returns the container's task; undefined if CRI has deleted the task, which it does just before it records the task's exit. */
+/** Returns the task of a container or sandbox; undefined if CRI has deleted the task. CRI does so just before it records the exit. */
 async function taskOf({ connection }: EventSource, id: string, signal: AbortSignal): Promise<Task | undefined> {
   try {
     const { process } = await connection.unary<{ process: Task }>(`${TASKS}/Get`, { containerId: id }, signal);
@@ -54,7 +58,7 @@ async function taskOf({ connection }: EventSource, id: string, signal: AbortSign
   }
 }
 
-/** Resolves when CRI no longer reports the container as running. Polls, because CRI sends no event for this change. */
+/** Resolves when CRI no longer reports the container as running, or after 5 s. Polls, because no containerd event reports this change. */
 async function criAgrees({ observer, timers, log }: EventSource, id: string, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + CRI_AGREES_WITHIN_MILLIS;
   while ((await observer.containerStatus(id, signal))?.state === 'CONTAINER_RUNNING') {

@@ -32,9 +32,9 @@ export type RuntimeErrorCode = (typeof CODE_NAMES)[number];
 export class RuntimeCallError extends Error {
   override readonly name = 'RuntimeCallError';
   readonly code: RuntimeErrorCode;
-  /** The runtime's own message. */
+  /** The message of the runtime, or of the gRPC library if no response arrived. */
   readonly details: string;
-  /** Whether the runtime itself returned the error; false if no response arrived. */
+  /** Whether the runtime itself returned the error or ended the stream; false if the gRPC library reported the error. */
   readonly answered: boolean;
   constructor(code: RuntimeErrorCode, details: string, answered = true) {
     super(`rpc error: code = ${code} desc = ${details}`);
@@ -54,15 +54,15 @@ export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => call
 
 /** The default time limit of a call, as in upstream's kubelet (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
-/** Maximum size of a response. A list of all sandboxes or containers also includes those of up to 12,500 Pods that have ended. */
+/** Maximum size of a response. A list of all sandboxes or containers may include those of 12,500 Pods that have ended (see pod-gc.ts). */
 export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
   /** Makes a call. After `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), rejects with an OutcomeUnknownError. */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
   /**
-   * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects when the stream ends, even
-   * if it ends normally, with the reason.
+   * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects with the reason when the
+   * stream ends, even if it ends normally.
    */
   stream<Message>(
     method: string,
@@ -74,15 +74,15 @@ export interface Connection {
   decode<Message>(type: string, bytes: Buffer): Message;
   /** Encodes a message that is to be embedded in another message. */
   encode(type: string, message: object): Buffer;
-  /** Like unary(), but waits until the runtime is reachable. */
+  /** Like unary() with the default time limit, but waits until the runtime is reachable. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
 }
 
-/** The containerd namespace that contains CRI's objects. Calls of containerd's own services must specify a namespace. */
+/** The containerd namespace that contains CRI's objects. Calls to containerd's own services must specify a namespace. */
 export const CRI_NAMESPACE = 'k8s.io';
 
-/** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. */
+/** Called when a unary call has ended. `method`: such as runtime.v1.RuntimeService/Version. `seconds`: the duration of the call. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;
 
 /** Creates a connection without waiting for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
@@ -96,7 +96,7 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
     'grpc.initial_reconnect_backoff_ms': 20,
     'grpc.min_reconnect_backoff_ms': 20,
     'grpc.max_reconnect_backoff_ms': 500,
-    // By default, all channels of a process to the same target share one connection and its back-off.
+    // Do not share a connection, and therefore its back-off, with the other channels of this process to the same socket.
     'grpc.use_local_subchannel_pool': 1,
   });
   return {
@@ -189,12 +189,12 @@ function streamCall<Message>(
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
 
-/** Whether the runtime itself responded: its responses have HTTP headers, the gRPC library's own errors have none. */
+/** Whether the runtime itself responded: the runtime's responses have HTTP headers, but the gRPC library's own errors have none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
 /**
- * containerd begins to listen before its CRI plugin has recovered its state. Until then, the plugin refuses calls with this message;
- * newer versions return the code Unavailable.
+ * containerd begins to listen before its CRI plugin has recovered its state. Until then, the plugin refuses calls with this message.
+ * The message is tested because only newer versions of containerd also return the code Unavailable.
  */
 const STARTING = /server is not initialized yet/;
 
@@ -202,15 +202,15 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
   const code = STARTING.test(error.details) ? 'Unavailable' : (CODE_NAMES[error.code] ?? 'Unknown');
   const answered = isAnswered(error);
   const call = new RuntimeCallError(code, error.details, answered);
-  // If the connection is lost in the middle of a response, the gRPC library reports the code Internal.
+  // If the connection is lost in the middle of a response, the gRPC library may report the code Internal, with this message.
   const isUnknown = OUTCOME_UNKNOWN.includes(code) || (!answered && /^Received RST_STREAM/.test(error.details));
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
 
-/** Interval between two queries whether containerd's CRI plugin is initialized. */
+/** Delay between two queries that test whether containerd's CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
-/** Resolves when the runtime serves CRI. Polls, because no event reports that the runtime is ready for calls. */
+/** Resolves when the runtime responds to CRI calls. Polls, because no event reports that the runtime is ready for calls. */
 export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {

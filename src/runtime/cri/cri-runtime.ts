@@ -1,10 +1,11 @@
 /**
- * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps each method to CRI's
- * calls and makes the method idempotent. Only the runtime itself determines which containers are running.
+ * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps the methods to calls of
+ * CRI and, for features that CRI lacks, of containerd's own services. Which containers are running is always read from the runtime.
  *
  * Invariants:
- * 1. Calls are not retried, except in stop-and-remove.ts: the caller observes the Pod again and then decides.
- * 2. Stop and remove treat NotFound as success if the container or the sandbox itself does not exist any more.
+ * 1. A call that changes a sandbox or container is not retried, except in stop-and-remove.ts: the caller observes the Pod again and
+ *    then decides.
+ * 2. Stop and remove treat NotFound as success only if the container or the sandbox itself has ended or does not exist any more.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node-js.ts';
@@ -38,10 +39,10 @@ export interface RuntimeOptions {
   timers: Timers;
   /**
    * The labels of this lifepod instance. They are set on each sandbox and container that is created, and only objects with these
-   * labels are observed. Several engines can therefore share a runtime.
+   * labels are observed. Several engines can therefore share a runtime. Absent: there are no such labels.
    */
   namespaceLabels?: Labels;
-  /** Receives the metrics of the calls to the runtime. */
+  /** Receives the metrics of the calls to the runtime; absent: there are no metrics. */
   metrics?: Metrics;
   /** Exits that the shims reported while containerd was down. They are used if CRI reports a container's exit as unknown. */
   shimExits?: ShimExits | undefined;
@@ -49,7 +50,7 @@ export interface RuntimeOptions {
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** Rejects with an OutcomeUnknownError if no runtime responds, and with a RuntimeCallError if the runtime does not serve CRI v1. */
+/** Connects to the runtime. Rejects with an OutcomeUnknownError if it does not respond, or a RuntimeCallError if it lacks CRI v1. */
 export async function connectRuntime(
   options: RuntimeOptions,
 ): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
@@ -182,14 +183,14 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
   };
 }
 
-/** Whether another object has the same name. Runtimes report this conflict in their own words, often without a specific code. */
+/** Whether the error means that the name is in use. Runtimes report this conflict in their own words, often without a specific code. */
 const isNameTaken = (error: unknown): boolean =>
   hasCode(error, 'AlreadyExists') ||
   /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
 /**
- * Calls `create`. If the name is already in use, returns the ID of the existing object. If `find` returns no object, the name is in
- * use by a creation that is still under way, and the error of `create` is thrown.
+ * Calls `create`. If the name is already in use, returns the ID of the existing object, which `find` returns. If `find` returns no
+ * object, throws the error of `create`: the name is then normally in use by a creation that is still under way.
  */
 async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
   try {
@@ -202,7 +203,7 @@ async function createOrFind(create: () => Promise<string>, find: () => Promise<{
   }
 }
 
-/** Whether a container whose start was refused had in fact been started before. A container whose start failed has no start time. */
+/** Whether a container has been started even though the call to start it failed. A container whose start failed has no start time. */
 async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
   return status !== undefined && status.startedAt > 0;

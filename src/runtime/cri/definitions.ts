@@ -29,6 +29,6 @@ const messageOf = (type: string) => loadDefinitions()[type] as MessageTypeDefini
 
 /** Encodes a message. `type`: the full name of the message. */
 export const encodeMessage = (type: string, message: object): Buffer => messageOf(type).serialize(message);
-/** Decodes a message. Throws if the bytes are not a message of this type. */
+/** Decodes a message. Throws if the bytes cannot be decoded as a message of this type. */
 export const decodeMessage = <Message>(type: string, bytes: Buffer): Message =>
   messageOf(type).deserialize(bytes) as never;

@@ -46,7 +46,7 @@ let runtime: ContainerRuntime;
 let end: AbortController;
 let ended: Promise<void>;
 
-/** Resolves once this many events have been received. */
+/** Resolves with all received events once at least `count` events have been received. */
 async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   while (received.length < count) {
     await new Promise<void>((resolve) => {
@@ -56,7 +56,7 @@ async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   return received;
 }
 
-/** Starts a server that has this runtime name, CRI's event stream and containerd's event stream, and connects to it. */
+/** Starts a server that has this runtime name, CRI's event stream and containerd's event stream, and connects to the server. */
 async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];

@@ -4,7 +4,8 @@
  *
  * Invariants:
  * 1. At the start and after each cut of the stream, `resync` is sent once no further event can be missed and CRI responds.
- * 2. An exit is recorded in the facts before its Pod is reported as changed, so that the following observation shows the exit.
+ * 2. An exit that an event of containerd reports is recorded in the facts before its Pod is reported as changed, so that the following
+ *    observation shows the exit.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
@@ -47,7 +48,7 @@ export interface EventSource {
   timers: Timers;
   /** The field runtimeName in CRI's response to Version. */
   runtimeName: string;
-  /** Watches the shims while the stream is cut. */
+  /** Watches the shims while the stream is cut; absent: exits while containerd is down may remain unknown. */
   shimExits?: ShimExits | undefined;
 }
 
@@ -81,7 +82,7 @@ export async function followEvents(
   }
 }
 
-/** Runs `stream` and `begin` concurrently. If one of them fails, aborts the other and throws the error. */
+/** Runs `stream` and `begin` concurrently. If one of them rejects, aborts the other and throws the error. */
 async function whileBeginning(
   stream: (signal: AbortSignal) => Promise<never>,
   begin: (signal: AbortSignal) => Promise<void>,
@@ -106,7 +107,7 @@ async function followCri(source: EventSource, listener: Listener, resync: () => 
   await whileBeginning(
     (either) => connection.stream(`${CRI}/GetContainerEvents`, {}, onEvent, either),
     async (either) => {
-      // CRI does not report when the stream has begun. By the second response to another call, it has begun or failed.
+      // CRI does not report when the stream has begun. Once CRI has responded to two later calls, the stream has begun or failed.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       resync();
@@ -134,7 +135,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
         if (podUid !== undefined && !signal.aborted) listener({ type: 'changed', podUid });
       },
       (error) => {
-        // The runtime is unreachable. The stream therefore ends as well, and the next resync covers this event.
+        // The query for the Pod fails if the runtime is unreachable. The stream then ends as well, and the next resync covers this event.
         log.debug('no Pod found for a runtime event', { error: String(error) });
       },
     );
@@ -164,8 +165,8 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
 }
 
 /**
- * Publishes the marker until `began` resolves. A marker that reaches containerd before the subscription is lost, so one marker is not
- * enough.
+ * Publishes the marker repeatedly until `began` resolves. One marker is not enough: containerd discards a marker that arrives before
+ * the subscription.
  */
 async function publishUntilSeen(
   { connection, timers }: EventSource,
@@ -238,7 +239,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** Returns the container or sandbox to which the task belongs; undefined if this lifepod instance did not create it. */
+/** Returns the container or sandbox with this ID; undefined if it does not exist or this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -1,8 +1,9 @@
 /**
  * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod (to find the Pod of an event), values that
- * cannot change any more (to query them only once), and exits that an event reported before CRI does.
+ * cannot change any more (to query them only once), and exits that CRI has not reported yet.
  *
- * Invariant: an entry only saves a query or is newer than CRI's response; it is never the only record. Deleting it costs a query.
+ * Invariant: an entry saves a query, is newer than CRI's response, or has an exit that CRI has lost. Without the entry, an observation
+ * is still possible, from CRI's responses.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerObservation } from '../runtime.ts';
@@ -15,7 +16,7 @@ export interface ContainerFacts {
   /** The exit of the container's first process, from an event, a task or a shim. */
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
-  /** The observation of an exited container, which is not queried again. */
+  /** The observation after the exit. While it is set, the container is not queried again. */
   final?: ContainerObservation;
 }
 
@@ -29,13 +30,13 @@ export interface SandboxFacts {
 export interface Facts {
   containers: Map<string, ContainerFacts>;
   sandboxes: Map<string, SandboxFacts>;
-  /** IDs of the containers whose start is under way. Their start is not reported, because the caller observes the Pod itself. */
+  /** IDs of containers whose StartContainer call is under way. Their start is not reported: the caller observes the Pod itself. */
   starting: Set<string>;
 }
 
 export const emptyFacts = (): Facts => ({ containers: new Map(), sandboxes: new Map(), starting: new Set() });
 
-/** Returns the entry of the container, which is created if it does not exist. */
+/** Returns the entry of the container; creates the entry if it does not exist. */
 export function containerFacts(facts: Facts, id: string, podUid: string): ContainerFacts {
   let known = facts.containers.get(id);
   if (known === undefined) {

@@ -10,9 +10,9 @@ const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
 /** The kind of the container: init, app, defer or ephemeral. */
 const KIND_LABEL = 'lifepod.io/kind';
-/** The restartCount of the container in this run, or the number of the Pod's sandbox. */
+/** On a container: its restartCount in this run. On a sandbox: its number among the Pod's sandboxes. */
 export const ATTEMPT_LABEL = 'lifepod.io/attempt';
-/** The image's name in the Pod's spec. CRI itself only stores the image to which the name was resolved. */
+/** The image's name in the Pod's spec. Not all runtimes store this name; all store the image to which the name was resolved. */
 const IMAGE_ANNOTATION = 'lifepod.io/image';
 
 export type Labels = Record<string, string>;
@@ -34,7 +34,7 @@ export const podUidOf = (labels: Labels): string => labels[POD_UID_LABEL] ?? '';
 
 const KINDS: ReadonlySet<string> = new Set<ContainerKind>(['init', 'app', 'defer', 'ephemeral']);
 
-/** Whether lifepod created the object. A kubelet's objects in the same runtime have the same labels, except for ATTEMPT_LABEL. */
+/** Whether lifepod created the object. A kubelet's objects in the same runtime have upstream's labels, too, but not ATTEMPT_LABEL. */
 export const isOurs = (labels: Labels): boolean => labels[ATTEMPT_LABEL] !== undefined;
 
 export function kindOf(labels: Labels): ContainerKind | undefined {

@@ -1,4 +1,4 @@
-/** CRI's queries, limited to the sandboxes and containers of this lifepod instance. */
+/** Queries sandboxes and containers through CRI. The lists contain only those of this lifepod instance. */
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels } from './labels.ts';
 import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } from './responses.ts';
@@ -6,9 +6,9 @@ import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } f
 const SERVICE = 'runtime.v1.RuntimeService';
 
 export interface ObjectQueries {
-  /** Returns the sandboxes with all these labels. Their states are as CRI reports them, without regard to newer events. */
+  /** Returns the sandboxes that match all given fields of the filter. The states are those that CRI reports, even if events are newer. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  /** Returns the containers with all these labels. Their states are as CRI reports them, without regard to newer events. */
+  /** Returns the containers that match all given fields of the filter. The states are those that CRI reports, even if events are newer. */
   listContainers(
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,

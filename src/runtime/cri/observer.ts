@@ -1,6 +1,6 @@
 /**
- * Observes the sandboxes and containers of Pods: two concurrent list calls, then a status call for each object whose details are not
- * in the facts yet.
+ * Observes the sandboxes and containers of Pods: two concurrent list calls, then a status call for each object whose details are
+ * needed and not in the facts yet.
  *
  * If an event has reported an exit, the observation shows it even if CRI still reports the container as running: containerd's CRI plugin
  * processes the same event a little later.
@@ -34,7 +34,7 @@ export interface Observer extends ObjectQueries {
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
 }
 
-/** `scope`: the labels of this lifepod instance. `shimExits`: exits that containerd itself may not know. */
+/** `scope`: the labels of this lifepod instance. `shimExits`: exits that containerd itself may not know; absent: there are none. */
 export function createObserver(
   connection: Connection,
   facts: Facts,
@@ -87,7 +87,7 @@ async function assemble(
   };
 }
 
-/** Returns undefined if the sandbox was removed after it was listed. */
+/** Returns undefined if a status call shows that the sandbox was removed after it was listed. */
 async function observeSandbox(
   { queries, facts }: View,
   listed: ListedSandbox,
@@ -114,7 +114,7 @@ async function observeSandbox(
   };
 }
 
-/** Returns undefined if the container was removed after it was listed. */
+/** Returns undefined if a status call shows that the container was removed after it was listed. */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,
@@ -137,8 +137,8 @@ async function observeContainer(
 }
 
 /**
- * Whether a status call would add nothing: CRI has not started the container, or the container's start and image are known and CRI has
- * no exit to report.
+ * Whether a status call would add nothing: CRI lists the container as created and no exit is known, or CRI lists it as running and its
+ * start time and image are known.
  */
 const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   const exited = known.exit !== undefined;
@@ -146,7 +146,7 @@ const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/** Whether containerd does not know the exit: the container ended while containerd was down, and its shim can no longer be queried. */
+/** Whether CRI has lost the exit: the container ended while containerd was down, and containerd could not query the shim any more. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {

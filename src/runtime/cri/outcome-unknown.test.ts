@@ -29,7 +29,7 @@ type Answer = (error: { code: number; details: string } | null, response?: objec
 let folder: string;
 let server: Server;
 let runtime: ContainerRuntime;
-/** Handles each call to the server except Version. */
+/** Responds to each call to the server, except to Version. */
 let handle: (answer: Answer) => void;
 
 beforeEach(async () => {

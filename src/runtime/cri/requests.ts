@@ -1,6 +1,6 @@
 /**
- * Converts the node's configurations to CRI's messages. Absent fields get the runtime's defaults, except for masked and read-only paths:
- * CRI has no defaults for them, so the request must list them.
+ * Converts the node's configurations to CRI's messages. The messages list the masked and the read-only paths of each container, because
+ * CRI has no defaults for these paths.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ function thermalThrottles(): string[] {
   return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
 }
 
-/** Paths that are hidden from unprivileged containers. Source: k8s.io/kubernetes pkg/securitycontext, v1.33. */
+/** Paths that are hidden from unprivileged containers, unless procMount is Unmasked. Source: v1.33 pkg/securitycontext. */
 const MASKED_PATHS = [
   '/proc/asound',
   '/proc/acpi',
@@ -45,7 +45,7 @@ const namespaceOptions = (config: SandboxConfig): object => ({
   ipc: config.hostIpc === true ? 'NODE' : 'POD',
 });
 
-/** `scope`: the labels of this lifepod instance. These labels and the Pod's identity labels override the Pod's own labels. */
+/** `scope`: the labels of this lifepod instance. These labels and podLabels() override the Pod's own labels. */
 export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
   return {
     metadata: {

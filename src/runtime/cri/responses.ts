@@ -1,4 +1,7 @@
-/** CRI's responses as proto-loader decodes them. Times are in nanoseconds; fields that were not sent are 0, false, '', null or empty. */
+/**
+ * CRI's responses as proto-loader decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields that
+ * were not sent are 0, false, '', null or empty.
+ */
 
 export type SandboxStateName = 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
 export type ContainerStateName = 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
@@ -52,7 +55,7 @@ export interface Image {
   pinned: boolean;
 }
 
-/** The response to Status. Runtimes from before 2024 send only the conditions. */
+/** The response to Status. Runtimes from before 2024 do not send `runtimeHandlers` and `features`. */
 export interface RuntimeStatus {
   status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
   runtimeHandlers: { name: string; features: { recursiveReadOnlyMounts: boolean } | null }[];

@@ -16,9 +16,9 @@ export interface RuntimeConfig {
 }
 
 /**
- * Reads the configuration of the runtime's default handler. Values that the runtime does not report are undefined. Sources: CRI's
- * RuntimeConfig (KEP-4033; containerd 2.0 and later), and the configuration that older versions of containerd include in a verbose
- * Status.
+ * Reads the sandbox image and the cgroup driver of the runtime's default handler. Values that the runtime does not report are
+ * undefined. Sources: CRI's RuntimeConfig (KEP-4033; containerd 2.0 and later), and the configuration that older versions of containerd
+ * include in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -47,14 +47,14 @@ async function readDriver(connection: Connection, signal: AbortSignal): Promise<
   }
 }
 
-/** Returns the cgroup driver of the default handler; undefined if `config` is absent or is not containerd's configuration in JSON. */
+/** Returns the cgroup driver of the default handler; undefined if `config`, containerd's configuration in JSON, does not contain it. */
 export function driverOf(config: string | undefined): 'cgroupfs' | 'systemd' | undefined {
   if (config === undefined) return undefined;
   let containerd: ContainerdConfig['containerd'];
   try {
     ({ containerd } = (JSON.parse(config) ?? {}) as ContainerdConfig);
   } catch {
-    // This is the configuration of another runtime, in another format.
+    // `config` is the configuration of another runtime, in another format.
     return undefined;
   }
   const handler = containerd?.runtimes?.[containerd.defaultRuntimeName ?? ''];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { shareEvents } from './shared-events.ts';
 
-/** Returns a shared stream for which the test sends the events. */
+/** Returns `listen`, which adds a listener to a shared stream, and `opened`: for each opening of the stream, how to send its events. */
 function streamed() {
   const opened: { send: (event: RuntimeEvent) => void; cut: () => void; signal: AbortSignal }[] = [];
   const events = shareEvents((send, cut, signal) => {

@@ -1,6 +1,6 @@
 /**
- * Shares one stream of Pod events among all listeners in a process, because each stream causes work for the runtime. A listener that
- * joins later must not miss any event, so it gets a resync of its own.
+ * Shares one stream of Pod events among all listeners of a connection, because each stream causes work for the runtime. A listener that
+ * joins after the stream's resync gets a resync of its own, because it has missed the earlier events.
  */
 
 import { onAbort } from '../../platform/on-abort.ts';
@@ -13,14 +13,14 @@ export type Follow = (listener: Listener, cut: () => void, signal: AbortSignal) 
 
 interface Stream {
   listeners: Set<Listener>;
-  /** Whether there was a resync, and no event has been missed since. */
+  /** Whether there has been a resync since the stream was last opened or cut. */
   synced: boolean;
   end: AbortController;
   ended: Promise<void>;
 }
 
 /**
- * Returns a function that adds a listener until its `signal` aborts, and then resolves. The stream is open as long as it has a
+ * Returns a function that adds a listener, removes it when `signal` aborts, and then resolves. The stream is open as long as it has a
  * listener.
  */
 export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {

@@ -9,7 +9,7 @@ const METHOD = 'runtime.v1.RuntimeService/Status';
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
-/** Returns a message for each condition that is not met. */
+/** Returns a message for each condition that the runtime reports as not met. */
 export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
   const { status } = await readStatus(connection, false, signal);
   return (status?.conditions ?? [])
@@ -31,13 +31,13 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
 
 /**
  * Returns the reference of the sandbox image, from the configuration that containerd before 2.0 includes in a verbose Status; undefined
- * if the runtime does not report it. containerd 2.x pins the sandbox image instead.
+ * if the status does not contain the reference. containerd 2.x pins the sandbox image instead.
  */
 export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
   try {
     return (JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null)?.sandboxImage || undefined;
   } catch {
-    // This is the configuration of another runtime, in another format.
+    // info.config is the configuration of another runtime, in another format.
     return undefined;
   }
 }

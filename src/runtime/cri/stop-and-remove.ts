@@ -1,6 +1,6 @@
 /**
- * Stops and removes containers and sandboxes. NotFound is success only if the runtime does not list the container or sandbox any more,
- * because the code may also refer to a part of it.
+ * Stops and removes containers and sandboxes. NotFound is success only if the runtime does not list the container or sandbox any more or,
+ * when a container is stopped, reports it as exited: the code NotFound may also refer to a part of the container or sandbox.
  *
  * containerd's CRI plugin has its own list of containers in addition to containerd's records. If a record was removed without CRI
  * (`ctr containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both stay in the list until
@@ -24,7 +24,7 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
-/** Stops the container. If two stops of a container wait concurrently, CRI kills it at the end of the shorter grace period. */
+/** Stops the container. If two stops of a container are under way, CRI kills the container at the end of the shorter grace period. */
 export function stopContainer(
   { connection, observer, timers }: EndingParts,
   id: string,
@@ -69,7 +69,7 @@ export function stopSandbox(
 export async function removeSandbox(parts: EndingParts, id: string, signal: AbortSignal): Promise<void> {
   const { connection, facts, observer, timers } = parts;
   facts.sandboxes.delete(id);
-  // Remove the containers concurrently. RemovePodSandbox would also remove them, but one after another.
+  // Remove the exited containers concurrently. RemovePodSandbox would also remove them, but one after another.
   const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
   await Promise.all(ended.map(([container]) => removeContainer(parts, container, signal)));
   const remove = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
@@ -81,7 +81,7 @@ export async function removeSandbox(parts: EndingParts, id: string, signal: Abor
   });
 }
 
-/** Creates an empty record of the container, which is sufficient for CRI. `error`: why CRI could not remove the container. */
+/** Creates an empty record of the container, so that CRI can remove the container. `error`: why CRI could not remove it before. */
 async function restoreRecord(connection: Connection, id: string, error: unknown, signal: AbortSignal): Promise<void> {
   // The content of the spec does not matter, because no task is created from it.
   const spec = { typeUrl: 'types.containerd.io/opencontainers/runtime-spec/1/Spec', value: Buffer.from('{}') };
@@ -110,10 +110,11 @@ async function unlessNotFound(
 }
 
 /**
- * Calls `call`, which stops or removes a container that may just have exited on its own, and repeats it if CRI has not recorded the exit
- * yet. Until then, containerd requests the kill of a process that does not exist any more while it closes the connection to the shim,
- * so the call fails with `ttrpc: closed` or `context canceled: unknown`. A removal may also be refused because the container is
- * recorded as running. The call is repeated after a delay, because no event reports that the exit has been recorded.
+ * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a container has
+ * just exited on its own, CRI may not have recorded the exit yet. Until then, containerd requests the kill of a process that does not
+ * exist any more while it closes the connection to the shim, so `call` fails with `ttrpc: closed` or `context canceled: unknown`. A
+ * removal may also be refused because the container is recorded as running. In these cases, `call` is repeated after a delay, up to
+ * 100 times in total, because no event reports that the exit has been recorded.
  */
 async function endOnce(
   call: () => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Exec, attach and port-forward. Each call returns the URL at which the runtime serves the streams. */
+/** The calls for exec, attach and port-forward. Each call resolves with the URL at which the runtime serves the streams. */
 import { isIPv4 } from 'node:net';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';
@@ -25,7 +25,7 @@ export function streamCalls(connection: Connection): ContainerStreams {
   };
 }
 
-/** Throws if the URL is not on loopback: every client that can reach the URL gets the streams, unencrypted. */
+/** Returns the URL. Throws if it is not an http URL on loopback: other machines must not have access to the unencrypted streams. */
 export function requireLoopback(url: string): string {
   const { protocol, hostname } = new URL(url);
   const loopback =

@@ -6,7 +6,7 @@ import { millisOf } from './responses.ts';
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** A number that a runtime may omit. */
+/** A number that a runtime may omit; null if omitted. */
 type Optional = { value: number } | null;
 
 export interface ListedStats {
@@ -51,8 +51,8 @@ export function usageCalls(connection: Connection, scope: Labels): RuntimeUsage 
 }
 
 /**
- * Converts CRI's values. Returns undefined if lifepod did not create the container, or if CPU or memory values are missing because the
- * container ended during the measurement.
+ * Converts CRI's values. Returns undefined if lifepod did not create the container, or if the CPU usage or the working set is missing,
+ * for example because the container ended during the measurement.
  */
 export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats): ContainerUsage | undefined {
   const cpuNanoSeconds = cpu?.usageCoreNanoSeconds?.value;

@@ -1,4 +1,4 @@
-/** Reads the names of the images in an archive: one made by `docker save` or one with an OCI image layout, plain or gzip-compressed. */
+/** Reads the names of the images in an archive that `docker save` made or that has an OCI image layout, plain or gzip-compressed. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /**
  * Returns the names of the images, as written in the archive. Throws a UserError if the file cannot be read, is not an archive of
- * images, or contains no valid names.
+ * images, contains no names, or contains an invalid name.
  */
 export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
   let indexes: Map<string, string>;
@@ -90,12 +90,15 @@ async function isGzip(file: string): Promise<boolean> {
   }
 }
 
-/** Returns the image names in manifest.json. Throws if the value has another form. Source: Docker Image Specification v1.2. */
+/**
+ * Returns the image names in manifest.json. Throws if `manifests` does not have the specified form.
+ * Source: Docker Image Specification v1.2.
+ */
 const dockerNames = (manifests: unknown): string[] =>
   arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
 
 /**
- * Returns the image names in index.json, which exporters write as annotations. Throws if the value has another form.
+ * Returns the image names in index.json, which exporters write as annotations. Throws if `index` does not have the specified form.
  * Source: OCI Image Layout Specification.
  */
 const ociNames = (index: unknown): string[] =>

@@ -1,6 +1,6 @@
 /**
- * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. The same input always results in
- * the same bytes, so that an image keeps its ID.
+ * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. On one CPU architecture, the same
+ * input always results in the same bytes, so that an image keeps its ID.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, renameSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface ImageConfig {
   entrypoint?: string[];
   command?: string[];
   env: string[];
-  /** Name or number, such as SIGINT or 2; absent: SIGTERM. */
+  /** Name or number of the signal, such as SIGINT or 2; absent: the runtime sends SIGTERM. */
   stopSignal?: string;
   /** `user[:group]`, as names or numbers; absent: root. */
   user?: string;
@@ -30,7 +30,7 @@ const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** CPU architectures as named in image configurations, by Node.js's names. */
+/** Names of CPU architectures in image configurations, by Node.js's name. For any other architecture, Node.js's name is used. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
 
 function addEntry(tar: Pack, entry: Entry): void {
@@ -56,7 +56,7 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Writes an archive with one image to `file`. `reference`: the image's name, complete, such as docker.io/library/busybox:1.28. */
+/** Writes an archive with one image to `file`. `reference`: the image's complete name, such as docker.io/library/busybox:1.28. */
 export async function writeImageArchive(
   file: string,
   reference: string,

@@ -22,8 +22,8 @@ interface NamedImage {
 
 export interface ImportGuard {
   /**
-   * Assigns the names to the images that had them before the import, and deletes names that did not exist before. Resolves once CRI
-   * shows the result, or after 30 s.
+   * Reassigns the names to the images that had them before the import, and deletes the names that did not exist before. Resolves once
+   * CRI shows the result, or after 30 s.
    */
   undo(): Promise<void>;
   /** Ends the protection of the previous images. Must be called after the import, whether or not the import failed. */
@@ -49,7 +49,7 @@ export async function guardImport(
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
   /** The digests of the imported images. CRI may have added further names for these images: their IDs. */
   const broken = new Set<string | undefined>();
-  /** Restores all names that have changed. Returns whether there were any. */
+  /** Restores all changed names that refer to imported images. Returns whether there were any. */
   async function restore(): Promise<boolean> {
     const changed = (await listNames(connection, signal)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
@@ -74,7 +74,7 @@ export async function guardImport(
   return {
     async undo() {
       const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
-      // CRI processes new names asynchronously. Until this is finished, CRI may still add an image's ID as another name.
+      // CRI processes new names asynchronously. Until CRI has finished, it may still add an image's ID as another name.
       while ((await restore()) || !(await isSettled())) {
         if (timers.now() > deadline) return;
         await delay(POLL_MILLIS, timers, signal);
@@ -89,7 +89,7 @@ export async function guardImport(
 const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 
-/** Creates a lease that protects the images from garbage collection while other images have their names. Returns the lease's ID. */
+/** Creates a lease that protects the images from garbage collection, even while other images have their names. Returns the lease's ID. */
 async function hold(
   connection: Connection,
   digests: ReadonlySet<string>,

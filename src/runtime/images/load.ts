@@ -24,8 +24,8 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Loads the files in order. Returns the loaded references, complete (docker.io/library/busybox:1.28). Throws a UserError for a file
- * that is not an archive of named images; the images of the files before it stay loaded.
+ * Loads the files in order. Returns the loaded references in complete form (docker.io/library/busybox:1.28). Throws a UserError if a file
+ * is not an archive of named images; the images of the files before this file stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
@@ -55,7 +55,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
   }
 }
 
-/** Calls `run`, which imports an archive. If it fails, for example because a layer cannot be unpacked, restores the image names. */
+/** Calls `run`, which imports an archive. If the import fails, for example because of a damaged layer, restores the image names. */
 async function importWhole(
   connection: Connection,
   names: readonly string[],
@@ -76,7 +76,7 @@ async function importWhole(
   }
 }
 
-/** Imports the archive and returns ctr's output. Decompresses it first: ctr of containerd 1.6 cannot read compressed archives. */
+/** Imports the archive and returns ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot read compressed ones. */
 async function importArchive(ctr: string, args: string[], file: string, signal: AbortSignal): Promise<string> {
   const source = await openArchive(file);
   const child = spawn(ctr, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
@@ -91,7 +91,7 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
-/** Resolves once CRI lists the image. Polls, because CRI adds images after an event from containerd and reports no completion. */
+/** Resolves once CRI lists the image; throws a UserError after 30 s. Polls, because CRI does not report when it has added an image. */
 async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
   while ((await imageStatus(connection, reference, signal)) === undefined) {

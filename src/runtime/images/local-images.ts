@@ -36,7 +36,7 @@ function requiredProgram(name: string, debianPackage: string): string {
 
 /**
  * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
- * `reference`: complete, such as docker.io/library/busybox:1.28. Throws a UserError if busybox-static is not installed.
+ * `reference`: the complete name, such as docker.io/library/busybox:1.28. Throws a UserError if busybox-static is not installed.
  */
 export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const busybox = requiredProgram('busybox', 'busybox-static');
@@ -52,7 +52,7 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
     folder('dev'),
     folder('etc'),
     file('etc/group', group),
-    // Programs look up host names in /etc/hosts, then in DNS. Without this file, some of them query DNS even for localhost.
+    // This file makes programs look up host names in /etc/hosts before DNS. Otherwise, some programs query DNS even for localhost.
     file('etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files dns\n'),
     file('etc/passwd', passwd),
     folder('home'),
@@ -72,7 +72,7 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
 
 /**
  * Writes the archive of the image for Pod sandboxes. Its process is catatonit, which only reaps other processes.
- * `reference`: complete. Throws a UserError if catatonit is not installed.
+ * `reference`: the complete name. Throws a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const program = readFileSync(requiredProgram('catatonit', 'catatonit'));

@@ -1,9 +1,10 @@
 /**
- * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ and the tag latest.
+ * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ (only for docker.io) and the
+ * tag latest.
  * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 
-/** Completes the reference: busybox:1.28 -> docker.io/library/busybox:1.28. A complete reference is returned unchanged. */
+/** Completes the reference: busybox:1.28 -> docker.io/library/busybox:1.28. Replaces index.docker.io with docker.io. */
 export function normalizeReference(reference: string): string {
   const { domain, rest } = split(reference);
   return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;

@@ -6,9 +6,9 @@ import { OutcomeUnknownError } from '../runtime.ts';
 
 export interface CallOptions {
   timers: Timers;
-  /** Returns the latency of a call. `call`: the name of the method, such as stopContainer. */
+  /** Returns the latency of a call; absent: 1 ms for every call. `call`: the name of the method, such as stopContainer. */
   latencyMillis?: (call: string) => Millis;
-  /** Called before a call takes effect. If it throws, the call fails with this error. */
+  /** Called before a call takes effect. If `fault` throws, the call does not take effect and rejects with the error. */
   fault?: (call: string) => void;
 }
 
@@ -20,12 +20,12 @@ export interface Unreachable {
 }
 
 export interface Calls {
-  /** All calls, in order. For assertions. */
+  /** The calls that were made with run(), in order. For assertions. */
   readonly made: { at: Millis; call: string }[];
   readonly reachable: boolean;
   /**
-   * Makes one call: waits for its latency, then calls `effect`, even if the caller has aborted the call before. The argument of `effect`
-   * returns a signal that is aborted if the caller has aborted the call or the connection was cut.
+   * Makes one call: waits for its latency, then calls `effect`, even if the caller aborts the call meanwhile. The argument of `effect`
+   * returns a signal that is aborted if the caller aborts the call or the connection is cut. During an outage, rejects instead.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
   /**
@@ -34,8 +34,8 @@ export interface Calls {
    */
   through<T>(what: string, work: Promise<T>): Promise<T>;
   /**
-   * Starts an outage, which rejects every call that is under way or made before its end. Outages may overlap. `back`: called when this
-   * outage ends, unless another one still lasts.
+   * Starts an outage: every call that is under way, or is made before the outage ends, rejects. Outages may overlap. `back`: called when
+   * this outage ends, unless another one still lasts.
    */
   cut(interval: Unreachable, back: () => void): void;
 }
@@ -47,7 +47,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
 
   const wait = (millis: Millis): Promise<void> => pause(timers, millis);
 
-  /** `cut`: called when the connection is cut. `takesEffect`: whether the call still takes effect. */
+  /** Adds `work` to the calls that an outage rejects. `cut`: called when the outage begins. `takesEffect`: as for Unreachable. */
   const race = async <T>(what: string, work: Promise<T>, cut?: (takesEffect: boolean) => void): Promise<T> => {
     const lost = Promise.withResolvers<never>();
     const end = (takesEffect: boolean): void => {

@@ -7,7 +7,7 @@ import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runti
 const never = new AbortController().signal;
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** Returns a runtime with one running container, whose commands follow the script. */
+/** Returns a runtime with one running container, and the container's ID. Each command in the container follows the script. */
 async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime; id: string }> {
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({}), exec: () => script });
   const sandbox = { pod, attempt: 0, hostname: 'pod', logDirectory: '/', labels: {}, annotations: {} };
@@ -34,7 +34,7 @@ test('a command in a simulated container is killed after its timeout', async () 
 test('a command in a simulated container is killed when the container ends', async () => {
   const { runtime, id } = await running({ millis: 3_600_000 });
   const ended = runtime.execSync(id, ['x'], 0, never);
-  // Calls take effect in the order in which they were made, so the command starts before the container is stopped.
+  // Both calls have the same latency and so take effect in the order in which they were made: the command starts before the stop.
   const killed = runtime.stopContainer(id, 0, never);
   expect(await ended).toMatchObject({ exitCode: 137 });
   await killed;

@@ -1,4 +1,4 @@
-/** Simulates a command in a container. */
+/** Simulates a command in a container, without a process. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError } from '../runtime.ts';
 

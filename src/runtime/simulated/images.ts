@@ -3,9 +3,9 @@ import type { ContainerRuntime, ImageInfo } from '../runtime.ts';
 import type { Calls } from './calls.ts';
 
 export interface ImageOptions {
-  /** References of the images that are present at the start. */
+  /** References of the images that are present at the start; absent: there are none. */
   images?: string[];
-  /** Whether the image with the reference can be pulled; absent: every image can. */
+  /** Whether the image with the reference can be pulled; absent: every image can be pulled. */
   pullable?: (reference: string) => boolean;
 }
 

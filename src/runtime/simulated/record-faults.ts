@@ -8,23 +8,23 @@ export interface RecordFaultOptions {
   timers: Timers;
   runs: Runs;
   records: Records;
-  /** Called after each change of a sandbox of the Pod. */
+  /** Called after a sandbox of the Pod has ended. */
   changed(podUid: string): void;
 }
 
 export interface RecordFaults {
-  /** Ends the pause process of the Pod's sandbox, as an administrator could do. */
+  /** Ends the pause process of the Pod's sandbox, as an administrator could do. The Pod's containers keep running. */
   loseSandbox(podUid: string): void;
   /** Deletes the records of the exited containers with these names, as an administrator could do. Sends no event. */
   loseRecords(podUid: string, names: readonly string[]): void;
-  /** Kills the running containers with these names and deletes their records, as an administrator could do. */
+  /** Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event of the exit. */
   vanish(podUid: string, names: readonly string[]): void;
   /**
-   * For this time, the exited containers with these names cannot be removed: the runtime lists them, but the removal of such a container
-   * or of its sandbox returns NotFound, which the caller treats as success, and has no effect.
+   * For `millis`, the exited containers with these names cannot be removed: a removal of such a container resolves, as if NotFound had
+   * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends every process of the machine. The runtime keeps its records. */
+  /** Ends all ready sandboxes and their containers, as a reboot of the machine does. The runtime keeps its records. */
   reboot(): void;
   /** Ends a running container without a call to the runtime. */
   kill(containerId: string, exitCode: number): void;

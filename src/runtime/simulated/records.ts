@@ -12,7 +12,7 @@ import { type Cause, type Run, type Runs, SIGKILL_EXIT } from './runs.ts';
 export interface RecordOptions {
   timers: Timers;
   runs: Runs;
-  /** Called after each change of a sandbox of the Pod. */
+  /** Called after a sandbox of the Pod has been ended or removed. */
   changed(podUid: string): void;
 }
 
@@ -27,7 +27,7 @@ export interface Records {
   /** Ends the sandbox and its containers, and keeps their records. */
   endSandbox(sandbox: SandboxObservation, cause: Cause): void;
   observe(podUid: string): PodObservation;
-  /** The UIDs of all Pods that have a sandbox or a container. */
+  /** Returns the UIDs of all Pods that have a sandbox or a container. */
   podUids(): Set<string>;
 }
 

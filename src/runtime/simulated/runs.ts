@@ -5,7 +5,7 @@ import type { ContainerObservation, PodIdentity } from '../runtime.ts';
 
 /** Defines how one run of a container ends. */
 export interface RunScript {
-  /** The time after which the run ends on its own; absent: it does not. */
+  /** The time after which the run ends on its own; absent: the run does not end on its own. */
   runMillis?: number;
   /** The exit code if the run ends on its own; absent: 0. */
   exitCode?: number;
@@ -15,7 +15,7 @@ export interface RunScript {
   stopExitCode?: number;
 }
 
-/** Why a run ended, unless it ended on its own or because of its stop signal. */
+/** Why a run ended, unless the run ended on its own or because of the stop signal, or failed to start. */
 export type Cause = 'kill' | 'sandbox' | 'removal' | 'outside' | 'reboot';
 
 export interface TraceEntry {
@@ -28,7 +28,7 @@ export interface TraceEntry {
   attempt: number;
   sandboxId: string;
   exitCode?: number;
-  /** The cause of an exit that the run's script does not define. */
+  /** The cause of an exit; absent if the run's script defines the exit, and for other entries. */
   cause?: Cause;
 }
 
@@ -36,7 +36,7 @@ export interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
-  /** Set by abandonStart(): a start of the container is under way and will fail. */
+  /** Set by abandonStart(): a start of the container will fail, or has failed. */
   abandoned?: true;
   /** Set by damageRecords(): until this time, removing the container has no effect. */
   damagedUntil?: Millis;
@@ -45,7 +45,7 @@ export interface Run extends ContainerObservation {
 export interface RunOptions {
   timers: Timers;
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
-  /** Called after each change of a container or a sandbox of the Pod. */
+  /** Called after a container of the Pod has started or ended. */
   changed(podUid: string): void;
 }
 
@@ -54,7 +54,7 @@ export interface Runs {
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
   begin(run: Run): void;
-  /** Ends the run, unless it has already ended. */
+  /** Ends the run if its container is running, or if its start was abandoned. */
   end(run: Run, exitCode: number, cause?: Cause): void;
   signalStop(run: Run): void;
   /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */

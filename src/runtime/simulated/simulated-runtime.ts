@@ -3,11 +3,12 @@
  * whole life of a Pod passes in virtual time. It implements the interface of runtime.ts; test/contract tests it.
  *
  * Boundary: runs.ts has the runs of containers, records.ts the sandboxes, record-faults.ts changes that no call causes, images.ts the
- * images, calls.ts the latency and failures of calls.
+ * images, exec.ts the commands in containers, calls.ts the latency and failures of calls.
  * Invariants:
- *  1. A call takes effect after its latency even if its caller has aborted it, as with a real runtime.
+ *  1. A call takes effect after its latency even if its caller aborts it meanwhile, as with a real runtime.
  *  2. A stop that its caller has aborted never kills the container.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
+ * Exception: version(), notReady(), reopenContainerLog(), listImages() and removeImage() have no latency and ignore outages.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -31,18 +32,18 @@ export interface SimulatedRuntimeOptions extends CallOptions, ImageOptions {
 export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   /** All creations of sandboxes, and all starts, stop signals, exits and removals of containers, in order. For assertions. */
   readonly trace: TraceEntry[];
-  /** All calls, in order. For assertions. */
+  /** All calls that have a latency, in order. For assertions. */
   readonly calls: Calls['made'];
   /**
    * Starts an outage. During the interval, every call that is made or under way rejects with an OutcomeUnknownError, and no event is
-   * sent. Afterwards a resync is sent. Containers continue; a stop that was under way never kills its container.
+   * sent. When no outage lasts any more, a resync is sent. Containers continue; a stop that was under way never kills its container.
    */
   goAway(interval: Unreachable): void;
   /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable before `work` has ended. */
   through: Calls['through'];
   /**
-   * Makes the next start of a container fail after `millis`. Until then, no other call can start the container. containerd behaves in
-   * this way if the client of a start disconnects.
+   * Makes the next start of a container fail `millis` after its call, which itself resolves. Until then, no other call can start the
+   * container. containerd behaves in this way if the client that calls StartContainer disconnects.
    */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
@@ -135,7 +136,7 @@ function execCall({ timers, exec }: SimulatedRuntimeOptions, runs: Runs, calls: 
     });
 }
 
-/** Resolves when the container has ended, or when `caller` aborts. */
+/** Resolves when the container has ended, or when `caller` aborts; immediately if the container is not running. */
 async function stopContainer(
   runs: Runs,
   timers: Timers,

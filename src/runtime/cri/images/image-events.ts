@@ -1,10 +1,10 @@
 /**
- * Reports images that appear and disappear, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. This works only
- * with containerd, because CRI has no events for images.
+ * Reports images that are added, updated or removed, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. This
+ * works only with containerd, because CRI has no events for images.
  *
  * Invariants:
- * 1. An image is reported as present once CRI lists it, and as absent once CRI no longer lists it.
- * 2. At the start and after each cut of the stream, changes may have been missed. This is reported as undefined.
+ * 1. An image is reported as present only once CRI lists it, and as absent only once CRI no longer lists it.
+ * 2. At the start and after each cut of the stream, changes may have been missed. The listener is therefore called with undefined.
  */
 import type { Log, Timers } from '../../../platform/platform.ts';
 import type { ImageChange } from '../../runtime.ts';
@@ -14,7 +14,7 @@ import { imageStatus } from './image-service.ts';
 const CONTAINERD = 'containerd.services.events.v1';
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
-/** CRI is polled: it adds and removes images when it receives the same event, and does not report when it has done so. */
+/** CRI is polled: it receives the same events, then adds or removes the images, and does not report when it has done so. */
 const POLL_MILLIS = 10;
 const SETTLED_WITHIN_MILLIS = 5000;
 
@@ -24,7 +24,7 @@ interface ImageSource {
   timers: Timers;
 }
 
-/** Calls the listener with each change. Resolves when `signal` aborts, or early if the runtime does not have containerd's events. */
+/** Calls the listener with each change that CRI shows. Resolves when `signal` aborts, or early if the runtime lacks containerd's events. */
 export async function followImages(
   source: ImageSource,
   listener: (change: ImageChange | undefined) => void,
@@ -35,7 +35,7 @@ export async function followImages(
     const cut = new AbortController();
     const either = AbortSignal.any([signal, cut.signal]);
     const began = async (): Promise<void> => {
-      // containerd does not report when a subscription has begun. By the second response to another call, it has begun.
+      // containerd does not report when a subscription has begun. Once it has responded to two later calls, the subscription has begun.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       wait = FIRST_RECONNECT_MILLIS;
@@ -61,7 +61,7 @@ function subscribe(source: ImageSource, listener: (change: ImageChange) => void,
     const { name } = connection.decode<{ name: string }>(`${CONTAINERD}.ImageChange`, event?.value ?? Buffer.alloc(0));
     const change: ImageChange = { name, present: !topic.endsWith('/delete') };
     const key = `${name} ${change.present}`;
-    // CRI adds the ID as a further name of an image. The event for the image's other name is sufficient.
+    // CRI also adds an image's ID as a name of the image. The event for the image's other name is sufficient.
     if (name.startsWith('sha256:') || looking.has(key)) return;
     looking.add(key);
     settled(source, change, signal)

@@ -1,6 +1,7 @@
 /**
  * Makes the files of an image available as mounts, through a view in containerd's snapshots service: CRI can mount images into
- * containers only since containerd 2.1. A view is a root of containerd's garbage collection, so its layers are kept while it exists.
+ * containers only since containerd 2.1. The view is labeled as a root for containerd's garbage collection, so the image's layers are kept
+ * while the view exists.
  */
 import { formatTime } from '../../../machinery/time.ts';
 import type { Timers } from '../../../platform/platform.ts';
@@ -9,7 +10,7 @@ import { type Connection, hasCode } from '../connection.ts';
 import { imageFolder } from './image-service.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** Matches the folder of the image file system. Its name contains the name of the snapshotter that the CRI plugin uses. */
+/** Matches the folder of the image file system. The folder's name contains the name of the snapshotter that the CRI plugin uses. */
 const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
 /** The default snapshotter of the CRI plugin. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
@@ -45,7 +46,7 @@ export function imageMountCalls(connection: Connection, timers: Timers): ImageMo
   };
 }
 
-/** Returns the name of the snapshot into which all layers of the image were unpacked. */
+/** Returns the name of the image's topmost snapshot, which contains the files of all layers of the image. */
 async function topLayer(connection: Connection, imageId: string, signal: AbortSignal): Promise<string> {
   const request = { image: { image: imageId }, verbose: true };
   const answer = await connection.unary<{ info: Record<string, string> }>(

@@ -1,4 +1,4 @@
-/** The calls of CRI's ImageService. */
+/** The calls of CRI's ImageService, and a query for the images of all containers. */
 import type { ImageInfo, RegistryCredential } from '../../runtime.ts';
 import { type Connection, callErrorOf, hasCode } from '../connection.ts';
 import type { Labels } from '../labels.ts';
@@ -45,7 +45,7 @@ export async function pullImage(
     const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
     return imageRef;
   } catch (error) {
-    // If the runtime itself returned the error, the pull has failed, even if the code is one that usually means an unknown outcome:
+    // If the runtime itself returned the error, the pull has failed, even if the code usually means that the outcome is unknown:
     // runtimes return the same codes for a timeout of the registry.
     const call = callErrorOf(error);
     throw call?.answered === true ? call : error;
@@ -71,7 +71,7 @@ export async function imagesInUse(connection: Connection, signal: AbortSignal, e
     .filter((name) => name !== '');
 }
 
-/** Returns a folder in the file system that contains the images; undefined if the runtime does not report one. */
+/** Returns a folder on the first file system that the runtime reports for images; undefined if the runtime reports none. */
 export async function imageFolder(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
   const { imageFilesystems } = await connection.unary<{ imageFilesystems: { fsId: { mountpoint: string } | null }[] }>(
     `${SERVICE}/ImageFsInfo`,

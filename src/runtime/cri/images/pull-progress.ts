@@ -1,6 +1,6 @@
 /**
- * Reads the progress of pulls from containerd's content store, because CRI does not report it. The manifest of a pull is the one whose
- * labels contain the repository of the image and a layer that is being downloaded.
+ * Reads the progress of pulls from containerd's content store, because CRI does not report the progress. The manifest of a pull is the
+ * one whose labels contain the repository of the image and the digest of a layer that is being downloaded.
  */
 import type { PulledBytes } from '../../runtime.ts';
 import { type Connection, hasCode } from '../connection.ts';
@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** A larger blob is not read, because it cannot be a manifest. */
+/** A larger manifest is not read; manifests are normally much smaller. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
@@ -73,7 +73,7 @@ async function progressOf(
     Object.entries(labels).some(([key, digest]) => key.startsWith(LAYER_LABEL) && arriving.has(digest)),
   );
   const [manifest, ...others] = manifests;
-  // If several images of one repository are being pulled, their manifests cannot be distinguished.
+  // If several images of one repository are being pulled, it is not known which of the manifests belongs to this name.
   if (manifest === undefined || others.length > 0 || manifest.size > MAX_MANIFEST_BYTES) return undefined;
   const sizes = new Map(here.map(({ digest, size }) => [digest, size]));
   const { layers = [] } = JSON.parse(await readBlob(connection, manifest.digest, signal)) as Manifest;
@@ -96,7 +96,7 @@ async function readAll<Message>(
 ): Promise<Message[]> {
   const messages: Message[] = [];
   const add = (message: Message): void => void messages.push(message);
-  // stream() also rejects when a stream ends normally, with the code Unavailable.
+  // stream() rejects with the code Unavailable even when a stream ends normally.
   await connection.stream(`${CONTENT}/${method}`, request, add, signal).catch((error: unknown) => {
     if (!hasCode(error, 'Unavailable')) throw error;
   });
