@@ -1,8 +1,21 @@
 import { expect, test } from 'vitest';
+import type { Connection } from './connection.ts';
 import type { RuntimeStatus } from './responses.ts';
-import { featuresOf, sandboxImageOf } from './status.ts';
+import { featuresOf, notReady, sandboxImageOf } from './status.ts';
 
 const older: RuntimeStatus = { status: null, runtimeHandlers: [], features: null, info: {} };
+
+test('a runtime with deprecated settings is ready, and one without a network is not', async () => {
+  const conditions = [
+    { type: 'RuntimeReady', status: true, reason: '', message: '' },
+    { type: 'NetworkReady', status: false, reason: 'NetworkPluginNotReady', message: 'no CNI' },
+    { type: 'ContainerdHasNoDeprecationWarnings', status: false, reason: 'Deprecated', message: 'old' },
+  ];
+  const connection = { unary: async () => ({ ...older, status: { conditions } }) } as unknown as Connection;
+  expect(await notReady(connection, new AbortController().signal)).toEqual([
+    'NetworkReady is false: NetworkPluginNotReady: no CNI',
+  ]);
+});
 
 test('featuresOf() returns undefined for an older runtime, which reports no features', () => {
   expect(featuresOf(older)).toBeUndefined();

@@ -9,11 +9,17 @@ const METHOD = 'runtime.v1.RuntimeService/Status';
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
-/** Returns a message for each condition that the runtime reports as not met. */
+/**
+ * The conditions that a node requires of its runtime, as upstream's kubelet does. containerd 2.x has another one, which is false while
+ * its configuration uses deprecated features.
+ */
+const REQUIRED: ReadonlySet<string> = new Set(['RuntimeReady', 'NetworkReady']);
+
+/** Returns a message for each required condition that the runtime reports as not met. */
 export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
   const { status } = await readStatus(connection, false, signal);
   return (status?.conditions ?? [])
-    .filter((condition) => !condition.status)
+    .filter(({ type, status: isMet }) => REQUIRED.has(type) && !isMet)
     .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
 }
 
