@@ -1,11 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { Pod, Volume } from '../../api/generated/types.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/resources.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { setUpClaim } from './claim.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-claim-'));
@@ -75,6 +76,39 @@ const CASES: Record<string, Case> = {
     message: /: block volumes are not supported$/,
   },
 };
+
+/** Creates the claim and a PersistentVolume that is bound to it, and sets up the volume of the Pod in the folder `at`. */
+async function setUpBound(spec: object, at: string): Promise<void> {
+  const backend = await registryBackend();
+  const stored = await backend.set(PERSISTENT_VOLUME_CLAIMS, claim() as KubeObject);
+  await backend.set(PERSISTENT_VOLUMES, persistentVolume({ ...claimRef(stored.metadata.uid), ...spec }));
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { zone: 'a' } } });
+  const options = { client: inProcessClient(backend), pod: POD, nodeName: 'n', warn: () => undefined };
+  await setUpClaim({ ...options, alone: (_name, operation) => operation() }, OF_CLAIM, at, signal);
+}
+
+test('a hostPath volume is set up as a link to its path, which is created if it is missing', async () => {
+  const path = join(folder, 'missing/host');
+  await setUpBound({ hostPath: { path } }, join(folder, 'pod/host'));
+  expect(readlinkSync(join(folder, 'pod/host'))).toBe(path);
+  expect(statSync(path).mode & 0o7777).toBe(0o755);
+});
+
+test('a hostPath volume with a type that its path does not have is not set up', async () => {
+  const path = join(folder, 'none');
+  const setUp = setUpBound({ hostPath: { path, type: 'Directory' } }, join(folder, 'pod/none'));
+  await expect(setUp).rejects.toThrow('hostPath type check failed');
+  expect(existsSync(path)).toBe(false);
+});
+
+test('the missing path of a local volume is not created', async () => {
+  const path = join(folder, 'missing/local');
+  const matchExpressions = [{ key: 'zone', operator: 'In', values: ['a'] }];
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+  const setUp = setUpBound({ hostPath: undefined, local: { path }, nodeAffinity }, join(folder, 'pod/local'));
+  await expect(setUp).rejects.toThrow(`path "${path}" does not exist`);
+  expect(existsSync(path)).toBe(false);
+});
 
 test.each(Object.entries(CASES))('a volume %s is not mounted', async (_, { claim, volume, source, message }) => {
   const backend = await registryBackend();
