@@ -31,12 +31,12 @@ export function createFailures(
   report: (error: VolumeError) => void,
   timers: Timers,
 ): { add(error: VolumeError): VolumeError; end(rejections: readonly unknown[]): unknown } {
-  const unreported = new Set<unknown>();
+  const unreported = new Set<VolumeError>();
   let timer: Timer | undefined;
   const reportAll = (): void => {
     timer?.cancel();
     timer = undefined;
-    for (const error of unreported) if (error instanceof VolumeError) report(error);
+    for (const error of unreported) report(error);
     unreported.clear();
   };
   return {
@@ -50,8 +50,8 @@ export function createFailures(
      * if there are no rejections. Reports the other unreported failures.
      */
     end(rejections) {
-      const own = rejections.find((error) => unreported.has(error)) ?? rejections[0];
-      unreported.delete(own);
+      const own = rejections.find((error) => unreported.has(error as VolumeError)) ?? rejections[0];
+      unreported.delete(own as VolumeError);
       reportAll();
       return own;
     },
