@@ -3,7 +3,7 @@
  * `testInFileNamespace` defines tests that share a namespace because they build on each other. `lifepod` runs kubectl and lifepod in that
  * namespace.
  *
- * Tests that kill, fill, reconfigure or inspect an engine start one of their own with startLifepod().
+ * Tests that kill, fill, reconfigure or inspect an engine have one of their own (own-engine.ts).
  */
 import { join } from 'node:path';
 import { test as base } from 'vitest';
