@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: entries that fail, extensions. */
+/** Tests the specified behavior of defer containers in virtual time: entries that fail, and extensions. */
 import { describe, expect, it } from 'vitest';
 import { parseTime } from '../machinery/time.ts';
 import { VolumeError } from '../node/volumes/volume-error.ts';
@@ -270,7 +270,7 @@ describe('extensions of the grace period', () => {
     const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
     expect(deadlines(done)).toEqual([20_000]);
     const due = await lifeOf([post], { pods: { spec }, deletions, scripts: { app: [{ stopMillis: 15_000 }] } });
-    // The app is killed when the PreExit stage ends: no entry of that stage is due that could extend it.
+    // The app is killed when the PreExit stage ends: no entry of that stage is due, so the stage is not extended.
     expect(steps(due)).toEqual(['start app', 'signal app', 'app exits 137', 'start defer-1', 'defer-1 exits 0']);
     expect(deadlines(due)[0]).toBe(20_000);
     expect(deadlines(due).at(-1)).toBeLessThan(20_100);
