@@ -102,7 +102,7 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/** The DisruptionTarget condition that the node sets; undefined: none. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** The DisruptionTarget condition that the node sets; undefined: it sets none. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

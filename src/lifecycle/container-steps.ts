@@ -129,7 +129,7 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   else yield act(found?.state === 'absent' ? pull : check, after);
 }
 
-/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is retried, and stops nothing. */
+/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is reported and retried. */
 export function* prePullDeferImages(view: PodView): Rule {
   if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);

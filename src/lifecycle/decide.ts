@@ -1,8 +1,8 @@
 /**
  * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
- * Boundary: pure and synchronous. No clock, no I/O, no randomness, no promises; the node agent carries out the actions and returns
- * with new observations. No other part of lifepod contains a rule about the life of a Pod.
+ * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
+ * and returns with new observations. No other part of lifepod contains a rule about the life of a Pod.
  *
  * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded in the same sandbox.

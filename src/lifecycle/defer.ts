@@ -26,7 +26,7 @@ export interface Entry {
 export interface DeferList {
   entries: readonly Entry[];
   byContainer: ReadonlyMap<ContainerView, Entry>;
-  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for others.
+  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for other containers.
   open: boolean; // At least one entry has not ended.
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
@@ -98,7 +98,7 @@ export const lastExit = (view: PodView): Millis => {
   return Math.max(0, ...before.flatMap(ends));
 };
 
-/** Why all entries are skipped: no init or app container has started, or no time is granted. undefined: they are not. */
+/** Why all entries are skipped: no init or app container has started or is starting, or no time is granted. undefined: they are not. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -182,7 +182,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  // An entry that has run, but whose next attempt did not start, was cut off and is not Skipped, unless the whole list is.
+  // An entry that has run, but whose next attempt did not start, was cut off, and is Skipped only if the whole list is.
   const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };

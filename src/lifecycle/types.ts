@@ -172,8 +172,8 @@ export interface EntryEnd {
 export interface ProbeMemory {
   serial: number; // The serial of the newest result that was counted; 0: none was.
   dueAt: Millis; // When the probe runs next.
-  successes: number; // In a row.
-  failures: number; // In a row.
+  successes: number; // Successful results in a row.
+  failures: number; // Failed results in a row.
   passing?: boolean | undefined; // Absent: not decided yet.
   succeededAt?: Millis | undefined; // The time of the last result Success; absent: there was none.
 }

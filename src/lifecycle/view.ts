@@ -23,7 +23,7 @@ export interface ContainerView {
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
-/** probes, stops and signalledAt have entries for existing runs only. learn() in decide.ts adds new results. */
+/** probes, stops and signalledAt have entries for existing runs only. learn() in decide.ts updates probes and stops. */
 export interface PodView
   extends Pick<Input, 'pod' | 'observed' | 'now'>,
     Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
@@ -75,7 +75,7 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** The run. A containerd that died before it stored the exit reports the reason `Unknown`; the end is then taken from the Pod's status. */
+/** The run. If containerd died before it stored the exit, it reports the reason `Unknown`: the end in the status, if any, then applies. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];

@@ -101,7 +101,7 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
-/** Whether the start was requested before an agent died, and took effect after the next agent began, which may not know of it. */
+/** Whether the start was requested before an agent died, and took effect after the next agent began: that agent may not know of it. */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
   const asked = askedAt(result, entry);
   return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);

@@ -114,7 +114,7 @@ describe('an entry that fails', () => {
     ],
   ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // Agents crash only at actions. The readiness probe of the app causes actions while the entry stops.
+      // Agents crash only at actions, which the readiness probe of the app causes while the entry stops.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),

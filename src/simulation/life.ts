@@ -79,7 +79,7 @@ export interface Life {
   /** The agent dies at `at`, and the next agent starts `millis` later. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
-  /** A crash after the request to start a defer container makes the start fail this many milliseconds later, as with containerd. */
+  /** A crash that loses the result of a start of a defer container makes the start fail so many milliseconds later, as with containerd. */
   cutOffStartsMillis?: number;
   /** The duration of the start of a container; absent: LATENCY_MILLIS. */
   startMillis?: number | undefined;

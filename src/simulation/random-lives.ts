@@ -124,7 +124,7 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // Agents crash only at actions. The readiness probe causes actions, and thus crashes, while the container stops.
+    // Agents crash only at actions, which the readiness probe causes while the container stops.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,

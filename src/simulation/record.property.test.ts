@@ -50,8 +50,8 @@ const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolea
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Whether an agent died when nothing more happened to a Pod that is deleted by force, perhaps before the agent had written the last
- * steps. The next agent then does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
+ * Whether an agent died after the last change in the runtime of a Pod that is deleted by force, perhaps before the agent had written
+ * the last steps. The next agent then does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at >= from));
@@ -93,7 +93,7 @@ describe('the record of every life', () => {
         const recorded = stepsOfRecord(record);
         expect(new Set(recorded).size).toBe(recorded.length);
         expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
-        // After a delete with a grace period of 0, the next agent adds nothing to the record.
+        // After a delete with a grace period of 0, the record may lack the last steps.
         const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
         if (result.goneAt === undefined || isForced) return;
         // If no step of a Pod was written, the next agent cannot find the Pod in the records.
