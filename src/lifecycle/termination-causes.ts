@@ -19,7 +19,7 @@ interface Cause {
   at: Millis;
   graceMillis: Millis;
   requested?: true; // By a client.
-  /** Stored in the termination, so that the cause counts only once. */
+  /** Stored in the termination, so that the cause counts only once; absent: it counts only as the first cause. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
 

@@ -116,7 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows. D moves by the same time. */
+/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows, and D by the same time, unless isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

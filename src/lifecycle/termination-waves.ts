@@ -31,7 +31,7 @@ import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, u
 interface Wave {
   runs: readonly ContainerState[];
   end: Millis; // When its preStop hooks are abandoned and its runs are killed.
-  open?: boolean; // A container of the wave has yet to run or is being started, so the later waves wait.
+  open?: boolean; // true: a container has yet to run, is starting, or has an end that is not recorded, so later waves wait.
   hooksBegin?: boolean; // Its preStop hooks begin now, even if earlier waves are not done.
 }
 
@@ -172,7 +172,7 @@ function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   return unstopped.length === 0;
 }
 
-/** Ends the containers that still run in a lost sandbox, then replaces it. `end`: set if the Pod is terminating and has entries to run. */
+/** Ends what still runs in a lost sandbox, then creates a new or the first one. `end`: set if the Pod terminates and has entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);

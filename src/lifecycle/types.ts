@@ -66,7 +66,7 @@ export interface ContainerState {
   attempt: number;
   state: 'created' | 'running' | 'exited' | 'unknown';
   createdAt: Millis;
-  startedAt?: Millis; // Absent: it has not started, or its start failed.
+  startedAt?: Millis; // Absent: it has not started, its start failed, or the runtime has lost it.
   finishedAt?: Millis;
   exitCode?: number;
   reason?: string;
@@ -147,7 +147,7 @@ export interface Stop {
   deadline: Millis;
   restart: boolean; // true: the container runs again, even if its exit code alone would not cause a restart.
   replaced?: true; // The run is ended to run another image: the next run needs no back-off.
-  entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends; absent: its exit decides.
+  entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends; absent: see endOfRun().
 }
 
 /** Facts about a Pod that its status and the runtime may lack, stored for the next agent before any action of the same decision begins. */
@@ -195,7 +195,7 @@ export interface PodEvent {
   type: 'Normal' | 'Warning';
   reason: string;
   message: string;
-  fieldPath?: string; // spec.initContainers{name}; absent: the Pod itself.
+  fieldPath?: string; // Such as spec.initContainers{name}; absent: the Event is about the Pod itself.
 }
 
 /** A step in the life of a Pod, for its record. */
@@ -203,7 +203,7 @@ export interface Transition {
   key: string; // Identifies the step, even if another agent reports it again; about keys with an @, see report.ts.
   at: Millis;
   type: string; // Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see report.ts
-  container?: string; // Absent: the Pod itself.
+  container?: string; // Absent: the step is about the Pod itself.
   containerKind?: ContainerKind;
   attempt?: number;
   exitCode?: number;

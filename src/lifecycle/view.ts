@@ -12,7 +12,7 @@ export interface ContainerView {
   name: string;
   kind: ContainerKind;
   sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
-  fieldPath: string; // spec.initContainers{name}
+  fieldPath: string; // Such as spec.initContainers{name}.
   image: string; // The image reference of the next run; with imageFrom, the reference of the container that it names.
   imageState: ImageState | undefined; // undefined: this agent has not looked the image up.
   runs: readonly ContainerState[]; // All known runs, the newest first.
@@ -37,7 +37,7 @@ export interface PodView
   ephemeral: readonly ContainerView[];
   all: readonly ContainerView[]; // init, then apps, defers, ephemeral
   byName: ReadonlyMap<string, ContainerView>;
-  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // Kills under way, by ID of the run.
+  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // The stopContainer actions under way, by ID of the run.
   sandbox: SandboxState | undefined; // The newest one, ready or not; undefined: there is none.
   initialized: boolean; // An app container was created in the sandbox, or all init containers had their turn in it.
   isUnderWay(key: string): boolean;

@@ -78,7 +78,7 @@ export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number)
 /** The reasons of terminations that neither a client nor the node caused. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
-/** The grace period, in milliseconds, of a termination with this reason, if a client or the node causes at most one in the life. */
+/** The grace period, in milliseconds, of a termination with this reason, in a life with at most one cause by a client or the node. */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
   if (OWN_ENDS.has(reason)) return own * 1000;

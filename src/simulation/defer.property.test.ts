@@ -1,8 +1,8 @@
 /**
  * Properties of the lives of Pods with defer containers, over random lists, scripts, deletions, losses, runtime faults and outages,
- * and agent crashes between any two actions: their order and their ends. Their times are in defer-time.property.test.ts.
- * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is checked for every property (`npm run test:long`: 2,000),
- * LIFEPOD_SEED repeats a run; the seed is printed.
+ * and agent crashes between any two actions: the order and the ends of entries. defer-time.property.test.ts has their times.
+ * LIFEPOD_DEFER_RUNS sets the number of lives (default: 1,000; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
+ * is printed. Each life is checked for all of `properties`.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -14,7 +14,7 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** How long before the end of the simulation an event may be missing from the record, because it was not observed yet. */
+/** How long before the end of the simulation a step may be missing from the record, because no agent has observed it yet. */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
 /** A decision that an agent made this shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;
