@@ -15,12 +15,12 @@ const fails = (reason: string, message?: string): Verdict => ({ status: 'False',
 const failsFor = (containers: { name: string }[], reason: string, what: string): Verdict | undefined =>
   containers.length === 0 ? undefined : fails(reason, `${what}: [${containers.map(({ name }) => name).join(' ')}]`);
 
-/** Condition types that only the node sets. */
+/** Condition types that the node owns once a Pod is bound to it. */
 const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled', 'Deferred'];
 
 const NODE_DISRUPTION = 'TerminationByKubelet';
 
-/** Whether the node owns the condition. DisruptionTarget also has other writers. */
+/** Whether the node owns the condition. DisruptionTarget also has other writers, which set other reasons. */
 export const isNodeCondition = ({ type, reason }: PodCondition): boolean =>
   OWN_TYPES.includes(type) || (type === 'DisruptionTarget' && reason === NODE_DISRUPTION);
 
@@ -29,7 +29,7 @@ export function conditionsOf(situation: Situation, phase: string, init: Statuses
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // As upstream, a deleted Pod stays ready while its probes succeed. A Pod with defer containers that terminates without a
+  // Like upstream, a deleted Pod stays ready while its probes succeed. A Pod with defer containers that terminates without a
   // deletion becomes unready immediately.
   const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
@@ -59,7 +59,7 @@ function initializedVerdict(situation: Situation, phase: string, init: Statuses)
   return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
-/** The ContainersReady condition: all app containers and sidecars must be ready. */
+/** The ContainersReady condition: True if all app containers and sidecars are ready, and always False in a final phase. */
 function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
   if (phase === 'Succeeded') return fails('PodCompleted');
   if (phase === 'Failed') return fails('PodFailed');
@@ -79,7 +79,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** The Deferred condition. undefined: the Pod is not terminating, or has no defer containers. Final once all of them have ended. */
+/** The Deferred condition, which is final once all defer containers have ended; undefined if the Pod has none or is not terminating. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;
@@ -102,7 +102,7 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/** The DisruptionTarget condition of a Pod that the node terminates. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** The DisruptionTarget condition that the node sets; undefined: it sets none. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

@@ -13,7 +13,7 @@ import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 export interface Situation {
   view: PodView;
   end: End | undefined; // undefined: the Pod is not terminating
-  finished: Finished | undefined;
+  finished: Finished | undefined; // undefined: the Pod has not finished
   progress: Progress;
 }
 
@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why a container is waiting, in a Pod that is not terminating. undefined: it is not, or only because its turn has not come. */
+/** Why a container is waiting, in a Pod that is not terminating. undefined: it is not waiting, or only for its turn. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +84,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The waiting state that shows the progress of the pull of the next run's image, or the failure of its pull or lookup. */
+/** The waiting state that shows the progress of the pull of the next run's image, or the failure of the pull or lookup. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
@@ -125,7 +125,7 @@ function backingOff({ name }: ContainerView, run: ContainerState, view: PodView)
   return { is: 'BackingOff', reason: 'CrashLoopBackOff', message, until };
 }
 
-/** Waiting reasons of failures before the registry is contacted, which cause no ImagePullBackOff, and their Events' reasons. */
+/** Failures that occur before the registry is contacted and cause no ImagePullBackOff: the waiting reason and the Event's reason. */
 export const LOOK_EVENTS: Readonly<Record<string, string>> = {
   InvalidImageName: 'InspectFailed',
   ImageInspectError: 'InspectFailed',

@@ -1,7 +1,7 @@
 /**
  * The next step of one container: its image, its start, its end or its restart.
  * Sources (v1.33): Images, "Image pull policy"; Pod Lifecycle, "Container restarts": the first restart is immediate, then 10 s,
- * 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. In a Pod with restartPolicy Always, init containers restart on failure.
+ * 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. With restartPolicy Always, init containers restart only on failure.
  */
 import type { EphemeralContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -32,7 +32,7 @@ export function* advance(view: PodView, container: ContainerView): Rule {
   yield* collectOldRuns(container);
 }
 
-/** Removes all runs but the newest two, which the status and `logs --previous` show. */
+/** Removes the exited runs other than the newest two, which the status and `logs --previous` show. */
 export function* collectOldRuns({ runs }: ContainerView): Rule {
   for (const { id, name, attempt, state } of runs.slice(2))
     if (state === 'exited') yield act({ kind: 'removeContainer', id, container: name, attempt });
@@ -63,7 +63,7 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** Whether another run follows `run` once it has exited. False for defer containers, whose retries defer.ts decides. */
+/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts decides retries. */
 export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
@@ -129,13 +129,13 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   else yield act(found?.state === 'absent' ? pull : check, after);
 }
 
-/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is only reported. */
+/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is reported and retried. */
 export function* prePullDeferImages(view: PodView): Rule {
   if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/** Looks up, but does not pull, the image of the init container at `index`, or the apps' images if `index` is past the last one. */
+/** Looks up, with pull policy IfNotPresent, the image of the init container at `index` or, past the last one, the apps' images. */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

@@ -1,17 +1,17 @@
 /**
  * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
- * Boundary: pure and synchronous. No clock, no I/O, no randomness, no promises; the node agent carries out the actions and returns
- * with new observations. No other part of lifepod contains a rule about the life of a Pod.
+ * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
+ * and returns with new observations. No other part of lifepod contains a rule about the life of a Pod.
  *
  * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded in the same sandbox.
  *  2. A container never has two live runs.
  *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
  *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run
- *     at the deadline are stopped, and killed 2 s later.
+ *     at the deadline are killed, but not within 2 s of their stop signal.
  *  5. A second decision on the same input requests no action that is already under way.
- *  6. decide() with a memory rebuilt at any point reaches the same final state.
+ *  6. decide() with a memory rebuilt at any point leads to the same final state.
  */
 
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './container-phases.ts';
@@ -99,13 +99,13 @@ function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
   yield* imagePullStatus(view);
 }
 
-/** While defer containers run, they and the sidecars are probed as in a Pod that is not terminating. */
+/** While defer containers run, they and, until the deadline, the sidecars are probed as in a Pod that is not terminating. */
 const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
   list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
 
 /**
  * Cleans up a stopped Pod. A deleted Pod is removed from the node, and then its object from the API. The volumes of any other
- * Pod are unmounted; its containers are removed only if it was evicted. Returns true once nothing of the Pod is left.
+ * Pod are unmounted; its containers are removed only if it was evicted. Returns true once nothing of a deleted Pod is left.
  */
 function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   const { pod, nodeEnd, removed } = view.input;
@@ -119,7 +119,7 @@ function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   return false;
 }
 
-/** Whether the final deletion was sent. The object of a Pod with finalizers stays in the API, with deletionGracePeriodSeconds 0. */
+/** Whether no final deletion is needed: the object was removed, or only finalizers keep it, with deletionGracePeriodSeconds 0. */
 const isDeletionFinal = ({ input: { removed, pod } }: PodView): boolean =>
   removed || pod.metadata.deletionGracePeriodSeconds === 0;
 

@@ -244,7 +244,7 @@ describe('an entry that does not start', () => {
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
-    // A failed start does not end the entry if the agent found the container in the state created: the start is retried once.
+    // A failed start does not end the entry if the agent found the container in the state created: the start is then retried.
     const runs = [running('clean', { state: 'created', startedAt: undefined })];
     const memory = { unstarted: new Set(['clean-0']) };
     expect(endOf(inTurn({}, { observed: { failures }, runs, memory }))).toBeUndefined();

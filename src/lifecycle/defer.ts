@@ -1,5 +1,5 @@
 /**
- * The list of defer containers, which are the destructors of a Pod: which entries have ended and how, and which entry has its
+ * The list of a Pod's defer containers, which are its entries: which entries have ended and how, and which entry has its
  * turn. termination-waves.ts runs the entries. The end of an entry is final once the Pod's status has it, and the status
  * announces each attempt before its start, so a new agent can continue where the previous agent stopped.
  * Source: the specification of defer containers.
@@ -16,7 +16,7 @@ export interface Entry {
   container: ContainerView;
   spec: DeferContainer;
   since: Millis; // When its turn began; the time of the decision if the entry does not have its turn.
-  timeoutAt: Millis; // When its timeoutSeconds have passed.
+  timeoutAt: Millis; // When its timeoutSeconds have passed; infinite without timeoutSeconds.
   stageEnd: Millis; // The end of its stage: S (preExitDeadline) for a PreExit entry, D (deadline) for a PostExit entry.
   late: string; // The message if it ends because stageEnd has passed.
   givenUp: boolean; // A client gave the entry up (status.termination.skip).
@@ -26,7 +26,7 @@ export interface Entry {
 export interface DeferList {
   entries: readonly Entry[];
   byContainer: ReadonlyMap<ContainerView, Entry>;
-  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for app containers.
+  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for other containers.
   open: boolean; // At least one entry has not ended.
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
@@ -46,7 +46,7 @@ export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_END
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // No entry runs while a container is being started, because that container may need cleanup. PostExit entries also wait until
+  // No turn begins while an init or app container is being started, because it may need cleanup. PostExit entries also wait until
   // the app containers have ended.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
@@ -98,7 +98,7 @@ export const lastExit = (view: PodView): Millis => {
   return Math.max(0, ...before.flatMap(ends));
 };
 
-/** Why the whole list is skipped: no container has started, so none needs cleanup, or no time is granted. undefined: it is not. */
+/** Why all entries are skipped: no init or app container has started or is starting, or no time is granted. undefined: they are not. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -164,7 +164,7 @@ export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Nev
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/** How the entry whose turn it is ended; undefined: it runs, will run, or is starting, which is awaited even past timeoutSeconds. */
+/** How the entry whose turn has come ended; undefined: it runs, will run, or is starting. A start may exceed timeoutSeconds. */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -182,7 +182,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  // An entry that has run, but whose next attempt did not start, was cut off and is not shown as Skipped.
+  // An entry that has run, but whose next attempt did not start, was cut off, and is Skipped only if the whole list is.
   const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
@@ -214,7 +214,7 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
     return { at: now, exitCode: NO_EXIT_CODE, reason: 'Skipped', message: skipped };
   const error = endAs(run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error');
   const lost = interrupted && (container.current === undefined || view.sandbox?.ready !== true);
-  // A PreExit entry is not retried without the app containers.
+  // A PreExit entry is not retried without the app containers, which it needs.
   const why = skipped ?? (isPostExit(spec) ? undefined : whyNoPreExit(view, so));
   if (why !== undefined || now >= stageEnd) return lost ? endAs('SandboxLost', 'the sandbox was lost') : error;
   if (!retries(entry) && !interrupted) return error;
@@ -250,7 +250,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** Whether failurePolicy counts the entry as failed: it ended, neither Completed nor skipped as not due or because of its `when`. */
+/** Whether failurePolicy counts the entry as failed: it has ended, but not as Completed, not due, or ruled out by its `when`. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

@@ -4,9 +4,9 @@ import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemor
 import type { PodView } from './view.ts';
 
 export type Effect =
-  | { action: Action; after?: RetryAt | undefined } // Request the action, unless it is under way or in back-off after a failure.
+  | { action: Action; after?: RetryAt | undefined } // Request the action, unless under way or in back-off. after: replaces the back-off.
   | { wakeAt: Millis } // Decide again at this time.
-  | { run: string; stop: Stop } // End the run for this reason; the first reason stays.
+  | { run: string; stop: Stop } // Record why the run is ended; the first reason stays.
   | { signal: string } // Record that the run gets its stop signal now, unless an earlier time is recorded.
   | { probe: string; memory: ProbeMemory };
 
@@ -18,7 +18,7 @@ export type Rule<Result = void> = Generator<Effect, Result, undefined>;
 export const act = (action: Action, after?: RetryAt): Effect => ({ action, after });
 export const wake = (wakeAt: Millis): Effect => ({ wakeAt });
 
-/** Back-offs in seconds: each try doubles the delay, from `first` up to `longest`. */
+/** Back-offs in seconds: each failed try doubles the delay, from `first` up to `longest`. */
 export const LONG = { first: 10, longest: 300 };
 export const SHORT = { first: 1, longest: 10 };
 
@@ -29,14 +29,14 @@ const retryAfter =
 
 /** Source: Images, "ImagePullBackOff" (v1.33). */
 export const pullRetryAt = retryAfter(LONG);
-/** For all actions other than pulls: most of their failures are transient, so the back-off is short. */
+/** The default for all actions other than pulls: most of their failures are transient, so the back-off is short. */
 export const retryAt = retryAfter(SHORT);
 
 /** The combined effects of all rules: what the decision requests, and what it stores in the memory. */
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
-  wakeAt: Millis | undefined;
-  killedAt: ReadonlyMap<string, Millis>; // The deadlines of kills requested or under way, by ID of the run.
+  wakeAt: Millis | undefined; // When to decide again; undefined: only after a change.
+  killedAt: ReadonlyMap<string, Millis>; // The deadline of the kill that is requested or under way, by ID of the run.
   pending(key: string): boolean; // Whether the action with this key is under way or requested now.
 }
 

@@ -42,7 +42,7 @@ export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxS
   ...more,
 });
 
-/** The start of the container's first attempt in the first sandbox. */
+/** The action that starts the container's first attempt in the first sandbox, changed by `more`. */
 export const startOf = (
   name: string,
   kind: ContainerKind,
@@ -88,12 +88,12 @@ export const ending = (deadline: number, preExit = deadline, more: Partial<Termi
 });
 
 const shown = { image: 'i', imageID: '', ready: false, lastState: {} };
-/** The status of an entry whose end is final. */
+/** The status of an entry (a defer container) that ended 1 s after START. */
 export const endedEntry = (name: string, reason = 'Completed', exitCode = 0, message?: string): ContainerStatus => {
   const why = message === undefined ? {} : { message };
   return { name, restartCount: 0, ...shown, state: { terminated: { exitCode, reason, ...why, finishedAt: stamp(1) } } };
 };
-/** The status of an entry whose attempt is announced. */
+/** The status of an entry that announces the attempt. */
 export const announcedEntry = (name: string, attempt = 0): ContainerStatus => {
   return { name, restartCount: attempt, ...shown, state: { waiting: { reason: 'ContainerCreating' } } };
 };
@@ -102,17 +102,17 @@ export interface Given {
   spec?: Partial<PodSpec>;
   metadata?: Partial<ObjectMeta>;
   status?: PodStatus;
-  /** The Pod was deleted with this grace period, in seconds. */
+  /** The Pod was deleted at START with this grace period, in seconds; absent: it was not deleted. */
   deleted?: number;
   /** The termination in the memory, and in the status of a Pod with defer containers. */
   ending?: Termination;
-  /** Names of entries that a client gave up. */
+  /** Names of entries that a client gave up; the status of a terminating Pod has them. */
   skip?: string[];
   runs?: readonly ContainerState[];
   observed?: Partial<Observed>;
   memory?: Partial<Memory>;
   input?: Partial<Pick<Input, 'removed' | 'node' | 'nodeEnd'>>;
-  /** Seconds after START. */
+  /** The time of the decision, in seconds after START; absent: 0. */
   now?: number;
 }
 
@@ -188,8 +188,8 @@ export const written = (input: Input, { status, memory }: Decision): Input => ({
 });
 
 /**
- * The third of three decisions on the same observation, each with the status and the memory of the previous decision. It
- * contains the actions that wait until the status was written.
+ * The third of three decisions on the same observation, each with the status and the memory of the previous decision. The third
+ * decision contains the actions that wait until the status was written.
  */
 export function settled(given: Given): Decision {
   const input = inputOf(given);
@@ -201,6 +201,6 @@ export function settled(given: Given): Decision {
 export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
   actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
 
-/** The state of the entry in the status. */
+/** The state of the entry in the status that the decision writes. */
 export const entryState = ({ status }: Decision, name: string) =>
   status?.deferContainerStatuses?.find((each) => each.name === name)?.state;

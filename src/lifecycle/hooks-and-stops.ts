@@ -10,7 +10,7 @@ import { type ContainerView, containerOf, type PodView } from './view.ts';
 /** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/** The state of the hook in the run: due, failed, or done. A container without the hook counts as done. */
+/** The state of the hook in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done. */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -30,7 +30,7 @@ export function* postStartHooks(view: PodView): Rule {
   }
 }
 
-/** Why a run is stopped in a running Pod; undefined: it is not. Init containers ignore new images. Source: Init Containers (v1.33). */
+/** Why a run is stopped in a running Pod; undefined: it is not. Only apps and sidecars get new images. Source: Init Containers (v1.33). */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
   const { kind, sidecar, spec } = container;
@@ -51,7 +51,7 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   if (container !== undefined && (yield* preStop(view, run, container, end))) return;
   yield { signal: run.id };
   const deadline = Math.max(end, (view.signalledAt[run.id] ?? view.now) + MINIMUM_GRACE_MILLIS);
-  // A kill requested before `end` moved later is canceled.
+  // If `end` has moved later, the kill that was requested before is canceled and requested again.
   for (const stop of view.kills.get(run.id) ?? [])
     if (stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
   yield act({ kind: 'stopContainer', id: run.id, deadline });

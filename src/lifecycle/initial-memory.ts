@@ -21,7 +21,7 @@ export const emptyMemory = (): Memory => ({
   ended: {},
 });
 
-/** Returns a new agent's memory, for which facts in the status count as reported, and the results of the previous agent's hooks. */
+/** Returns a new agent's memory, in which Events about the status count as reported, and the results of the previous agent's hooks. */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -53,7 +53,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/** The observation limited to the facts that the status shows, so that newer facts are still reported as Events. */
+/** The observation, with sandboxes and runs in the states that the status shows, so that newer states are still reported as Events. */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -65,11 +65,11 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The ID of an entry's last run if it failed and the status only announced it: the previous agent may have died while starting it. */
+/** The ID of an entry's last run if the previous agent may have died while starting it: killed or not started, and not in the status. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;
-  // The previous agent has already announced the next attempt.
+  // The previous agent has announced the next attempt, so this run does not decide how the entry ends.
   if ((announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
   const { state, lastState } = recorded ?? {};
   const shown = [state?.running && shownId(recorded), shownId(lastState?.terminated)];

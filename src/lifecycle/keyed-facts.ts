@@ -5,7 +5,7 @@ import type { Plan } from './effects.ts';
 import type { PodEvent, Transition } from './types.ts';
 import type { ContainerView } from './view.ts';
 
-/** key: distinguishes Events with the same reason. */
+/** key: distinguishes Events with the same reason about the same container or Pod; fieldPath: by default that of the container. */
 type AddEvent = (reason: string, message: string, key?: string | number, fieldPath?: string) => void;
 
 /** The input from which facts are derived, the facts found so far, and functions that add an Event or a step. */
@@ -15,7 +15,7 @@ export interface Facts extends Situation {
   steps: Map<string, Transition>;
   normal: AddEvent;
   warning: AddEvent;
-  /** key: by default the type, with container and attempt; at: by default now. Empty details are omitted. */
+  /** key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Startup, liveness and readiness probes: when each is due, and what its results cause. In a terminating Pod, app containers are
- * probed for readiness only.
+ * Startup, liveness and readiness probes: when each is due, and what its results cause. In a terminating Pod, containers are probed
+ * for readiness only, except sidecars and defer containers while defer containers run.
  * Source: Configure Liveness, Readiness and Startup Probes (v1.33).
  */
 import type { Container, Probe } from '../api/generated/types.ts';
@@ -54,7 +54,7 @@ export function stopOfProbes(view: PodView, container: ContainerView, run: Conta
   return { message: killingMessage(container, `failed ${kind} probe`, restart), at: view.now, deadline, restart };
 }
 
-/** Requests the probes that are due. `isEnding` returns whether a container is ending, and is probed for readiness only. */
+/** Requests the probes that are due. `isEnding` returns whether a container is ending and is therefore probed for readiness only. */
 export function* dueProbes(view: PodView, isEnding: (container: ContainerView) => boolean): Rule {
   const { now, stops } = view;
   for (const { container, run, kind, probe, key, memory } of probesOf(view)) {

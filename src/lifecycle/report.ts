@@ -201,7 +201,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
     normal('Started', `Started container ${name}`, id);
     step('Started', { at: startedAt });
   }
-  // In a Pod with defer containers, a container keeps running during the termination until it gets its stop signal.
+  // With defer containers, the containers of a terminating Pod stop in turn, so the Event waits for the stop signal.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
   const deadline = plan.killedAt.get(id);
@@ -215,7 +215,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The output of a hook may be confidential: as upstream, an Event reports only that the hook failed. */
+/** The output of a hook may be confidential: like upstream, an Event reports only that the hook failed. */
 function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, run: ContainerState): void {
   const { id, name, attempt } = run;
   for (const hook of ['postStart', 'preStop'] as const) {
@@ -262,7 +262,7 @@ function entryBegins({ view, end, plan, step }: Facts, container: ContainerView)
     step('DeferBegan', { key, at: Math.min(view.now, first?.startedAt ?? first?.createdAt ?? view.now) });
 }
 
-/** Adds the Event about the end of a defer container and, once the Pod's status has the end, which is then final, the step. */
+/** Adds the Event about a defer container that did not complete and, once the status has the end, which is then final, the step. */
 function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
   const { name, latest, recorded } = container;
   const end = podEnd?.list?.byContainer.get(container)?.end;

@@ -15,7 +15,7 @@ export type Finished = { failedInit?: string };
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
- * Each init container must succeed, and each sidecar must have started, before the next init container starts. If an init
+ * Each init container must succeed, and each sidecar must have started, before the next container starts. If an init
  * container has a run, all init containers before it have had their turn, even if the runtime no longer has their runs.
  * Source: the kubelet of v1.33 (behavior).
  */
@@ -36,7 +36,7 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // Keep the previous sandbox for the logs of the containers that ran in it.
+  // The previous sandbox is kept for the logs of the containers that ran in it.
   const attempt = view.sandbox?.attempt ?? 0;
   for (const old of view.observed.sandboxes)
     if (old.attempt < attempt - 1) yield act({ kind: 'removeSandbox', id: old.id });

@@ -81,7 +81,7 @@ const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
 };
 
-/** Why the Pod fails regardless of its app containers; undefined if they decide whether it fails. */
+/** Why the Pod fails regardless of its app containers; undefined if the app containers decide. */
 function failedBy({ end, view }: Situation): Failure | undefined {
   // If a client requested the termination, the exit codes of the app containers decide whether the Pod succeeds.
   if (end === undefined || end.termination.requested) return undefined;
@@ -117,7 +117,7 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const { name, kind, sidecar, runs, latest: run, recorded } = container;
   const isDefer = kind === 'defer';
   const phase = phaseOf(container, situation);
-  // The end of a defer container is final, even if the runtime still knows its runs.
+  // The recorded end of a defer container is final; that of another container holds while the runtime knows no run of it.
   if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
   // The view has a run for each recorded run of a defer container, even if the runtime has lost it.
   const known = isDefer ? undefined : recorded;
@@ -129,7 +129,7 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const before = isLost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
   const running = state.running !== undefined;
   const completed = kind === 'init' && !sidecar && state.terminated?.exitCode === 0;
-  // The status announces an attempt of a defer container before it starts.
+  // The status announces an attempt of a defer container before the attempt starts.
   const announced = isDefer && phase.is === 'Waiting' && end?.list?.turn?.container === container;
   return defined({
     name,

@@ -1,7 +1,7 @@
 /**
  * Why a Pod terminates, and until when. The first cause gives the reason. Later causes can move the deadline earlier, but not later;
- * only an outage moves it later, by the length of the outage. The termination is stored in the status if the Pod has defer
- * containers, otherwise only on the node.
+ * an outage moves it later, as do extensions and the reserve (termination-stages.ts). The termination is stored in the status if the
+ * Pod has defer containers, and in the node's journal.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
@@ -19,7 +19,7 @@ interface Cause {
   at: Millis;
   graceMillis: Millis;
   requested?: true; // By a client.
-  /** Stored in the termination, so that the cause counts only once. */
+  /** Stored in the termination, so that the cause counts only once; absent: it counts only as the first cause. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
 
@@ -28,7 +28,7 @@ export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
 export const maxMoveMillis = ({ input }: PodView): Millis =>
   (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) * 1000;
 
-/** The deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod. */
+/** The deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod; infinite if the field is absent. */
 export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
   (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
 
@@ -66,14 +66,14 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** The total length of the outages after `at`: times in which no agent could terminate the Pod. */
+/** The total length of the observed outages after `at`, in which no agent could terminate the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
 
 /** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** The end of the Pod on its own. The grace period counts from the last exit, or from now if the exit was not observed immediately. */
+/** The end of the Pod on its own. The grace period counts from now or, with defer containers, from the last app exit if it was just now. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the reserve of PostExit entries: their share of the spec's grace period, scaled to the grace period in force. */
+/** R, the reserve of PostExit entries that are due; 0 if none is. A shorter grace period scales R down, to no less than 2 s. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -156,7 +156,7 @@ export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-/** By reason of a client's DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Termination reasons, by reason of a client's DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   EvictionByEvictionAPI: 'Evicted',
   DeletionByTaintManager: 'Evicted',

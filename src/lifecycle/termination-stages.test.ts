@@ -32,7 +32,7 @@ const endsOf = ({ memory: { termination } }: Decision): number[] => [
   secondsOf(termination?.preExitDeadline ?? 0),
   secondsOf(termination?.deadline ?? 0),
 ];
-/** In the PreExit stage: S at 15, D at 30, `pre` runs. */
+/** A Pod in its PreExit stage, with S at 15 and D at 30, in which `pre` runs. */
 const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [app, running('pre')],
@@ -41,7 +41,7 @@ const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Terminat
   ...more,
   spec: { ...LIST, ...spec },
 });
-/** In the PostExit stage: `post` runs. */
+/** A Pod in its PostExit stage, with D at 30, in which `post` runs. */
 const inPostExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [gone, running('post')],

@@ -17,7 +17,7 @@ export interface End {
   termination: Termination;
   list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object was removed from the API.
   /**
-   * While true, nothing is started or stopped: the status does not have the termination yet, or the end of the stage has passed
+   * While true, no container is started or stopped: the status does not have the termination yet, or the end of the stage has passed
    * but a liveness probe that is due or under way may still extend the stage.
    */
   held: boolean;
@@ -103,7 +103,7 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** The state of the running entry's liveness probe; undefined if the entry has no such probe, or the probe has failed. */
+/** The state of the running entry's liveness probe; undefined if it does not run, or the probe has failed or is absent. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
@@ -116,7 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows. D moves by the same time. */
+/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows, and D by the same time, unless isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

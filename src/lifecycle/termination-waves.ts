@@ -9,8 +9,8 @@
  *   ephemeral containers, all together
  *   the sandbox
  *
- * A wave begins when the earlier waves are done. At D everything that still runs gets its stop signal, and is killed 2 s later. A Pod
- * without defer containers has no waves for entries, and none for ephemeral containers, which stop with the apps.
+ * A wave begins when the earlier waves are done. At D everything that still runs is killed, but not within 2 s of its stop signal. A
+ * Pod without defer containers has no waves for entries, and none for ephemeral containers, which stop with the apps.
  * The containers of a lost sandbox are stopped by walk() too, before the sandbox is replaced.
  *
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
@@ -31,7 +31,7 @@ import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, u
 interface Wave {
   runs: readonly ContainerState[];
   end: Millis; // When its preStop hooks are abandoned and its runs are killed.
-  open?: boolean; // A container of the wave has yet to run or is being started, so the later waves wait.
+  open?: boolean; // true: a container has yet to run, is starting, or has an end that is not recorded, so later waves wait.
   hooksBegin?: boolean; // Its preStop hooks begin now, even if earlier waves are not done.
 }
 
@@ -97,7 +97,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** When all waves stop: D; now if the list is skipped; never before the PostExit stage, whose reserve counts from its beginning. */
+/** When all waves stop: D; now if the list is skipped; infinite until a PostExit stage that is due begins and gets its reserve. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -172,7 +172,7 @@ function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   return unstopped.length === 0;
 }
 
-/** Ends the containers that still run in a lost sandbox, then replaces it. `end`: set if the Pod is terminating and has entries to run. */
+/** Ends what still runs in a lost sandbox, then creates a new or the first one. `end`: set if the Pod terminates and has entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);

@@ -9,36 +9,36 @@ export const PROBE_KINDS = ['startup', 'liveness', 'readiness'] as const;
 export type ProbeKind = (typeof PROBE_KINDS)[number];
 export type HookKind = 'postStart' | 'preStop';
 
-/** image: the image reference; for an entry with imageFrom, the reference of the container that imageFrom names. */
+/** image: the image reference; for a defer container with imageFrom, the reference of the container that imageFrom names. */
 type Attempt = { container: string; attempt: number; image: string };
-/** targetId: the run whose process namespace an ephemeral container shares. */
+/** targetId: the ID of the run whose process namespace an ephemeral container shares; undefined: it shares none. */
 type NewRun = { sandboxId: string; imageId: string; backoffSeconds: number; targetId?: string | undefined };
 
-/** The actions that decide() requests; the executor makes one call for each. Results come back only as observations. */
+/** The actions that decide() requests. The executor carries them out; their results come back only as observations. */
 export type Action =
   | { kind: 'mountVolumes' }
   | { kind: 'createSandbox'; attempt: number }
-  /** Looks up the image in the runtime. mustExist (pull policy Never): fails with ErrImageNeverPull if it is absent. */
+  /** Looks up the image in the runtime. mustExist (pull policy Never): fails with ErrImageNeverPull if the image is absent. */
   | ({ kind: 'checkImage'; mustExist: boolean } & Attempt)
   | ({ kind: 'pullImage' } & Attempt)
-  | ({ kind: 'startContainer'; containerKind: ContainerKind } & Attempt & NewRun) // Creates and starts; safe to repeat.
+  | ({ kind: 'startContainer'; containerKind: ContainerKind } & Attempt & NewRun) // Creates and starts the run; safe to repeat.
   | { kind: 'runProbe'; container: string; id: string; probe: ProbeKind }
   | { kind: 'runHook'; container: string; id: string; hook: HookKind }
-  | { kind: 'stopContainer'; id: string; deadline: Millis } // Stop signal now, kill at the earliest requested deadline.
+  | { kind: 'stopContainer'; id: string; deadline: Millis } // Sends the stop signal now; kills at the deadline (see stop-in-time.ts).
   | { kind: 'removeContainer'; id: string; container: string; attempt: number }
   | { kind: 'stopSandbox'; id: string }
   | { kind: 'removeSandbox'; id: string }
-  | { kind: 'writeDownwardFiles'; version: string } // Writes the volumes' downward API files, which then show that version.
+  | { kind: 'writeDownwardFiles'; version: string } // Rewrites the volumes' downward API files; `version` names their new state.
   | { kind: 'unmountVolumes' }
   | { kind: 'removeFiles' } // Unmounts the volumes and removes all files of the Pod from the node.
-  | { kind: 'cancel'; key: string } // Cancels an action under way that is no longer wanted (a pull, a hook past its deadline).
-  | { kind: 'finalizeDeletion' }; // Deletes the object from the API with grace period 0.
+  | { kind: 'cancel'; key: string } // Cancels an action that is under way and no longer wanted, such as a pull or a hook past its deadline.
+  | { kind: 'finalizeDeletion' }; // Deletes the object from the API with a grace period of 0.
 
 export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 
-/** Two actions have the same key if they are the same try of the same operation. Keys are only compared, never parsed. */
+/** Identifies the operation of an action: a retry has the same key as the action that failed. Keys are compared, never parsed. */
 export function actionKey(action: Action): string {
-  // Actions on a run or a sandbox are identified by its ID, all others by the attempt of a container.
+  // Actions on a run or a sandbox are identified by its ID, the others by those of the fields below that they have.
   const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
   const known = fields.filter((field) => field in action).map((field) => action[field as keyof Action]);
   const image = action.kind === 'checkImage' || action.kind === 'pullImage' ? [action.image] : [];
@@ -52,12 +52,12 @@ export interface SandboxState {
   id: string;
   attempt: number;
   ready: boolean;
-  stopped: boolean; // It was stopped on request, so its address and host ports are free.
+  stopped: boolean; // This agent has stopped it, so its address and host ports are free.
   createdAt: Millis;
   ips: readonly string[]; // The primary address first.
 }
 
-/** One run of a container: an attempt. */
+/** One run of a container. `attempt`: its number, from 0. */
 export interface ContainerState {
   id: string;
   sandboxId: string;
@@ -66,30 +66,30 @@ export interface ContainerState {
   attempt: number;
   state: 'created' | 'running' | 'exited' | 'unknown';
   createdAt: Millis;
-  startedAt?: Millis;
+  startedAt?: Millis; // Absent: it has not started, its start failed, or the runtime has lost it.
   finishedAt?: Millis;
   exitCode?: number;
   reason?: string;
   message?: string;
   image: string;
   imageId: string;
-  backoffSeconds: number; // The wait between the end of this run and the next one; stored with the container.
-  lost?: true; // The runtime has lost it; the Pod's status shows that it ran.
+  backoffSeconds: number; // The wait from the end of this run to the next start, unless restartAfter() resets it; stored in an annotation.
+  lost?: true; // The runtime has lost this run; the Pod's status shows that it ran.
 }
 
 /** How the last tries of an action failed; dropped once a try succeeds. */
 export interface FailedAction {
   action: Action;
   at: Millis;
-  count: number; // Failed tries in a row, from 1.
-  reason: string; // The waiting reason of the container: ErrImagePull, CreateContainerConfigError, …
+  count: number; // Tries in a row that failed or were not answered, from 1.
+  reason: string; // The waiting reason of the container, such as ErrImagePull; Error if the error has no reason.
   message: string;
-  image?: string; // The image of a volume, if its pull failed.
+  image?: string; // The image of a volume, if the pull of this image failed; otherwise absent.
   due?: true; // The cause of the failure has changed, so the back-off no longer applies.
-  unknown?: true; // The runtime did not answer: the next try backs off, but nothing has failed.
+  unknown?: true; // The runtime did not answer, so the try may have succeeded: the next try backs off, but no failure is reported.
 }
 
-/** The result of the newest run of a probe. Unknown: the node itself failed, which says nothing about the container. */
+/** The result of the newest run of a probe. Unknown: the node could not run the probe, so its outcome is not known. */
 export interface ProbeResult {
   serial: number; // Counts the results of this probe, from 1.
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
@@ -102,7 +102,7 @@ export type HookResult = { failure?: string };
 /** A period in which no agent ran or the runtime did not answer. */
 export type Outage = { from: Millis; to: Millis };
 
-/** The image of a container's next run. */
+/** The image as it was found or pulled for one attempt of a container. pulled: absent if the image was already present. */
 export type ImageState = { attempt: number; image: string } & (
   | { state: 'present'; imageId: string; pulled?: { millis: number; withWaitingMillis?: number; sizeBytes: number } }
   | { state: 'absent' }
@@ -112,23 +112,23 @@ export interface Observed {
   sandboxes: readonly SandboxState[];
   containers: readonly ContainerState[];
   images: Readonly<Record<string, ImageState>>; // By container name.
-  pulls?: Readonly<Record<string, PullProgress>>; // Pulls under way, by actionKey.
-  appeared?: ReadonlySet<string>; // Images, as named in the spec, that have appeared since their last lookup.
-  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // unmounted: other files of the Pod still exist; gone: no files.
-  downward?: string; // The version that the downward API files were last written for.
+  pulls?: Readonly<Record<string, PullProgress>>; // Progress of pulls under way that have reported it, by actionKey.
+  appeared?: ReadonlySet<string>; // Images, as named in the spec, that appeared without a pull after an action on them had failed.
+  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // pending: not mounted by this agent; gone: no file of the Pod exists.
+  downward?: string; // The version of the last writeDownwardFiles of this agent; absent: none.
   underWay: readonly Action[]; // decide() requests none of these again.
   failures: readonly FailedAction[];
   probes: Readonly<Record<string, ProbeResult>>; // By runKey.
   hooks: Readonly<Record<string, HookResult>>; // Hooks that have ended, by runKey.
-  outages: readonly Outage[]; // Outages that are over: those since this agent started, and the one before its start.
+  outages: readonly Outage[]; // Outages that are over and that no decision of this agent has seen yet, such as the one before its start.
 }
 
-/** The node that the Pod is bound to, as shown in the Pod's status. */
+/** Facts and settings of the node that the Pod is bound to. */
 export interface NodeFacts {
   ips: readonly string[]; // The primary address first.
-  runtimeName: string; // containerd, as in containerd://<id>
-  maxGracePeriodExtensionSeconds?: number; // Also limits outages; absent: DEFAULT_MAX_EXTENSION_SECONDS.
-  terminatingPhase?: false; // The phase does not change while defer containers run.
+  runtimeName: string; // The prefix of container IDs in the status: containerd, as in containerd://<id>
+  maxGracePeriodExtensionSeconds?: number; // Limits extensions and, separately, outages; absent: DEFAULT_MAX_EXTENSION_SECONDS.
+  terminatingPhase?: false; // false: the phase does not become Terminating while defer containers run.
 }
 
 /** A termination by the node itself. */
@@ -140,17 +140,17 @@ export interface NodeEnd {
   evicted?: true; // Evicted under pressure, even if `reason` is another, earlier reason.
 }
 
-/** Why a run is ended although its Pod is not terminating, or why a defer container is ended before it has finished. */
+/** Why a run is ended for a reason of its own, rather than by the order in which the containers of a terminating Pod stop. */
 export interface Stop {
-  message?: string; // For the Killing Event; absent: the message for a terminating Pod.
+  message?: string; // The message of the Killing Event; absent: the Event has the message for a terminating Pod.
   at: Millis; // A run that exited before this time ended on its own.
   deadline: Millis;
-  restart: boolean; // The container runs again, even if its exit code alone would not cause a restart.
-  replaced?: true; // Ended to run another image: the next run needs no back-off.
-  entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends.
+  restart: boolean; // true: the container runs again, even if its exit code alone would not cause a restart.
+  replaced?: true; // The run is ended to run another image: the next run needs no back-off.
+  entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which the defer container then ends; absent: see endOfRun().
 }
 
-/** Facts about a Pod that neither the status nor the runtime shows, stored for the next agent before any action of the decision begins. */
+/** Facts about a Pod that its status and the runtime may lack, stored for the next agent before any action of the same decision begins. */
 export interface Journal {
   stops: Record<string, Stop>; // By container ID.
   preStops?: Record<string, HookResult>; // Results of preStop hooks, by runKey.
@@ -164,30 +164,30 @@ export interface EntryEnd {
   reason: string; // Completed, Error, OOMKilled, DeadlineExceeded, GivenUp, SandboxLost, Skipped
   exitCode: number;
   message?: string;
-  run?: ContainerState; // The run that gave the end; absent: the container did not run, or no run decided its end.
-  recorded?: ContainerStatus; // The container status that already records the end.
+  run?: ContainerState; // The run that gave the end; absent: no run gave it, or `recorded` is set.
+  recorded?: ContainerStatus; // The container status that already records the end; absent: none does.
 }
 
 /** The state of one probe of one run. */
 export interface ProbeMemory {
-  serial: number; // The serial of the newest result that was counted.
-  dueAt: Millis; // When it runs next.
-  successes: number;
-  failures: number;
+  serial: number; // The serial of the newest result that was counted; 0: none was.
+  dueAt: Millis; // When the probe runs next.
+  successes: number; // Successful results in a row.
+  failures: number; // Failed results in a row.
   passing?: boolean | undefined; // Absent: not decided yet.
-  succeededAt?: Millis | undefined; // The time of the last result Success.
+  succeededAt?: Millis | undefined; // The time of the last result Success; absent: there was none.
 }
 
 /** The state that the Pod's worker keeps between decisions. rebuildMemory() rebuilds it after a restart of the agent. */
 export interface Memory extends Journal {
   announced: ReadonlySet<string>; // Keys of the facts that were reported as Events and still hold.
   recorded: ReadonlySet<string>; // Keys of the transitions that were reported and still hold.
-  initializedInSandbox?: number; // Attempt of the sandbox in which all init containers have succeeded.
+  initializedInSandbox?: number; // Attempt of the last sandbox in which all init containers had their turn; absent: none.
   probes: Readonly<Record<string, ProbeMemory>>; // By runKey.
-  signalledAt: Readonly<Record<string, Millis>>; // When a run was first to get its stop signal, by container ID.
+  signalledAt: Readonly<Record<string, Millis>>; // When the stop signal of a run was first requested, by container ID.
   ended: Readonly<Record<string, EntryEnd>>;
   interrupted: ReadonlySet<string>; // IDs of defer containers' runs whose start the previous agent may have left incomplete.
-  unstarted: ReadonlySet<string>; // IDs of runs that this agent found in state created: their start may still be under way.
+  unstarted: ReadonlySet<string>; // IDs of runs that were in state created when this agent began: their start may be under way.
 }
 
 /** An Event on the Pod. */
@@ -195,26 +195,26 @@ export interface PodEvent {
   type: 'Normal' | 'Warning';
   reason: string;
   message: string;
-  fieldPath?: string; // spec.initContainers{name}; absent: the Pod itself.
+  fieldPath?: string; // Such as spec.initContainers{name}; absent: the Event is about the Pod itself.
 }
 
 /** A step in the life of a Pod, for its record. */
 export interface Transition {
-  key: string; // Identifies the step: every report of the same step has the same key, even from another agent.
+  key: string; // Identifies the step, even if another agent reports it again; about keys with an @, see report.ts.
   at: Millis;
   type: string; // Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see report.ts
-  container?: string; // Absent: the Pod itself.
+  container?: string; // Absent: the step is about the Pod itself.
   containerKind?: ContainerKind;
   attempt?: number;
   exitCode?: number;
   reason?: string;
   message?: string;
-  deadline?: Millis; // The deadline that the step sets or moves.
+  deadline?: Millis; // The deadline that the step sets or moves, or the time of the next try or the kill.
 }
 
 export interface Input {
   pod: Pod;
-  removed: boolean; // The object was removed from the API (force-deleted): only clean up.
+  removed: boolean; // The object no longer exists in the API: the Pod is only stopped and cleaned up.
   node: NodeFacts;
   nodeEnd?: NodeEnd; // Set once the node terminates the Pod.
   observed: Observed;
@@ -228,7 +228,7 @@ export interface Decision {
   memory: Memory;
   journal: Journal | undefined; // To be stored before any action begins; undefined: nothing new.
   events: PodEvent[];
-  transitions: Transition[]; // What has happened since the previous decision, in chronological order.
-  wakeAt: Millis | undefined; // When to decide again, even without a new observation; undefined: only on a new observation.
+  transitions: Transition[]; // The steps that hold now and did not at this agent's previous decision, in chronological order.
+  wakeAt: Millis | undefined; // When to decide again even if the input has not changed; undefined: only after a change.
   done: boolean; // Nothing of the Pod is left on this node, and nothing is left to do for it.
 }

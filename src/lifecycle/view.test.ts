@@ -46,7 +46,7 @@ test('an end that the runtime has lost is taken from the status', () => {
 test('an end that no status shows, or that the runtime knows, is taken from the runtime', () => {
   expect(seen(run, {})).toEqual(run);
   expect(seen(run, { state: { terminated: { ...ended, containerID: 'containerd://c0' } } })).toEqual(run);
-  // The status has whole seconds only.
+  // The status has whole seconds only, so the runtime's time is kept.
   const lost = { ...ended, exitCode: 255, reason: 'Error', finishedAt: '2026-01-31T00:00:00Z' };
   expect(seen({ ...run, finishedAt: AT + 20 }, { state: { terminated: lost } })?.finishedAt).toBe(AT + 20);
   const failed = { ...run, reason: 'Error' };

@@ -12,18 +12,18 @@ export interface ContainerView {
   name: string;
   kind: ContainerKind;
   sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
-  fieldPath: string; // spec.initContainers{name}
+  fieldPath: string; // Such as spec.initContainers{name}.
   image: string; // The image reference of the next run; with imageFrom, the reference of the container that it names.
-  imageState: ImageState | undefined;
+  imageState: ImageState | undefined; // undefined: this agent has not looked the image up.
   runs: readonly ContainerState[]; // All known runs, the newest first.
-  latest: ContainerState | undefined;
+  latest: ContainerState | undefined; // The newest run.
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
-  nextAttempt: number; // The restart count continues across sandboxes and lost records.
+  nextAttempt: number; // The attempt of the next run; attempts are counted across sandboxes and lost records.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
-/** probes, stops and signalledAt have entries for existing runs only. learn() adds the newest results of probes and hooks. */
+/** probes, stops and signalledAt have entries for existing runs only. learn() in decide.ts updates probes and stops. */
 export interface PodView
   extends Pick<Input, 'pod' | 'observed' | 'now'>,
     Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
@@ -37,12 +37,12 @@ export interface PodView
   ephemeral: readonly ContainerView[];
   all: readonly ContainerView[]; // init, then apps, defers, ephemeral
   byName: ReadonlyMap<string, ContainerView>;
-  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // Kills under way, by ID of the run.
-  sandbox: SandboxState | undefined; // The newest one, ready or not.
-  initialized: boolean; // An app container was created in the sandbox, or all init containers have succeeded in it.
+  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // The stopContainer actions under way, by ID of the run.
+  sandbox: SandboxState | undefined; // The newest one, ready or not; undefined: there is none.
+  initialized: boolean; // An app container was created in the sandbox, or all init containers had their turn in it.
   isUnderWay(key: string): boolean;
   failureOf(key: string): FailedAction | undefined; // The last failure of the action with this key.
-  lastTryOf(key: string): FailedAction | undefined; // As failureOf(), but also a try with an unknown outcome, which backs off too.
+  lastTryOf(key: string): FailedAction | undefined; // Like failureOf(), but includes a try with an unknown outcome, which backs off too.
 }
 
 export const isLive = (run?: ContainerState): run is ContainerState => run !== undefined && run.state !== 'exited';
@@ -75,7 +75,7 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** The run, with the end from the Pod's status if containerd died before it stored the exit, and so reports the reason `Unknown`. */
+/** The run. If containerd died before it stored the exit, it reports the reason `Unknown`: the end in the status, if any, then applies. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -88,7 +88,7 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** The last run of a defer container as its status shows it, because a run that the runtime has lost still counts as an attempt. */
+/** A defer container's last run, built from its status, because a run that the runtime has lost still counts as an attempt. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };

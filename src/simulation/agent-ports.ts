@@ -1,4 +1,4 @@
-/** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages of the life. */
+/** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages that the life has at actions. */
 
 import { type Action, actionKey, type Journal } from '../lifecycle/types.ts';
 import { uidOf } from '../machinery/meta.ts';
@@ -28,11 +28,11 @@ export interface AgentOptions {
 
 export interface Mortal {
   isAlive(): boolean;
-  /** The agent dies, and the next one starts after `millis`. */
+  /** The agent dies, and the next one starts after `millis` (default: 50 ms). `reboot`: the machine reboots, too. */
   crash(millis?: number, reboot?: boolean): void;
 }
 
-/** The ports of the worker of one agent, which have no effect after the agent's death. */
+/** The ports of one agent's worker. After the agent's death, new actions, status writes, journal writes and record writes have no effect. */
 export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journal: Journal) => void): WorkerPorts {
   const { life, timers, runtime, api, result } = options;
   const { isAlive } = mortal;
@@ -68,14 +68,14 @@ function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): Work
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();
   return async (action, of, signal, progress) => {
-    // The crashed agent was about to request this action, which is lost.
+    // The agent died before it requested this action, so the action is lost.
     if (!isAlive()) return new Promise(() => undefined);
     const key = actionKey(action);
     if (underWay.has(key)) result.duplicates.push(key);
     underWay.add(key);
     const number = result.actions.push({ at: timers.now(), action });
     beginOutages(options, number);
-    // If a life has two crashes for one action, the last one applies.
+    // If a life has several crashes for one action, the last one in the list applies.
     const fatal = life.crashes?.findLast((each) => each.action === number);
     if (fatal?.asked === false) {
       crash(fatal.millis, fatal.reboot);

@@ -1,7 +1,7 @@
 /**
  * The machine's clock is set forward or back by hours while Pods run. In the sampled lives and in a back-off, this changes neither the
- * actions nor their times. Not covered: agents that restart, because they use the clock as they find it, and times of the runtime that
- * no agent could read before the clock was set.
+ * actions nor their times. The lives have no crashes, because a new agent uses the clock as it finds it, and neither faults nor outages
+ * of the runtime, because then no agent could read some of its times before the clock was set.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -23,7 +23,7 @@ const CLOCK_STEPS: [string, NonNullable<Life['clockSteps']>][] = [
   ],
 ];
 
-/** Everything that the engine did and reported, with its times. */
+/** The actions, statuses, Events, probes and hooks of the life, with their times, and when nothing of the Pod was left. */
 const outputOf = async (life: Life): Promise<string> => {
   const { actions, statuses, events, probes, hooks, goneAt } = await live(life);
   return JSON.stringify({ actions, statuses, events, probes, hooks, goneAt });

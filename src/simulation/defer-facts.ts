@@ -1,4 +1,4 @@
-/** Facts about the lives of Pods with defer containers that properties check. */
+/** Derives the facts that the property tests check from the lives of Pods with defer containers. */
 import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
 import { actionKey } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
@@ -7,7 +7,7 @@ import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 
 /** How late the effect of a decision may be: a decision made in time takes effect one or two runtime calls later. */
 export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
-/** The maximum delay caused by a fault of the runtime: the longest back-off of an action, and the repeated call. */
+/** The maximum delay caused by a fault of the runtime: the longest back-off of actions other than pulls (10 s), and the next try. */
 export const RETRY_MILLIS = 12_000;
 export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + startMillis;
 
@@ -20,7 +20,7 @@ export const isCompanion = (name: string): boolean => isSidecar(name) || name.st
 export const isPostExit = (life: Life, name: string): boolean =>
   entriesOf(life).some((entry) => entry.name === name && entry.trigger === 'PostExit');
 
-/** The termination as shown by one status; times in milliseconds. */
+/** The termination as shown by one status. Times are milliseconds since the epoch; `at` is when the status was written. */
 export interface ShownTermination {
   at: number;
   startedAt: number;
@@ -28,7 +28,7 @@ export interface ShownTermination {
   preExitDeadline: number;
   extendedSeconds: number;
   outageSeconds: number;
-  /** The end of the last outage; 0 if there was none. */
+  /** The end of the last outage that was counted; 0 if none was. */
   outagesCountedUntil: number;
   reason: string;
   turn: { entry: string; since: number } | undefined;
@@ -55,7 +55,7 @@ export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] 
     termination === undefined ? [] : [shownTermination(at, termination)],
   );
 
-/** The latest deadline that each cause up to `now` allows, whether or not the status shows it yet. */
+/** The latest deadlines that the deletions, the first `nodeEnd` and the forced deletion up to `now` allow, shown in the status or not. */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
   const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -78,14 +78,14 @@ export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number)
 /** The reasons of terminations that neither a client nor the node caused. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
-/** The grace period, in milliseconds, of a termination with this reason, if a client or the node causes at most one in the life. */
+/** The grace period, in milliseconds, of a termination with this reason, in a life with at most one cause by a client or the node. */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
   if (OWN_ENDS.has(reason)) return own * 1000;
   return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
 };
 
-/** Each start, with the names of the containers that ran at its time (`running`) and the earlier part of the trace (`before`). */
+/** Each start, with the names of the containers that were running at that time (`running`) and the earlier part of the trace (`before`). */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();
   return trace.flatMap((entry, index) => {
@@ -97,11 +97,11 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** When an agent last requested this start; the time of the start if no agent did. */
+/** When, up to its time, an agent last requested this start; the time of the start if no agent did. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
-/** Whether the start took effect only after its agent had died and the next agent had observed the runtime, so none knows of it. */
+/** Whether the start was requested before an agent died, and took effect after the next agent began: that agent may not know of it. */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
   const asked = askedAt(result, entry);
   return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);
@@ -110,14 +110,17 @@ export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);
 
-/** Whether a process may have ended, or a record may have been lost, without a cause in the agent or the process. */
+/** Whether processes may end, or records be lost or damaged, for a cause outside the agent and the processes, such as a reboot. */
 export const losesSomething = (life: Life): boolean =>
   life.sandboxLostAt !== undefined ||
   life.initRecordsLostAt !== undefined ||
   hasReboot(life) ||
   (life.losses ?? []).length > 0;
 
-/** The total time in which no agent ran, the runtime did not respond, or a damaged record kept the sandbox. */
+/**
+ * The sum of the times in which no agent ran, the runtime did not respond, or a damaged container record prevented the removal of the
+ * sandbox. Overlapping times are counted more than once.
+ */
 export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absences'>): number => {
   const sum = (all: readonly number[]): number => all.reduce((one, other) => one + other, 0);
   return (
@@ -129,7 +132,7 @@ export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absence
 
 const MINIMUM_MILLIS = 2000;
 
-/** The reserve of the PostExit stage for a termination of `graceMillis`, as the specification calculates it. */
+/** The reserve of the PostExit stage for a termination with this reason and grace period, as specified; 0 if no PostExit entry is due. */
 export function reserveMillis(life: Life, reason: string, graceMillis: number): number {
   const { terminationGracePeriodSeconds: own = 30, postExitGracePeriodSeconds: given } = life.pod.spec ?? {};
   const due = entriesOf(life).filter(

@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: entries that fail, extensions. */
+/** Tests the specified behavior of defer containers in virtual time: entries that fail, and extensions. */
 import { describe, expect, it } from 'vitest';
 import { parseTime } from '../machinery/time.ts';
 import { VolumeError } from '../node/volumes/volume-error.ts';
@@ -114,7 +114,7 @@ describe('an entry that fails', () => {
     ],
   ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // Agents crash only at actions. The readiness probe of the app causes actions while the entry stops.
+      // Agents crash only at actions, which the readiness probe of the app causes while the entry stops.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),
@@ -270,7 +270,7 @@ describe('extensions of the grace period', () => {
     const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
     expect(deadlines(done)).toEqual([20_000]);
     const due = await lifeOf([post], { pods: { spec }, deletions, scripts: { app: [{ stopMillis: 15_000 }] } });
-    // The app is killed when the PreExit stage ends: no entry of that stage is due that could extend it.
+    // The app is killed when the PreExit stage ends: no entry of that stage is due, so the stage is not extended.
     expect(steps(due)).toEqual(['start app', 'signal app', 'app exits 137', 'start defer-1', 'defer-1 exits 0']);
     expect(deadlines(due)[0]).toBe(20_000);
     expect(deadlines(due).at(-1)).toBeLessThan(20_100);

@@ -1,4 +1,4 @@
-/** Lives of Pods with defer containers, and accessors for their results, for the tests of the specification. */
+/** Lives of Pods with defer containers, and accessors for their results, for the tests of the specified behavior. */
 import type { DeferContainer } from '../api/generated/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -13,8 +13,8 @@ export const probe = { exec: { command: ['check'] } };
 export type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
 /**
- * Runs a life with the entries `defers`. By default, the Pod has one app that runs until it is stopped, each entry runs 1 s, and the
- * Pod is deleted after 10 s with a grace period of 30 s.
+ * Runs a life with the entries `defers`. By default, the Pod has one app that runs until it is stopped, the first three entries run
+ * 1 s each, and the Pod is deleted after 10 s with a grace period of 30 s.
  */
 export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Promise<LifeResult> {
   return live({

@@ -18,7 +18,7 @@ const entry = fc
       /** If defined, the entry has imageFrom instead of an image. */
       imageFrom: oneIn(4, fc.constant('app-1')),
       onReasons: oneIn(4, fc.subarray<string>([...REASONS], { minLength: 1 })),
-      /** Applies to PostExit entries only. */
+      /** Used for PostExit entries only: PreExit entries have Always. */
       when: oneIn(4, fc.constantFrom('Always', 'Succeeded', 'Failed')),
       failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
     },
@@ -33,7 +33,7 @@ const entry = fc
     }),
   );
 
-/** The extension of the grace period: none, by liveness, or by count. */
+/** The fields that extend the grace period: none, those for an extension by liveness, or those for one by count. */
 const extension = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ deferContainerGracePeriodExtension: true }) },
@@ -46,7 +46,7 @@ const extension = fc.oneof(
   },
 );
 
-/** The script of a sidecar or ephemeral container that runs until it is stopped, or that ends on its own in every run. */
+/** The script of a sidecar or ephemeral container that runs until it is stopped or killed, or that ends on its own in every run. */
 const companion = fc.oneof({ weight: 2, arbitrary: fc.tuple(service) }, { weight: 1, arbitrary: scripts });
 
 export const deferLives = fc
@@ -54,7 +54,7 @@ export const deferLives = fc
     lives,
     fc.record({
       entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
-      /** The number of PreExit entries. */
+      /** The number of PreExit entries, which come first; if there are fewer entries, all are PreExit entries. */
       preExit: fc.integer({ min: 0, max: 4 }),
       entryScripts: fc.array(fc.oneof({ weight: 4, arbitrary: scripts }, { weight: 1, arbitrary: fc.tuple(service) }), {
         minLength: 4,
@@ -63,7 +63,7 @@ export const deferLives = fc
       extension,
       prePullDeferImages: fc.boolean(),
       preStopPolicy: fc.constantFrom(undefined, 'Concurrent', 'AfterPreExit'),
-      /** postExitGracePeriodSeconds, in percent of the grace period. */
+      /** postExitGracePeriodSeconds, in percent of the grace period; undefined: the field is absent. */
       reserve: oneIn(2, fc.integer({ min: 0, max: 99 })),
       deletions: fc.array(
         fc.record(
@@ -88,7 +88,7 @@ export const deferLives = fc
           graceSeconds: fc.integer({ min: 0, max: 40 }),
         }),
       ),
-      /** The scripts of further sidecars, in addition to the sidecar of the life. */
+      /** The scripts of further sidecars, in addition to the sidecar that the life may have. */
       sidecars: fc.array(companion, { maxLength: 2 }),
       /** The scripts of ephemeral containers, which are added one per second, the first 1 s after `debugAt`. */
       debuggers: fc.array(companion, { maxLength: 2 }),

@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: the order of a termination. */
+/** Tests the specified behavior of defer containers in virtual time: the order of a termination. */
 import { describe, expect, it } from 'vitest';
 import {
   deadlines,
@@ -235,7 +235,7 @@ describe('the order of a termination', () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([post], { pods: { each: { lifecycle } }, hook: () => ({ millis: 60_000 }) });
     const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'app');
-    // Half of the 30 s is reserved for the PostExit stage.
+    // Half of the grace period of 30 s is reserved for the PostExit stage.
     expect(Math.round(((signal?.at ?? 0) - result.start) / 1000)).toBe(25);
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });

@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: why a Pod ends, and which entries are due for it. */
+/** Tests the specified behavior of defer containers in virtual time: why a Pod ends, and which entries are due for that reason. */
 import { describe, expect, it } from 'vitest';
 import type { PodCondition } from '../api/generated/types.ts';
 import { deferStates, type Given, lifeOf, once, post, steps, termination } from './defer-life.ts';
@@ -7,7 +7,7 @@ import type { LifeResult } from './life.ts';
 const reasonOf = (result: LifeResult): string | undefined => termination(result)[0]?.reason;
 const messages = ({ statuses }: LifeResult): (string | undefined)[] =>
   (statuses.at(-1)?.status.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.message);
-/** Sets the conditions of the Pod 1 s before its deletion. */
+/** Adds the conditions to the Pod 1 s before its deletion. */
 const withConditions = (...conditions: PodCondition[]): Given => ({
   edits: [
     {

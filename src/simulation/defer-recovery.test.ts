@@ -32,7 +32,7 @@ const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
 
-/** The first decision of an agent that finds the Pod in its termination. */
+/** The first decision of a new agent about a Pod that is terminating. */
 function found(
   entries: Partial<ContainerStatus>[],
   {

@@ -1,4 +1,4 @@
-/** The specification of defer containers in virtual time: status and Events, images, and crashes of the agent. */
+/** Tests the specified behavior of defer containers in virtual time: status and Events, images, and agent crashes. */
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, stateOf } from './defer-life.ts';
 import type { LifeResult } from './pod-life.ts';
@@ -36,7 +36,7 @@ describe('status and events', () => {
   });
 
   it('the end of an entry stays as it was decided, no matter how long the write of the status takes', async () => {
-    // The sidecar ends, and the clock's next second begins, just before the status shows the decision of the node pressure.
+    // The sidecar ends, and the next second of the clock begins, just before the status shows the end that the node pressure caused.
     const { statuses } = await lifeOf([post], {
       pods: { sidecars: ['side'] },
       scripts: { app: once(11_006), side: [{ stopMillis: 175 }] },
@@ -170,7 +170,7 @@ describe('crashes of the agent', () => {
           const abandoned = cutOffStartsMillis === undefined ? {} : { cutOffStartsMillis };
           const crashed = await lifeOf(defers, { scripts, crashes: [{ action, asked }], ...abandoned });
           expect(outcome(crashed), `crash at ${action} ${asked}`).toEqual(outcome(whole));
-          // The agent's outage counts from its last sign of life, up to 10 s before its death.
+          // The outage after an agent's death counts from its last sign of life, up to 10 s before the death.
           const moved = deadlines(crashed);
           expect(moved.length, `deadlines after a crash at ${action} ${asked}`).toBeLessThanOrEqual(2);
           expect((moved.at(-1) ?? 0) - (moved[0] ?? 0)).toBeLessThanOrEqual(10_100);
@@ -185,7 +185,7 @@ describe('crashes of the agent', () => {
       deletions: [{ at: 10_000, graceSeconds: 1 }],
     });
     const ends = result.statuses.map(({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state));
-    // The entry exited between its stop signal and the kill.
+    // The entry gets its stop signal at the deadline, and exits on its own before the kill.
     expect(new Set(ends.filter((state) => state.startsWith('terminated')))).toEqual(
       new Set(['terminated DeadlineExceeded']),
     );

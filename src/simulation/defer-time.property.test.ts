@@ -1,6 +1,6 @@
 /**
  * Properties of the lives of Pods with defer containers, over the lives of defer.property.test.ts: their times, and whether each
- * entry gets its turn. It reads LIFEPOD_DEFER_RUNS and LIFEPOD_SEED in the same way.
+ * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as there.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ const seed = Number(process.env['LIFEPOD_SEED']);
 const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** Each turn of a PostExit entry that the status showed, with the termination that showed it first. */
+/** For each PostExit entry whose turn the status showed, the termination that showed the turn first. */
 const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   const seen = new Set<string>();
   return shownTerminations(result).filter(({ turn }) => {
@@ -45,7 +45,7 @@ const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   });
 };
 
-/** Reasons for which an entry that never ran may be Skipped, and what must then hold. */
+/** By a part of the message of a Skipped entry, what must then hold. An entry is Skipped for no other reason. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
@@ -83,7 +83,7 @@ const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boo
   const earlier = absences.filter(({ to }) => to <= at);
   return [at, ...earlier.map(({ from }) => from)].some((decided) => {
     const since = earlier.filter(({ from }) => from >= decided);
-    // An outage counts from the last sign of life of the previous agent.
+    // An outage counts from the previous agent's last sign of life, so it may begin up to SIGN_OF_LIFE_MILLIS before that agent's death.
     const moved = since.reduce((sum, { from, to }) => sum + to - from + SIGN_OF_LIFE_MILLIS, 0);
     return decided >= deadline - moved - SLACK_MILLIS;
   });
@@ -94,11 +94,11 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Whether every app container exited with 0. */
+/** Whether the last exit of every app container, before the status showed the end of the entry, was with 0. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
-/** Whether an app container was to restart but did not, perhaps because its start failed. */
+/** Whether an agent requested a start of an app container after the container's last exit; the start may have failed. */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {
     const ended = lastExitOf(result, name, at)?.at ?? 0;
@@ -126,7 +126,7 @@ const properties: Record<string, Property> = {
         return;
       for (const entry of entriesOf(life)) {
         const ended = end.deferContainerStatuses?.find(({ name }) => name === entry.name)?.state?.terminated;
-        // After a deletion without a grace period no agent reports the end.
+        // After a deletion with a grace period of 0, the object may be removed before an agent writes the end.
         if (ended === undefined && life.deletions?.some(({ graceSeconds }) => graceSeconds === 0)) continue;
         expect(ended, entry.name).toBeDefined();
         if (ended?.reason !== 'Skipped') continue;
@@ -150,11 +150,10 @@ const properties: Record<string, Property> = {
     // If an outage exceeds the node's limit and the stage had begun before the outage, the excess is lost.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
-    // A later cause shortens the reserve in proportion to the remaining time, down to its minimum.
+    // A later cause may shorten the reserve in proportion to the remaining time, down to its minimum.
     const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
     const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
-    // The end of the apps is observed, and the result written, before the turn comes.
-    // Each failed observation of the runtime costs a retry of up to 10 s.
+    // The end of the apps is observed, and written to the status, before the turn begins. Each fault may delay this by RETRY_MILLIS.
     const slack =
       (5 + entriesOf(life).length) * SLACK_MILLIS +
       4 * (life.statusMillis ?? 1) +
@@ -193,14 +192,14 @@ const properties: Record<string, Property> = {
         expect(now.outageSeconds).toBeLessThanOrEqual(max);
         expect(Math.min(extended, moved)).toBeGreaterThanOrEqual(0);
         const allowed = (extended + moved) * 1000 + 1;
-        // A deadline that has passed may be written again: the reserve is what remains of it.
+        // A preExitDeadline that has passed may still change, so only the times after this write are compared.
         const [ends, ended] = [now, before].map((each) => Math.max(each.preExitDeadline, now.at)) as [number, number];
         expect(ends - ended).toBeLessThanOrEqual(allowed);
         if (now.deadline - before.deadline > allowed) {
           begun++;
           const reserve = reserveMillis(life, now.reason, (first?.deadline ?? 0) - (first?.startedAt ?? 0));
-          // If no app ever ran, or a run was lost, the reserve counts from when that is known; time in which no stage can begin
-          // does not count.
+          // The reserve counts from the last exit or, if nothing exited or something may be lost, from this write, but not from before
+          // the start of the termination or the end of an outage.
           const exitedAt = losesSomething(life) ? now.at : (lastExitBefore(result, life, now.at) ?? now.at);
           const from = Math.max(exitedAt, now.startedAt, now.outagesCountedUntil);
           expect(now.deadline).toBeLessThanOrEqual(from + reserve + allowed + SLACK_MILLIS);
@@ -217,7 +216,7 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = shownTerminations(result).at(-1)?.deadline ?? first + 2000;
-    // Each crash leaves 2 s to signaled containers; each fault, outage and loss costs a retry of up to 10 s.
+    // Each crash adds up to 10 s since the last sign of life, and leaves 2 s to signaled containers; other disturbances cost a retry.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
       500 +
@@ -241,13 +240,13 @@ const properties: Record<string, Property> = {
     for (let from = start; from < now; from += MINUTE) {
       const changes = [trace, statuses, probes, hooks].reduce((sum, all) => sum + during(from, all), 0);
       const causes = (life.edits?.length ?? 0) + causesOf(life) + (life.crashes?.length ?? 0);
-      // If nothing changes, an agent only polls the runtime, at most once a second, and retries failed calls.
+      // If nothing changes, an agent calls the runtime only to repeat failed observations, at most once a second, and failed actions.
       expect(during(from, calls), `calls from ${from - start} ms on`).toBeLessThanOrEqual(150 + 8 * (changes + causes));
     }
   },
 };
 
-/** A life in which nothing depends on time, disturbed only by outages. */
+/** Lives whose outcome does not depend on time, without disturbances: the test adds those. */
 const steady = deferLives.map((life): Life => {
   const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
   const plain = <T extends { name: string; image?: string; imagePullPolicy?: string }>({

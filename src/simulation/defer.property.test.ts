@@ -1,8 +1,8 @@
 /**
  * Properties of the lives of Pods with defer containers, over random lists, scripts, deletions, losses, runtime faults and outages,
- * and agent crashes between any two actions: their order and their ends. Their times are in defer-time.property.test.ts.
- * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is checked for every property (`npm run test:long`: 2,000),
- * LIFEPOD_SEED repeats a run; the seed is printed.
+ * and agent crashes between any two actions: the order and the ends of entries. defer-time.property.test.ts has their times.
+ * LIFEPOD_DEFER_RUNS sets the number of lives (default: 1,000; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
+ * is printed. Each life is checked for all of `properties`.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -33,10 +33,10 @@ const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** The maximum duration of a run that stays within its timeoutSeconds in spite of crashes. */
+/** The maximum duration of a run that stays within its timeoutSeconds in spite of crashes; infinite without timeoutSeconds. */
 const decisiveMillis = (timeoutSeconds = Number.POSITIVE_INFINITY): number => timeoutSeconds * 1000 - 2500;
 
-/** When the status first showed the end of the entry. */
+/** When the status first showed the end of the entry; infinite if it never did. */
 const endedAt = ({ statuses }: LifeResult, entry: string): number =>
   statuses.find(({ status }) =>
     status.deferContainerStatuses?.some(({ name, state }) => name === entry && state?.terminated !== undefined),
@@ -45,7 +45,7 @@ const endedAt = ({ statuses }: LifeResult, entry: string): number =>
 const properties: Record<string, Property> = {
   'entries run strictly in order': (result, life) => {
     const names = entriesOf(life).map(({ name }) => name);
-    /** A start that was given up may take effect after its entry has ended. The container is then stopped. */
+    /** Whether the entry had ended. A start that was given up may take effect after that; the container is then stopped. */
     const isGivenUp = (name: string, when: number): boolean => endedAt(result, name) <= when;
     let furthest = 0;
     for (const { entry, running } of starts(result.trace)) {
@@ -57,7 +57,7 @@ const properties: Record<string, Property> = {
   },
 
   'entries run at most once to success': ({ trace, start }, life) => {
-    // An entry that is stopped with its lost sandbox, or whose record is lost, runs again, even if it exited with 0.
+    // An entry that is stopped with its lost sandbox, or whose record is lost, may run again, even if it exited with 0.
     const lostAt = start + (life.sandboxLostAt ?? Number.POSITIVE_INFINITY);
     const lost = new Set((life.losses ?? []).flatMap(({ names }) => names));
     for (const { name, livenessProbe, timeoutSeconds } of entriesOf(life)) {
@@ -75,7 +75,7 @@ const properties: Record<string, Property> = {
     const terminations = shownTerminations(result);
     for (const { entry } of starts(result.trace)) {
       if (!isEntry(entry.name)) continue;
-      // A later cause may move the end of the entry's stage while the entry is being started.
+      // The end of the stage at the time of the request counts: a later cause may move it while the entry is being started.
       const asked = askedAt(result, entry);
       const inForce = terminations.findLast(({ at }) => at <= asked);
       expect(inForce).toBeDefined();
@@ -110,7 +110,7 @@ const properties: Record<string, Property> = {
     const unseenMillis = SLACK_MILLIS + (life.faults?.length ?? 0) * RETRY_MILLIS + outageMillis(life, result);
     for (const { entry, before } of starts(result.trace)) {
       if (!isEntry(entry.name) || isPostExit(life, entry.name)) continue;
-      // A start that was given up may take effect later. The container is then stopped immediately.
+      // A start that was given up may take effect later. The container is then stopped as soon as an agent observes it.
       const inForce = terminations.findLast(({ at }) => at <= entry.at);
       const forcedAt = result.start + (life.forcedAt ?? Number.POSITIVE_INFINITY);
       const givenUpAt = Math.min(inForce?.preExitDeadline ?? 0, forcedAt, endedAt(result, entry.name));
@@ -119,7 +119,8 @@ const properties: Record<string, Property> = {
         expect(result.trace.find(ends)?.at).toBeLessThanOrEqual(entry.at + unseenMillis);
         continue;
       }
-      // The apps got their signal at the end of the stage, which was moved afterwards by an outage that had begun before.
+      // The apps got their signal after the end of the stage. That end moved later when an agent died afterwards: the outage counts
+      // from the agent's last sign of life.
       const wasInTime = (at: number): boolean =>
         at >= (terminations.findLast((each) => each.at <= at)?.preExitDeadline ?? 0) &&
         result.absences.some(({ from }) => from >= at);
@@ -174,14 +175,16 @@ const properties: Record<string, Property> = {
     const { statuses, trace } = result;
     const isStopped = ({ name, attempt }: TraceEntry): boolean =>
       trace.some((each) => each.what === 'signal' && each.name === name && each.attempt === attempt);
-    // If the node has no time, or a process may end unobserved, an entry may be Skipped in the middle of its run.
+    // An entry may be Skipped in the middle of its run if the node or a client grants a grace period of 0, or if a process may end, or
+    // its record be lost, unobserved.
     const hasNoTime =
       life.nodeEnd?.by.graceSeconds === 0 || (life.deletions ?? []).some(({ graceSeconds }) => graceSeconds === 0);
     const isCutShort = losesSomething(life) || hasNoTime;
     for (const { name, state } of statuses.at(-1)?.status.deferContainerStatuses ?? []) {
       const runs = trace.filter((each) => each.name === name && each.what === 'exit');
       if (state?.terminated?.reason === 'Completed') expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
-      // After a crash it is unknown whether a decided stop was sent; after the loss of its sandbox, the entry then runs again.
+      // After a crash, it is unknown whether the run was to be stopped. An exit with 0 then does not count as a success if no time was
+      // granted, or if a later attempt followed.
       const isUnclear = ({ attempt }: TraceEntry): boolean =>
         (life.crashes ?? []).length > 0 && (hasNoTime || runs.some((run) => run.attempt > attempt));
       const isSuccess = (run: TraceEntry): boolean => run.exitCode === 0 && !isStopped(run) && !isUnclear(run);
@@ -204,7 +207,7 @@ describe('properties of the lives of Pods with defer containers', () => {
 
   it('a crash of the agent does not change how the list ends', async () => {
     const undisturbed = deferLives.map((life): Life => {
-      // Whether an app has started by the active deadline may depend on the time that a crash costs.
+      // The active deadline is omitted: whether an app has started by then may depend on the time that a crash costs.
       const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
       const scripts = { ...life.scripts };
       for (const { name, restartPolicy, timeoutSeconds } of deferContainers) {
@@ -212,11 +215,11 @@ describe('properties of the lives of Pods with defer containers', () => {
         const [first = { runMillis: 500 }, ...rest] = (scripts[name] ?? []).map((script) => ({
           runMillis: 500,
           ...script,
-          // The exit code must not show that the container was stopped.
+          // A stopped container exits with 0, so the agent cannot conclude from the exit code that it stopped the container.
           stopMillis: 100,
           stopExitCode: 0,
         }));
-        // Nor may it depend on the time that crashes cost: a run ends well before or well after the timeoutSeconds.
+        // Nor may the result depend on the time that crashes cost: a run ends well before or well after the timeoutSeconds.
         if (first.runMillis > decisiveMillis(timeoutSeconds)) first.runMillis += 10_000;
         scripts[name] = restartPolicy === 'Never' ? [first] : [first, ...rest, { runMillis: 10 }];
       }
@@ -236,9 +239,9 @@ describe('properties of the lives of Pods with defer containers', () => {
             terminationGracePeriodSeconds: 3000,
             deferContainers: deferContainers.map(({ timeoutSeconds, livenessProbe: _probe, image = '', ...entry }) => ({
               ...entry,
-              // The time that retries cost depends on the crashes.
+              // Entries that are retried have no timeoutSeconds: the time that retries cost depends on the crashes.
               ...(timeoutSeconds === undefined || entry.restartPolicy !== 'Never' ? {} : { timeoutSeconds }),
-              // With OnFailure, a pull that fails is retried until the deadline.
+              // Entries that are retried have an image that can be pulled: a failed pull is retried until the deadline.
               image: entry.restartPolicy === 'Never' ? image : 'busybox:1.28',
             })),
           },

@@ -1,4 +1,4 @@
-/** The collection of unused images, in virtual time. */
+/** Tests the removal of unused images in virtual time. */
 
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
@@ -10,7 +10,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
-/** A disk of 1000 bytes, `other` of which are not used by images. */
+/** A node whose disk has 1000 bytes, of which other files than images use `other` (absent: 0). */
 function node(given: { images: Record<string, number>; other?: number; policy?: Partial<GarbagePolicy> }) {
   const timers = createVirtualTimers(START);
   const ending = new AbortController();
@@ -76,7 +76,7 @@ describe('with a maximum age', () => {
     state.containers = ['used'];
     garbage.check();
     await pass(120 * MINUTE);
-    // The check of the fifth minute was the last one that found the image in use.
+    // The check of the fifth minute was the last one that found the image `left` in use.
     expect(removed).toEqual([
       { image: 'left', at: 65 * MINUTE },
       { image: 'came', at: 67 * MINUTE },

@@ -3,28 +3,31 @@ import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Action, HookKind, NodeEnd, PodEvent, ProbeKind, Transition } from '../lifecycle/types.ts';
 import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 
-/** The duration of a call of the runtime. */
+/** The duration of a call to the runtime. Life.startMillis replaces it for starts of containers. */
 export const LATENCY_MILLIS = 5;
 
-/** The agent crashes at the executed action number `action`, counted from 1. */
+/** The agent crashes at the action number `action`, counted from 1 over all agents of the life. */
 export interface Crash {
   action: number;
   /** true: the action is still requested, but its result is lost. false: the action is not requested. */
   asked: boolean;
   /** How long no agent runs; absent: 50 ms. */
   millis?: number;
-  /** The machine reboots: every process on it ends too. */
+  /** true: the machine reboots, so every process on it ends too. */
   reboot?: boolean;
 }
 
 /** The runtime does not respond for `millis`. */
 export interface Outage {
   millis: number;
-  /** The outage begins at `at`, or `afterMillis` after the request of action number `action` (0: before the action's first call). */
+  /**
+   * The outage begins at the time `at`, or `afterMillis` after the request of action number `action`. If `afterMillis` is 0 (the
+   * default), the outage begins before the action's first call.
+   */
   at?: number;
   action?: number;
   afterMillis?: number;
-  /** true: the calls that are under way still take effect. */
+  /** true: the calls that are under way when the outage begins still take effect. */
   takesEffect?: boolean;
 }
 
@@ -32,8 +35,8 @@ export interface Outage {
 export interface Loss {
   at: number;
   /**
-   * record: the records of exited containers; running: running containers are killed and lose their records; damage: for `millis`,
-   * removing the records of exited containers has no effect.
+   * What happens to the containers `names`. record: the records of those that have exited are deleted; running: those that run are
+   * killed, and their records deleted; damage: for `millis` (default: 60 s), those that have exited cannot be removed.
    */
   what: 'record' | 'running' | 'damage';
   names: string[];
@@ -43,14 +46,14 @@ export interface Loss {
 export interface Deletion {
   at: number;
   graceSeconds: number;
-  /** The reason in the condition DeletionReason, which is set just before the deletion. */
+  /** The reason in the condition DeletionReason, which is set just before the deletion; absent: the condition is not set. */
   reason?: string;
 }
 
 /** A Pod and everything that happens to it. Times are milliseconds from the start of the simulation. */
 export interface Life {
   pod: Pod;
-  /** Per container name, the run of each attempt; the last one repeats. */
+  /** By container name, the run of each attempt; the last one repeats. A container without a script runs until it is killed. */
   scripts: Record<string, RunScript[]>;
   deletions?: Deletion[];
   /** When the object is removed from the API by force, so without a grace period. */
@@ -58,7 +61,7 @@ export interface Life {
   /** When clients give up entries (PUT pods/NAME/defer). */
   skips?: { at: number; entry: string }[];
   sandboxLostAt?: number;
-  /** When the runtime loses the records of all init containers before the one that was started last. */
+  /** When the runtime loses the records of the exited init containers before the one that was started last. */
   initRecordsLostAt?: number;
   losses?: Loss[];
   /** The node terminates the Pod. */
@@ -66,27 +69,28 @@ export interface Life {
   /** The node terminates the Pod a second time. */
   nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   maxGracePeriodExtensionSeconds?: number;
-  /** How long writing steps to the record takes. */
+  /** How long writing steps to the record takes; absent: they are written immediately. */
   recordMillis?: number;
   /** When the machine's clock is set, and by how many milliseconds; negative: back. */
   clockSteps?: { at: number; millis: number }[];
-  /** How long it takes until the object shows a written status; with defer containers 1 ms by default. */
+  /** How long it takes until the object shows a written status; absent: 1 ms with defer containers, otherwise no time. */
   statusMillis?: number;
   crashes?: Crash[];
   /** The agent dies at `at`, and the next agent starts `millis` later. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
-  /** A crash during the start of a defer container makes the start fail this many milliseconds later, as with containerd. */
+  /** A crash that loses the result of a start of a defer container makes the start fail so many milliseconds later, as with containerd. */
   cutOffStartsMillis?: number;
   /** The duration of the start of a container; absent: LATENCY_MILLIS. */
   startMillis?: number | undefined;
   /** The numbers of the runtime calls that fail, counted from 1. */
   faults?: number[];
+  /** true: the runtime has no image at first; otherwise, it has busybox:1.28. */
   absentImages?: boolean;
   pullable?: (reference: string) => boolean;
-  /** An image with this name appears on the node. */
+  /** When the agent is notified that an image with this name has appeared on the node. */
   imageAppears?: { at: number; name: string };
-  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, counted from 1. */
+  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, counted from 1; absent: every mount succeeds. */
   mount?: (tries: number) => Promise<void>;
   /** Returns the result of a probe that ends `aliveMillis` after the start of its container; absent: every probe succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
@@ -94,17 +98,18 @@ export interface Life {
   hook?: (run: { name: string; attempt: number; hook: HookKind }) => { millis: number; failure?: string };
   /** When clients edit the object. `edit` returns the edited object. */
   edits?: { at: number; edit: (pod: Pod) => Pod }[];
+  /** When the simulation ends at the latest; absent: after 1 h. */
   limitMillis?: number;
 }
 
 export interface LifeResult {
   trace: TraceEntry[];
-  /** Every call of the runtime. */
+  /** Every call to the runtime. */
   calls: readonly { at: number; call: string }[];
   pod: Pod;
   /** When nothing of the Pod was left on the node; undefined: something was left when the simulation ended. */
   goneAt: number | undefined;
-  /** When the object was removed from the API. */
+  /** When the object was removed from the API; undefined: it was not. */
   removedAt: number | undefined;
   events: (PodEvent & { at: number })[];
   transitions: Transition[];

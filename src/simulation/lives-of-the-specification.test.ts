@@ -1,6 +1,6 @@
 /**
- * The lives in the specification of defer containers, with the seconds of its table. Times count from T0, when
- * the agent first wrote status.termination, rounded to 0.1 s.
+ * The lives in the specification of defer containers, with the seconds of its table. Times count from T0, which is
+ * status.termination.startedAt as first written, and are rounded to 0.1 s.
  */
 import { describe, expect, it } from 'vitest';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -18,7 +18,7 @@ const startOf = ({ statuses }: LifeResult): number =>
   parseTime(statuses.find(({ status }) => status.termination !== undefined)?.status.termination?.startedAt) ??
   Number.NaN;
 const seconds = (millis: number): number => Math.round(millis / 100) / 10;
-/** The steps, such as `defer-1 TERM 15`, in seconds from T0. KILL is an exit that was forced, `ends` is any other exit. */
+/** The steps from the deletion on, such as `defer-1 TERM 15`, in seconds from T0. KILL is a forced exit, `ends` any other exit. */
 const stepsOf = (result: LifeResult): string[] =>
   result.trace.flatMap(({ at, what, name, cause }) => {
     const step = { signal: 'TERM', start: 'starts', exit: cause === 'kill' ? 'KILL' : 'ends' }[what as string];
@@ -104,9 +104,9 @@ describe('the lives of the specification', () => {
           ?.split(' ')
           .at(-1),
       );
-    // Without a probe the minimum is 10 s.
+    // An entry without a liveness probe has at least 10 s.
     expect(at('defer-2 TERM')).toBe(50);
-    // R is half of the 30 s.
+    // The reserve R is half of the grace period of 30 s.
     expect(at('defer-3 TERM') - at('defer-3 starts')).toBeGreaterThanOrEqual(15 - 0.1);
     const [S, D] = [shown(result, 'preExitDeadline').at(-1) ?? 0, shown(result, 'deadline').at(-1) ?? 0];
     expect(D - S).toBeGreaterThanOrEqual(15);
@@ -177,7 +177,7 @@ describe('the lives of the specification', () => {
       limitMillis: 60_000,
     });
     expect(shown(result, 'preExitDeadline')).toEqual([5]);
-    // The app ends at its signal, at 7.1: the PostExit stage has 5 s from then.
+    // The app ends at 7.1 s, just after its signal: the PostExit stage has 5 s from then on.
     expect(shown(result, 'deadline')).toEqual([10, 12.1]);
     expect(stepsOf(result)).toEqual([
       'defer-1 starts 0',

@@ -1,4 +1,4 @@
-/** Pods that lose their sandbox, in virtual time: how its remaining containers end, and what follows. */
+/** Pods that lose their sandbox, in virtual time: how the containers that still run in it end, and what follows. */
 import { describe, expect, it } from 'vitest';
 import { forever, lifeOf, once, post, steps } from './defer-life.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';

@@ -1,4 +1,4 @@
-/** Many Pods on one node, in virtual time: how much the scheduling of their probes delays them. */
+/** Many Pods on one node, in virtual time: how much the scheduling of the probes delays the probes. */
 
 import { expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
@@ -85,7 +85,7 @@ it('a probe runs within 50 ms of its due time on a node with 100 Pods with two p
   };
   const ending = new AbortController();
   void runtime.events((event) => event.type === 'changed' && workers.get(event.podUid)?.changed(), ending.signal);
-  // All Pods start at the same time, so that their probes are due at the same times.
+  // All Pods start at the same time, so that many probes are due at the same time.
   for (let i = 0; i < PODS; i++) begin(`uid-${i}`, 1 + (i % 2));
   await timers.run(() => false, START + SECONDS * 1000);
   for (const worker of workers.values()) worker.stop();

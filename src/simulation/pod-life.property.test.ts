@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** How long after its termination a Pod may still start containers: earlier requests take effect late, a new agent needs time. */
+/** How long after the start of its termination a Pod may still start containers: requests take effect late, a new agent needs time. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {
@@ -102,7 +102,7 @@ describe('properties of every life', () => {
       );
       if (life.forcedAt !== undefined) bounds.push(forcedSince(result, life) + 2000);
       if (bounds.length === 0) return;
-      // Each crash loses 50 ms and up to 10 s since the last sign of life, each fault a retry of up to 10 s; rounding to seconds up to 2 s.
+      // Each crash costs 50 ms and up to 10 s since the last sign of life, each fault a retry of up to 10 s, and rounding up to 2 s.
       const allowance = 3000 + (life.crashes?.length ?? 0) * 12_000 + (life.faults?.length ?? 0) * 11_000;
       expect(goneAt).toBeDefined();
       expect(goneAt).toBeLessThanOrEqual(Math.min(...bounds) + allowance);
@@ -128,7 +128,7 @@ describe('properties of every life', () => {
           const before = trace.filter((each) => each.name === container && each.at <= at);
           expect(before.some(({ what }) => what === 'start')).toBe(true);
           const last = before.findLast(({ what }) => what === 'start' || what === 'exit');
-          // The agent has not observed yet that the container has just ended.
+          // The container may have ended just before, which the agent has not observed yet.
           if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
         }
@@ -185,7 +185,7 @@ describe('properties of every life', () => {
             .sort(),
         });
         const policy = life.pod.spec?.restartPolicy;
-        // By the limit, a Pod that restarts forever has done as much as its time allowed: only its init containers are comparable.
+        // The exits of a Pod that restarts its containers depend on the time that crashes cost, so only its phase is compared.
         const names = policy === 'Never' ? [...initNames(life), ...appNames(life)] : [];
         expect(outcome(crashed, names)).toEqual(outcome(whole, names));
       }),

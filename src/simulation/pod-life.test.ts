@@ -236,7 +236,7 @@ describe('the life of a Pod in virtual time', () => {
       pod: simulatedPod({ sidecars: ['side'], init: ['init-1', 'init-2', 'init-3'], apps: ['app'] }),
       scripts: { side: forever, 'init-1': once(1000), 'init-2': once(10_000), 'init-3': once(1000), app: forever },
       initRecordsLostAt: 5_000,
-      // The loss itself causes no event: the edit does.
+      // The loss itself sends no event, so the edit makes the agent decide.
       edits: [{ at: 5_001, edit: (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { edited: '' } } }) }],
       crashes: [{ action: 10, asked: true }],
       limitMillis: 60_000,
@@ -302,7 +302,7 @@ describe('the life of a Pod in virtual time', () => {
       phase: 'Failed',
       containerStatuses: [{ state: unknown }],
     });
-    // The init container whose turn had come counts, later containers do not.
+    // The init container whose turn had come is shown as terminated; the turn of the later containers had not come.
     expect(endOf(held as NonNullable<typeof held>)).toMatchObject({
       phase: 'Failed',
       initContainerStatuses: [{ state: unknown }, { state: waiting }],

@@ -1,4 +1,4 @@
-/** Checks many properties on the same random lives: each life runs once for all, and only failures are shrunk property by property. */
+/** Checks many properties on the same random lives: each life runs once for all properties. Failures are shrunk for each property. */
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -20,7 +20,7 @@ export function holdProperties(
 ): void {
   const limitMillis = limitMillisOf(numRuns);
   let lived = 0;
-  /** By property: the number of the first life in which the property does not hold. */
+  /** By property: the number, from 0, of the first life in which the property does not hold. */
   const broken = new Map<string, number>();
   beforeAll(async () => {
     const all = fc.asyncProperty(arbitrary, async (life) => {

@@ -32,7 +32,7 @@ export const probe = fc.record({
   failureThreshold: fc.integer({ min: 1, max: 3 }),
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
-/** The probes and hooks of app containers; undefined in one of two lives. */
+/** The probes and hooks of app containers; undefined in half of the lives. */
 const extras = oneIn(
   2,
   fc.record(
@@ -106,13 +106,13 @@ export function withOtherImage(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** Lives in which the first run of an app is stopped although the Pod continues, and exits with any code. The next run succeeds. */
+/** Lives in which the first run of an app is stopped although the Pod continues. A next run exits with 0 or, under Always, continues. */
 export const stopping = fc
   .record({
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
-    /** So short that the result does not depend on the time that crashes cost. */
+    /** So short that the result does not depend on the time that crashes cost; undefined: the run ends only when it is killed. */
     stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
     hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
@@ -124,7 +124,7 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // Agents crash only at actions. The readiness probe causes actions while the container stops.
+    // Agents crash only at actions, which the readiness probe causes while the container stops.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
@@ -149,7 +149,7 @@ export const stopping = fc
     };
   });
 
-/** The latest time at which an agent learns of the forced deletion: a new agent has no object with the time of the deletion. */
+/** The latest time at which an agent learns of the forced deletion: a new agent has no object with that time. Infinite: never. */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(start + forcedAt, ...crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []));

@@ -1,6 +1,6 @@
 /**
- * Properties of the record, over the same random lives as pod-life.property.test.ts, with faults and agent crashes between any
- * two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ * Properties of the record, over the random lives of pod-life.property.test.ts and defer.property.test.ts, with faults and agent
+ * crashes between any two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** How long before the end of the simulation an event may be missing from the record, because it was not observed yet. */
+/** How long before the end of the simulation a step may be missing from the record, because no agent has observed it yet. */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
 /** A decision that an agent made this shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;
@@ -40,7 +40,7 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
     { numRuns, seed },
   );
 
-/** Each write of the record takes longer than a runtime call; steps that are not written when the agent crashes are lost. */
+/** The lives, with writes of the record that take longer than a runtime call. Steps not written when the agent crashes are lost. */
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
@@ -50,8 +50,8 @@ const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolea
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Whether nothing was left of a Pod without an object when its agent ended, before the agent had written the last steps. The next
- * agent does not know such a Pod; on a real node, closeRecords() adds the steps (src/node/record/close-records.ts).
+ * Whether an agent died after the last change in the runtime of a Pod that is deleted by force, perhaps before the agent had written
+ * the last steps. The next agent then does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at >= from));
@@ -93,10 +93,10 @@ describe('the record of every life', () => {
         const recorded = stepsOfRecord(record);
         expect(new Set(recorded).size).toBe(recorded.length);
         expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
-        // After a delete with a grace period of 0, the next agent adds nothing to the record.
+        // After a delete with a grace period of 0, the record may lack the last steps.
         const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
         if (result.goneAt === undefined || isForced) return;
-        // If no step of a Pod was written, the next agent cannot know the Pod.
+        // If no step of a Pod was written, the next agent cannot find the Pod in the records.
         if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
         const began = record.filter((step) => step.type === 'TerminationBegan');
         if (!endsUnseen(result, life)) expect(began).toHaveLength(1);
@@ -139,7 +139,7 @@ describe('the record of every life', () => {
       expect(count('Gone')).toBe(result.removedAt === undefined ? 0 : 1);
       const began = record.find(({ type }) => type === 'TerminationBegan');
       if (!endsUnseen(result, life)) expect(began).toBeDefined();
-      // The agent after a crash computes deadlines again, from whole seconds.
+      // After a crash, the deadlines move later by the outage.
       if (life.crashes?.length === 0) {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline ?? 0);
         expect(deadlines).toEqual([...deadlines].sort((a, b) => b - a));

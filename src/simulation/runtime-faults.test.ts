@@ -10,7 +10,7 @@ const LATENCY_MILLIS = 5;
 const never = new AbortController().signal;
 const identity = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** A runtime with a sandbox, and shortcuts to its containers. */
+/** A simulated runtime with one sandbox, and functions that create and start containers in the sandbox. */
 async function started(scripts: Record<string, RunScript>) {
   const timers = createVirtualTimers(START);
   const runtime = createSimulatedRuntime({

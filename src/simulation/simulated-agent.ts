@@ -25,10 +25,10 @@ const ABSENT_MILLIS = 50;
 
 export interface SimulatedAgent {
   boot(): void;
-  /** Whether an agent runs, and does not have to decide first whether it adopts the Pod. */
+  /** Whether an agent runs and, if the Pod's object was removed, has decided whether to adopt the Pod. */
   readonly settled: boolean;
   worker(): PodWorker | undefined;
-  /** The agent dies, and the next one starts after `millis`. */
+  /** The agent, if one runs, dies, and the next one starts after `millis`. `reboot`: the machine reboots, too. */
   crash(millis?: number, reboot?: boolean): void;
   /** The node terminates the Pod. */
   end(by: Omit<NodeEnd, 'at'>): void;
@@ -47,7 +47,7 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   let nodeEnd: NodeEnd | undefined;
   let alive: { since: number } | undefined;
   let adopting = false;
-  /** The time of the previous agent's last sign of life. */
+  /** The time of the previous agent's last sign of life; undefined: there was no previous agent. */
   let lastSign: number | undefined;
 
   const crash = (millis = ABSENT_MILLIS, reboot = false): void => {
@@ -99,7 +99,7 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   };
 }
 
-/** For a Pod whose object was removed: calls `begin` if the runtime has a sandbox or a container of it, else closes its record. */
+/** For a Pod whose object was removed: calls `begin` if the runtime has a sandbox or container of it, else completes its record. */
 async function adoptRemoved(
   { life, timers, runtime, api, result }: AgentOptions,
   isAlive: () => boolean,
@@ -122,7 +122,7 @@ async function adoptRemoved(
   result.goneAt ??= timers.now();
 }
 
-/** A client with the objects that closeRecords() reads: the record as written so far, and the Pod unless it was removed. */
+/** A client with the objects that closeRecords() reads: the record as written so far, if any, and the Pod unless it was removed. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {

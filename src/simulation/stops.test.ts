@@ -11,7 +11,7 @@ const outcome = ({ trace, pod }: LifeResult): string[] => [
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
   String(pod.status?.phase),
 ];
-/** Agents crash only at actions. The readiness probe causes actions while the container stops. */
+/** Agents crash only at actions, which the readiness probe causes while the container stops. */
 const readinessProbe = { ...check, periodSeconds: 1 };
 const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
   attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';

@@ -53,7 +53,7 @@ function traceStep({ at, what, name, attempt, exitCode, cause }: LifeResult['tra
   return text === '' ? [] : [{ at, kind: 'node', text }];
 }
 
-/** One step for each change of the result of a probe. */
+/** One step for the first result of each probe of a run, and one for each change of its result. */
 function probeSteps({ probes }: LifeResult): Step[] {
   const last = new Map<string, string>();
   return probes.flatMap(({ at, container, attempt, probe, result }): Step[] => {
