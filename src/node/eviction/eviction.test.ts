@@ -29,6 +29,7 @@ let armed: boolean;
 let changes: EventEmitter;
 /** The simulated runtime awaits this function before each answer, so that a test can delay the answer. */
 let runtime: () => Promise<void>;
+let freeDisk: () => Promise<void>;
 let eviction: Eviction;
 
 beforeEach(() => {
@@ -45,6 +46,7 @@ beforeEach(() => {
   armed = false;
   changes = new EventEmitter();
   runtime = async () => undefined;
+  freeDisk = async () => undefined;
 });
 afterEach(() => {
   stop.abort();
@@ -125,7 +127,7 @@ function start(): void {
       changes.emit('change');
     },
     nodeEvent: () => undefined,
-    freeDisk: async () => undefined,
+    freeDisk: () => freeDisk(),
   });
 }
 const until = async (holds: () => boolean): Promise<void> => {
@@ -219,6 +221,39 @@ it('eviction under disk pressure waits until the containers of the evicted Pod a
   eviction.emptied(uid);
   await pass(1_000);
   await until(() => ended.length === 2);
+});
+
+it('eviction under disk pressure evicts no Pod if the removal of containers and images frees enough', async () => {
+  pods = [podOf('a')];
+  due = [threshold('nodefs.available')];
+  const freed = Promise.withResolvers<void>();
+  freeDisk = async () => {
+    due = [];
+    freed.resolve();
+  };
+  start();
+  await freed.promise;
+  await pass(1000);
+  expect(ended).toEqual([]);
+});
+
+it('eviction under memory pressure frees no disk space', async () => {
+  pods = [podOf('a')];
+  due = [threshold('memory.available')];
+  let requests = 0;
+  freeDisk = async () => void requests++;
+  start();
+  await until(() => ended.length === 1);
+  expect([ended, requests]).toEqual([['a 0'], 0]);
+});
+
+it('eviction under disk pressure evicts a Pod even if the removal of containers and images fails', async () => {
+  pods = [podOf('a')];
+  due = [threshold('nodefs.available')];
+  freeDisk = () => Promise.reject(new Error('the runtime does not respond'));
+  start();
+  await until(() => ended.length === 1);
+  expect(ended).toEqual(['a 0']);
 });
 
 it('eviction spares static Pods, and an annotation does not make a Pod static', async () => {
