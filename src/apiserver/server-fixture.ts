@@ -1,4 +1,7 @@
-/** For the tests of the API server: starts a server, by default on a registry with an in-memory store, and an HTTPS client. */
+/**
+ * For the tests of the API server: starts a server, by default on a registry with an in-memory store, and sends requests to it over
+ * HTTPS.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';

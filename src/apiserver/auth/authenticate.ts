@@ -7,8 +7,8 @@ import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '../../ports/backend.ts';
 
 /**
- * Returns the user, or undefined if the client presents no certificate of lifepod's authority, or one whose subject does not have
- * exactly one common name.
+ * Returns the user. Returns undefined if the client presents no certificate from lifepod's authority, or if the subject of the
+ * certificate does not have exactly one common name or the name is empty.
  */
 export function authenticate(socket: TLSSocket): UserInfo | undefined {
   // `authorized` is true only if TLS has verified that the certificate comes from lifepod's authority.

@@ -8,7 +8,7 @@
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory of about a thousand objects of 4 KiB of JSON each (see heldBytes). Most objects are smaller. */
+/** The memory limit of one window: about a thousand objects of 4 KiB of JSON each (see heldBytes). Most objects are smaller. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
@@ -100,8 +100,8 @@ export class EventWindow {
   }
 
   /**
-   * Removes the oldest event. Returns false, and keeps the event, if it is the only one, so that a watch that is one event behind
-   * can still resume.
+   * Removes the oldest event and returns true. If the window has at most one event, removes nothing and returns false, so that a
+   * watch that is one event behind can still resume.
    */
   forgetOldest(): boolean {
     if (this.#length <= 1) return false;

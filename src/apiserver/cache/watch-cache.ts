@@ -1,7 +1,7 @@
 /**
- * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each
- * resource. The cache serves all watches and reads, except lists at an older revision, later pages of lists, and reads of
- * uncached resources. For uncached resources, the cache has only the events.
+ * The watch cache: the current objects of every cached resource, decoded once, and a window of past events for each resource. The
+ * cache serves all watches and reads, except lists at an older revision, later pages of lists, and reads of uncached resources.
+ * For uncached resources, the cache has only the events.
  *
  * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
@@ -96,7 +96,7 @@ export interface WatchCacheOptions {
    * UNCACHED_WINDOW_EVENTS applies if it is lower.
    */
   windowEvents?: number;
-  /** Key prefixes of the resources whose objects are not cached. */
+  /** The key prefixes of the resources whose objects are not cached; none by default. */
   uncached?: ReadonlySet<string>;
 }
 

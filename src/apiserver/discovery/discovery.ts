@@ -42,7 +42,7 @@ export const apiGroupList = (kinds: readonly KindDefinition[]) => ({
     .map((group) => apiGroup(kinds, group)),
 });
 
-/** Returns the document at /apis/GROUP. Throws 404 NotFound if the group is not served. */
+/** Returns the document at /apis/GROUP. Throws 404 NotFound if the group is not served, or is the core group. */
 export function apiGroupDocument(kinds: readonly KindDefinition[], group: string) {
   if (group === '' || !groupsOf(kinds).includes(group)) throw pathNotFound();
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };

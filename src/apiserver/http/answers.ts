@@ -1,6 +1,7 @@
 /**
  * Sends response bodies. A short body is written as a whole. A long body is written in pieces: while the client's connection is full,
- * no further piece is written, so that only a few pieces are buffered per client.
+ * no further piece is written, so that only a few pieces are buffered per client. Long responses to GET requests are compressed if the
+ * client accepts gzip.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -40,7 +41,10 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Sends the concatenated texts as the body. After the first WHOLE_CHARS characters, takes texts only as fast as the client reads. */
+/**
+ * Sends the concatenated texts as the body. After the first WHOLE_CHARS characters, takes texts only as fast as the client reads, and
+ * cuts the client if it reads nothing for STALLED_MILLIS.
+ */
 export async function sendTexts(
   exchange: Exchange,
   code: number,

@@ -40,8 +40,9 @@ export interface BodyReader {
   /**
    * Reads the body, calls `use` with it, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body exceeds
    * BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large and this
-   * body is the largest, and with 400 BadRequest if the body ends early. Does not read the rest of a rejected body. A body counts as a
-   * complete part until `use` ends, because `use` may keep the decoded body, and waits for room among these parts before `use` is called.
+   * body is the largest, and with 400 BadRequest if the body ends early. Does not read the rest of a rejected body. Before `use` is
+   * called, the body waits for room among the complete parts. The body counts as one of them until `use` ends, because `use` may keep
+   * the decoded body.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
@@ -111,7 +112,10 @@ function enlarged(bytes: Buffer, atLeast: number): Buffer {
 const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/** Returns the media type of the request's body; the default is JSON. Throws 415 UnsupportedMediaType if it is not in OBJECT_TYPES. */
+/**
+ * Returns the media type of the request's body: JSON if the Content-Type is absent, empty or a wildcard. Throws 415
+ * UnsupportedMediaType if the type is not in OBJECT_TYPES.
+ */
 export function objectMediaType(request: IncomingMessage): ObjectType {
   const type = mediaType(request);
   if (type === '' || type === '*/*') return 'application/json';

@@ -22,6 +22,6 @@ export interface ServerContext {
   readonly watches: Places;
   /** Limits the number of open requests for logs, exec, attach and port-forward. */
   readonly streams: Places;
-  /** Limits the number of open SPDY streams of all port-forward requests together. */
+  /** Limits the number of open streams of all port-forward requests together. */
   readonly forwarded: StreamRoom;
 }

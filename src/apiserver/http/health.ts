@@ -20,7 +20,10 @@ async function passes(check: HealthCheck): Promise<boolean> {
   }
 }
 
-/** Runs the checks and responds with the result. `segments`: those of the path, such as ['readyz'] or ['readyz', NAME OF A CHECK]. */
+/**
+ * Runs the checks and responds with the result. `segments`: the segments of the path, such as ['readyz'] or ['readyz', NAME OF A CHECK].
+ * Rejects with 404 NotFound if there is no such check.
+ */
 export async function serveHealth(
   exchange: Exchange,
   segments: readonly string[],

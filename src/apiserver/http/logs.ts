@@ -13,7 +13,10 @@ import type { ResourceRoute } from './routes.ts';
 
 const STREAMS = ['All', 'Stdout', 'Stderr'] as const;
 
-/** Parses the options of a log request. Throws 422 Invalid or 400 BadRequest if a value is not valid. */
+/**
+ * Parses the options of a log request. Throws 422 Invalid or 400 BadRequest if a value is not valid, or if both sinceTime and
+ * sinceSeconds are set.
+ */
 export function logOptions(query: URLSearchParams, podName: string): LogOptions {
   const sinceSeconds = integer(query, 'sinceSeconds');
   const sinceTime = query.get('sinceTime') || undefined;

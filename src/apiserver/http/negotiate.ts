@@ -1,4 +1,7 @@
-/** Content negotiation. Source: the Accept header of RFC 9110; v1.33 "Receiving resources as Tables". */
+/**
+ * Parses Accept headers, and selects the form of objects in responses.
+ * Source: the Accept header of RFC 9110; v1.33 "Receiving resources as Tables".
+ */
 import { notAcceptable } from '../../machinery/status.ts';
 
 export interface MediaRange {

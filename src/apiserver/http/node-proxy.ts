@@ -5,7 +5,10 @@ import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** Sends the node's document at the path, or the kubelet's 404 text if there is none. Rejects with 404 NotFound if there is no Node. */
+/**
+ * Sends the node's document at the path, or the kubelet's 404 text if there is none. Rejects with 404 NotFound if there is no such
+ * Node, and with 503 ServiceUnavailable if the node cannot be reached.
+ */
 export async function serveNodeProxy(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { ref, name, subpath = [] } = route;
   if (name === undefined) throw notFound(ref, '');

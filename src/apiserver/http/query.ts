@@ -32,7 +32,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
 }
 
 /**
- * Returns undefined if the parameter is absent, false if its value is `0` or `false` (in lower or upper case), and otherwise true.
+ * Returns undefined if the parameter is absent, false if its value is `0` or `false` (case-insensitive), and otherwise true.
  * Source: apimachinery, Convert_Slice_string_To_bool.
  */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
@@ -95,8 +95,9 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
 
 /**
  * Parses the options of a watch. `name`: the name in the path, which is that of the only object to watch; undefined if the path
- * has no name.
- * Source of the check and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
+ * has no name. Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together, and 400 BadRequest if
+ * timeoutSeconds is not an integer, or if `name` is set and a field selector is invalid or does not require this name.
+ * Source of the last rule and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
  */
 export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
   refuse('ListOptions', resourceVersionMatch(query, true));

@@ -205,8 +205,8 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 }
 
 /**
- * Lists whose items are not shared with other clients are read one at a time, so that the items of one list are counted before the
- * next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan all objects (ownLists).
+ * Lists whose items no other client shares are read one at a time, so that the memory of one list is counted (see outgoing.ts) before
+ * the next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan all objects (ownLists).
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();

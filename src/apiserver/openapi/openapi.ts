@@ -4,8 +4,8 @@
  *
  * Boundary: the documents are built only from the kinds, the tables of fields and list keys, the descriptions and the patch
  * strategies. kubectl uses the documents for `explain`, for validation, and for the merge keys of `apply`.
- * Invariant: between requests, only the compressed documents that clients have requested stay in memory. The large descriptions are
- * read for each document that is built, and then released.
+ * Invariant: between requests, the only documents in memory are the compressed ones that clients have requested. The large
+ * descriptions are read for each document that is built, and then released.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';

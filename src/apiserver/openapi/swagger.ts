@@ -7,7 +7,10 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Json> };
 }
 
-/** Converts a schema, or a part of one, from OpenAPI v3: references begin with #/definitions/ and are not wrapped in allOf. */
+/**
+ * Converts a schema, or a part of one, from OpenAPI v3 to Swagger 2.0. In the result, references begin with #/definitions/ and are
+ * not wrapped in allOf.
+ */
 function schema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(schema);
   if (typeof value !== 'object' || value === null) return value;

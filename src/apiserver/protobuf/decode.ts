@@ -17,7 +17,7 @@ const { Reader } = protobuf;
 type Reader = protobuf.Reader;
 type Json = Record<string, unknown>;
 
-/** The first four bytes of every body: k8s and a zero byte. */
+/** The first four bytes of every protobuf body: k8s and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0];
 const LENGTH_DELIMITED = 2;
 

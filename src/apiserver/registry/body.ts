@@ -21,8 +21,9 @@ export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'o
 
 /**
  * Returns a copy of `body` without unknown fields; the caller may modify the copy. Depending on fieldValidation, unknown fields
- * are ignored, reported in a warning, or rejected. Throws 400 BadRequest, 413 RequestEntityTooLarge if the body has more than
- * MAX_VALUES values, or the error that options.refuse() creates. Source: v1.33 (wording).
+ * are ignored, reported in a warning (the default), or rejected. Throws 400 BadRequest if the apiVersion or kind is wrong, 413
+ * RequestEntityTooLarge if the body has more than MAX_VALUES values, or the error that options.refuse() creates.
+ * Source: v1.33 (wording).
  */
 export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
   const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;

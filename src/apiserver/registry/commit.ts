@@ -61,10 +61,10 @@ interface Put {
 }
 
 /**
- * Runs the transaction that puts the object. While it runs, reserves the room by which a client's write makes the object grow.
- * Throws 507 InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write
- * makes the object grow to more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to
- * uncached kinds.
+ * Runs the transaction that puts the object. While the transaction runs, reserves the room (see object-memory-limit.ts) by which a
+ * client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
+ * RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values, including those of managedFields.
+ * Only the limit of the store applies to uncached kinds.
  */
 async function transactInRoom(
   { store, cache, room }: RegistryContext,
@@ -89,6 +89,7 @@ async function transactInRoom(
 
 /**
  * Stores a new object and resolves to it. Resolves to undefined if the key exists, or if one of the conditions `guards` is not met.
+ * Rejects with 413 RequestEntityTooLarge or 507 InsufficientStorage if the object exceeds a limit on its size, the room or the store.
  */
 export async function insert(
   context: RegistryContext,
@@ -153,7 +154,7 @@ type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Prom
  * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the
  * newest state. `change` may throw an ApiError, and awaits `betweenSteps` between its steps. `change` must not write other
  * objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is called after each call
- * of `change` and its write, also after an error. Throws 404 if the object does not exist.
+ * of `change` and its write, also after an error. Throws 404 if the object does not exist, and 413 and 507 like insert().
  *
  * Only one long change runs at a time, in the slot for long work. A change that would have to wait for the slot starts over, so
  * that no copy of the object stays in memory during the wait.

@@ -1,6 +1,6 @@
 /**
- * Implements the verb create. The steps are, in this order: decode, set defaults, set the namespace, admit, generate a name,
- * prepare, validate, allocate cluster IPs and node ports, and store.
+ * Implements the verb create. The steps are, in this order: decode, set defaults, set the namespace and the system fields of the
+ * metadata, admit, generate a name, prepare, validate, allocate cluster IPs and node ports, and store.
  * Source: upstream's rest.BeforeCreate and generic registry (behavior).
  */
 

@@ -130,7 +130,8 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
 
 /**
  * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer
- * exist. As in upstream, the preconditions in the options apply to each object.
+ * exist. After any other error, rejects and leaves the remaining objects. As in upstream, the preconditions in the options apply to
+ * each object.
  */
 export async function deleteObjects(
   context: RegistryContext,

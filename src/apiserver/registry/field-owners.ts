@@ -12,7 +12,10 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 
-/** The field manager for writes without one: components of lifepod call the registry in process without a field manager. */
+/**
+ * The field manager for writes without one: writes of components of lifepod, which call the registry in process, and of clients that
+ * send neither a field manager nor a User-Agent.
+ */
 const OWN_MANAGER = 'lifepod';
 
 export const writerOf = (

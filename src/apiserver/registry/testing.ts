@@ -1,6 +1,6 @@
 /**
- * Fixtures for tests that use the registry: a started registry in virtual time, references to resources, and functions that
- * create objects.
+ * Fixtures for tests that use the registry: a started registry in virtual time, references to resources, a log that fails on errors,
+ * and functions that create objects and await failures.
  */
 
 import type { Pod } from '../../api/generated/types.ts';

@@ -1,4 +1,4 @@
-/** Tests that a kind whose objects are not cached supports every verb like other kinds. */
+/** Tests that kinds whose objects are not cached support reads, writes and watches like other kinds, and stay out of the cache. */
 import { expect, test } from 'vitest';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';

@@ -1,5 +1,5 @@
 /**
- * Implements the verbs update and patch for objects, and for subresources that are stored in the object, such as status.
+ * Implements update and patch, except server-side apply (apply.ts), for objects and for subresources stored in them, such as status.
  * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';

@@ -14,8 +14,8 @@ function stoppedTimers() {
 }
 
 /**
- * Joins two connections. Returns both ends of each, the promise that join() returned, and functions to abort and to let all time
- * limits expire.
+ * Joins two connections. Returns both ends of each, the promise that join() returned, the AbortController of the signal, and a
+ * function that lets all time limits expire.
  */
 function joined() {
   const [client, nearClient] = duplexPair();

@@ -57,7 +57,7 @@ interface Wanted {
   streams?: StreamSelection;
   /** The start of the command; present only for exec. */
   start?: CommandStart;
-  /** The ports in the query of a port-forward; usually empty unless the client uses an older protocol. */
+  /** The ports in the query of a port-forward; usually empty unless the client uses an older protocol. Absent for other requests. */
   ports?: readonly number[];
 }
 

@@ -1,4 +1,4 @@
-/** Implements the server side of a WebSocket handshake. */
+/** Implements the server side of a WebSocket handshake, selects older subprotocols, and closes WebSockets after protocol errors. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';

@@ -62,7 +62,10 @@ function repeatedKey(document: Document): number | undefined {
   return found;
 }
 
-/** Returns the first alias that is inside the value of its own anchor; undefined if there is none. The library takes minutes for some. */
+/**
+ * Returns the first alias that is inside the value of its own anchor; undefined if there is none. The library would take minutes to
+ * expand some of these aliases.
+ */
 function selfReference(document: Document): Alias | undefined {
   const anchored = new Map<string, Node>();
   let found: Alias | undefined;

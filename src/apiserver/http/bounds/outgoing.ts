@@ -20,13 +20,19 @@ export const STALLED_MILLIS = 60_000;
 
 /** Writes one response, and counts its waiting bytes. hold() and release() work as in Holder until the response closes. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
-  /** Writes a part of the body. Returns false if the caller must await ready() before the next write. */
+  /**
+   * Writes a part of the body. Returns false if the caller must await ready() before the next write. If the response is closed, does
+   * nothing and returns false.
+   */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. If `within` is set, cuts the client after that many milliseconds. */
+  /** Resolves when the connection accepts more or is closed. Cuts the client if that takes longer than `within` milliseconds, if set. */
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
-  /** Counts `bytes`, the memory of an object that the response needs, until drop(). Has no effect after the response has ended. */
+  /**
+   * Counts `bytes`, the memory of an object that the response needs, until drop() is called or the response closes. Has no effect on a
+   * closed response. An object for which keep() was called several times counts until as many calls of drop().
+   */
   keep(object: object, bytes: number): void;
   /** Stops counting the object. `bytes` must be the value that was passed to keep(). */
   drop(object: object, bytes: number): void;

@@ -1,6 +1,7 @@
 /**
- * Admission steps that need other objects: the namespace of an object, the ServiceAccount, PriorityClass and RuntimeClass of a
- * Pod, the StorageClass of a claim, and the other PriorityClasses. Also lists the objects that must not be deleted.
+ * Implements the admission steps that need other objects: the namespace of an object, the ServiceAccount, PriorityClass and
+ * RuntimeClass of a Pod, the StorageClass of a claim, and the other PriorityClasses. Also admits mirror Pods, and refuses to delete
+ * the objects that every cluster needs.
  * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass and
  * PersistentVolumeClaimResize (behavior and wording).
  */
@@ -76,8 +77,9 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
 
 /**
  * Sets the fields of a new Pod that follow from its ServiceAccount, PriorityClass and RuntimeClass. Only checks a mirror Pod.
- * Ignores other kinds. Throws 403 if an object that the Pod names does not exist, if the Pod contradicts such an object, or if
- * the user may not create this mirror Pod.
+ * Ignores other kinds. Throws 403 if one of these objects does not exist, if the Pod's priority or preemption policy differs from
+ * the computed one, or if admitRuntimeClass() refuses the Pod; for a mirror Pod, if admitMirrorPod() refuses it. `user` is undefined
+ * for components of lifepod, which may create mirror Pods.
  */
 export async function admitPod(
   context: RegistryContext,
@@ -125,7 +127,10 @@ export function admitPriorityClass({ cache }: RegistryContext, resource: Resourc
   throw forbidden(groupResource, metadata.name, cause);
 }
 
-/** Sets the default StorageClass in a PersistentVolumeClaim that names no class. Ignores other kinds. */
+/**
+ * Sets the default StorageClass, if there is one, in a PersistentVolumeClaim without a storageClassName. An empty storageClassName means
+ * that the claim requests no class, and is kept. Ignores other kinds.
+ */
 export function admitClaim({ cache }: RegistryContext, { kind }: Resource, object: KubeObject): void {
   if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
   const { spec } = object as PersistentVolumeClaim;

@@ -19,7 +19,7 @@ const names = (list: { items: KubeObject[] }): string[] => list.items.map(({ met
 
 /**
  * Starts a registry with the ConfigMaps a to e in default and f in kube-system. The label odd is true for c, d and e, and false for
- * a and b.
+ * a and b; f has no labels.
  */
 async function withConfigMaps(options = {}): Promise<Started> {
   const started = await startRegistry(options);

@@ -7,9 +7,9 @@ import type { KubeObject } from '../../../machinery/meta.ts';
 export interface Selection {
   /** Returns whether the object matches; undefined if there are no selectors, so that all objects match. */
   matches: ((object: KubeObject) => boolean) | undefined;
-  /** The only name that a matching object can have, if a field selector requires a name. */
+  /** The only name that a matching object can have; undefined if the field selector requires no name. */
   name: string | undefined;
-  /** The only namespace that a matching object can have, if a field selector requires a namespace. */
+  /** The only namespace that a matching object can have; undefined if the field selector requires none or the kind is cluster-scoped. */
   namespace: string | undefined;
 }
 
@@ -23,7 +23,10 @@ const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, stri
 const fieldLabels = (kind: KindDefinition): string[] =>
   Object.keys(fieldsOf(kind, { apiVersion: '', kind: kind.kind, metadata: { name: '' } }));
 
-/** Throws 400 BadRequest if a selector is invalid or uses a field that the kind does not support. */
+/**
+ * Parses the selectors. An absent or empty selector selects all objects. Throws 400 BadRequest if a selector is invalid or uses a field
+ * that the kind does not support.
+ */
 export function parseSelection(
   kind: KindDefinition,
   options: { labelSelector?: string; fieldSelector?: string },

@@ -10,7 +10,7 @@ export interface ServiceRange {
   lastOffset: number;
   /**
    * The addresses at the offsets 1 to lowerSize are allocated last, because users are expected to choose addresses from this part.
-   * It is 0 for small ranges, which have no such part.
+   * lowerSize is 0 for small ranges, which have no such part.
    */
   lowerSize: number;
   /**

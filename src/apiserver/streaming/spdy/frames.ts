@@ -157,8 +157,8 @@ export function createFrameParser(sender: string): FrameParser {
 }
 
 /**
- * Decodes a control frame. Throws a ProtocolError if the length does not fit the fields: a reader that relies on the fields alone would
- * treat surplus bytes as the next frame.
+ * Decodes a control frame. Throws a ProtocolError if the type is unknown, or if the length does not fit the fields: a reader that relies
+ * on the fields alone would treat surplus bytes as the next frame.
  */
 function controlOf(sender: string, type: number, flags: number, payload: Buffer): Frame {
   const requireLength = (right: boolean): void => {
