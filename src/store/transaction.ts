@@ -16,7 +16,7 @@ export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KE
 export const comparableKey = (key: string): string =>
   isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
 
-/** Throws if the transaction contains an invalid key, or writes a key twice. */
+/** Throws if the transaction writes an invalid key, or writes a key twice. Compared keys may be invalid: such a key does not exist. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {

@@ -20,7 +20,7 @@ export class HistorySize {
   readonly #revisions = new Map<number, number>();
   #bytes = 0;
 
-  /** Counts a revision of the history. `bytes`: the size of its record. */
+  /** Counts a revision of the history. `bytes`: the size of its record, or of its keys and replaced values. */
   load(revision: number, bytes: number): void {
     this.#revisions.set(revision, bytes);
     this.#bytes += bytes;

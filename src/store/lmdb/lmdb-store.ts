@@ -162,7 +162,7 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
-  /** Calls `body` with the older values of the keys with the prefix that have changed since, and a transaction for the newest state. */
+  /** Calls `body` with the values at `revision` of the keys with the prefix that changed later, and a transaction for the newest state. */
   private async snapshotOf<T>(
     { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,

@@ -104,7 +104,7 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
 const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
 const DATA_VERSION = 2;
 
-/** Rejects if LMDB must not open the file: its native code crashes on a file of another format, or for a new file on a full disk. */
+/** Rejects if LMDB must not open the file: its native code crashes on a damaged or foreign file, or for a new file on a full disk. */
 async function checkDataFile(path: string, directory: string): Promise<void> {
   const file = await openFile(path, 'r');
   try {
