@@ -2,10 +2,11 @@
  * Sets up the Pod network of one machine: a bridge that has the Pods' gateway address and the address of the cluster DNS, the CNI
  * configuration that attaches sandboxes to the bridge, masquerading of traffic that leaves the Pod range, and a filter between Pods and
  * the loopback addresses of the machine.
- * Boundary: ip(8), nft(8), /proc/sys, and files below <dataDir>/cni and in libcni's cache. The runtime calls the CNI plugins.
+ * Boundary: this file uses only ip(8), nft(8), /proc/sys, and files below <dataDir>/cni and in libcni's cache. The runtime calls the CNI
+ * plugins.
  * Invariants:
- *  1. The names in NetworkNames contain a hash of the instance, so an instance never changes the bridge, table or addresses of another
- *     instance.
+ *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge,
+ *     table or addresses of another instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. After tearDownNetwork(), the kernel has no objects of the instance, and no address is leased.
  */
@@ -202,7 +203,10 @@ table ip ${table} {
   await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
 }
 
-/** Removes the network of the instance. The call may be repeated: missing parts are ignored. */
+/**
+ * Removes the network of the instance. The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or the bridge cannot
+ * be removed.
+ */
 export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);

@@ -59,7 +59,7 @@ export function respond(
     : encode({ ...cut, answers: [], additionals: edns });
 }
 
-/** Returns the first answers that fit into `room` bytes. Stops at the first that does not fit, because many more may follow. */
+/** Returns the first answers that fit into `room` bytes. Measures none after the first that does not fit: there may be thousands. */
 function thatFit(answers: Answer[], room: number): Answer[] {
   let left = room;
   const tooMany = answers.findIndex((answer) => {

@@ -45,7 +45,10 @@ const HEADER_BYTES = 12;
 const MAX_ALIASES = 8;
 const MAX_CONNECTIONS = 256;
 
-/** Starts the server, which runs until `signal` aborts. Resolves when the server listens and knows all Services. */
+/**
+ * Starts the server, which runs until `signal` aborts. Resolves when the server listens and knows all Services. Rejects with a UserError
+ * if the address is in use, and with another Error if the server cannot listen for another reason.
+ */
 export async function startDns(options: DnsOptions): Promise<{ port: number }> {
   const { client, ip, log, signal, timers } = options;
   const index = createServiceIndex();
@@ -128,8 +131,8 @@ export function createResponder(
 }
 
 /**
- * Returns whether the message has one question and at most four other records. Decoding thousands of compressed names would take too
- * long. The header contains the counts of the questions, answers, authorities and additional records.
+ * Returns whether the message has exactly one question, and at most one answer, one authority and two additional records, according to
+ * the counts in its header. Decoding thousands of compressed names would take too long.
  */
 const isShort = (message: Buffer): boolean =>
   message.readUInt16BE(4) === 1 &&

@@ -33,7 +33,10 @@ const MAX_RECORDS = 4096;
 const SPEC_VERSION = '1.1.0';
 const REVERSE = '.in-addr.arpa';
 
-/** Answers one question. `name`: as in the question, in any case. `zone`: the cluster's domain in lower case, such as cluster.local. */
+/**
+ * Answers one question. `name`: as in the question, in upper or lower case. `zone`: the cluster's domain in lower case, such as
+ * cluster.local.
+ */
 export function answerQuestion(name: string, type: string, zone: string, services: ZoneServices): ZoneAnswer {
   const lower = name.toLowerCase().replace(/\.$/, '');
   if (lower.endsWith(REVERSE)) return reverseAnswer(name, lower, type, zone, services);
