@@ -52,7 +52,7 @@ import type { Pki } from './pki/pki.ts';
 import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/** How long the server keeps idle connections. Go's clients keep them for 90 s; if the server closed them first, some requests would fail. */
+/** How long the server keeps idle connections: longer than Go's clients (90 s), so that they do not send a request on a closed one. */
 const KEEP_ALIVE_MILLIS = 120_000;
 /** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;

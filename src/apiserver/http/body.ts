@@ -203,7 +203,8 @@ const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): Ap
 
 /**
  * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`.
- * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind.
+ * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge
+ * if a protobuf body has more than MAX_VALUES values, and for YAML with 413 or 429 like parseYaml().
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
@@ -225,7 +226,10 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
   return { ...parsed, apiVersion, kind, metadata } as KubeObject;
 }
 
-/** Decodes the body of a PATCH. Rejects with 400 BadRequest if the body cannot be parsed or is not a patch of the type. */
+/**
+ * Decodes the body of a PATCH. Rejects with 400 BadRequest if the body cannot be parsed or is not a patch of the type, and for YAML with
+ * 413 or 429 like parseYaml().
+ */
 export async function decodePatch(body: Buffer, type: PatchType): Promise<unknown> {
   const text = utf8(body);
   let parsed: unknown;
@@ -247,7 +251,7 @@ const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOp
 
 /**
  * Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 BadRequest if the
- * body is not a valid DeleteOptions, and with 415 UnsupportedMediaType like objectMediaType().
+ * body is not a valid DeleteOptions, with 413 or 429 like decodeObject(), and with 415 UnsupportedMediaType like objectMediaType().
  */
 export async function decodeDeleteOptions(
   body: Buffer,

@@ -177,7 +177,10 @@ export function writeOptions(
   };
 }
 
-/** Parses the options of a delete from `body`, the decoded DeleteOptions, or from the query if `body` is undefined. */
+/**
+ * Parses the options of a delete from `body`, the decoded DeleteOptions, or from the query if `body` is undefined. Throws 400 BadRequest
+ * or 422 Invalid if an option is not valid.
+ */
 export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
   const given = body ?? {
     gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),

@@ -23,7 +23,7 @@ export interface Resource {
 export interface ResourceIndex {
   /** The key prefixes of the resources whose objects are not cached. */
   readonly uncached: ReadonlySet<string>;
-  /** Returns the resource. Throws 404 NotFound if the resource is not served. */
+  /** Returns the resource. Throws 404 NotFound if the resource is not served, or if its objects are computed and not stored. */
   find(ref: ResourceRef): Resource;
   /** Returns the results of Resource.served() for the stored object, from all resources with this key prefix, without undefined. */
   served(prefix: string, object: KubeObject): KubeObject[];

@@ -1,4 +1,4 @@
-/** Starts a server for tests that streams like a container runtime and that the test controls. */
+/** For tests: starts a server that serves streams like a container runtime, and lets the test control its side of each stream. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

@@ -21,7 +21,7 @@ const RESERVE_BYTES = 8 * 1024 * 1024;
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
 /** A commit with large values may use the end of the file, despite free pages. It must leave at least this part of the reserve. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
-/** If the free pages have at least this many times the size of a commit, enough of them are assumed to be adjacent. */
+/** If the free pages have at least this many times the size of a commit plus the reserve, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
 /** The file grows to a multiple of this size, so that it rarely has to grow. It is also read and written in pieces of this size. */
 const PIECE_BYTES = 1024 * 1024;

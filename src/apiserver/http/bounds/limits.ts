@@ -5,14 +5,17 @@ import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 
 export interface Limits {
-  /** Open connections. A connection beyond the limit is closed immediately, and with it all idle connections. */
+  /** The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections. */
   connections: number;
-  /** Connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes milliseconds. */
+  /**
+   * The maximum number of connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes
+   * milliseconds.
+   */
   handshakes: number;
   watches: number;
-  /** Requests for logs, exec, attach and port-forward. */
+  /** The maximum number of open requests for logs, exec, attach and port-forward. */
   streams: number;
-  /** SPDY streams of port-forward requests. Each forwarded connection has two. */
+  /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two. */
   forwarded: number;
 }
 
