@@ -1,4 +1,4 @@
-/** Tests the limits on the connections, watches and streams that clients keep open. */
+/** Tests the limits on the connections, TLS handshakes, watches, logs and streams that clients keep open. */
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

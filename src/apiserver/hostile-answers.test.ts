@@ -1,4 +1,4 @@
-/** Tests failures whose responses would be very long or cannot be encoded: they affect at most their own connection. */
+/** Tests requests whose responses would be very long or cannot be encoded: they affect at most their own connection. */
 import { expect, test, vi } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';

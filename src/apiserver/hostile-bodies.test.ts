@@ -1,4 +1,7 @@
-/** Tests bodies that need far more time or memory than their length suggests, or that are invalid: they do not harm other clients. */
+/**
+ * Tests requests that do not harm other clients although their bodies need far more time or memory than their length suggests, are
+ * incomplete, or arrive while earlier requests are slow, or although their bodies or parameters are invalid.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Tests very long lists in objects and requests. The server never compares each element with all others, and the length of its
- * responses is bounded.
+ * Tests very long lists in objects and requests: the server serves other clients in the meantime, and the length of its responses is
+ * bounded.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';

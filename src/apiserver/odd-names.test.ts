@@ -1,4 +1,7 @@
-/** Tests requests in which a name is an object that JavaScript cannot convert to a string: the server refuses them without failing. */
+/**
+ * Tests requests in which a name or a precondition has the wrong type, such as an object that JavaScript cannot convert to a string: the
+ * server refuses them without failing.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';

@@ -1,4 +1,7 @@
-/** Tests the limits of the DNS server: the time and the memory that the queries of a client take, and the size of responses. */
+/**
+ * Tests the limits of the DNS server: the time and the memory that the queries of a client take, and the size of responses. Also tests
+ * TCP clients that do not read, or that have closed their side of the connection.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';

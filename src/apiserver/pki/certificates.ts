@@ -1,5 +1,5 @@
 /**
- * Creates certificates. Only this file imports the X.509 library, and this file is loaded only when a certificate must be created,
+ * Creates certificates. Only this file imports the X.509 library, and pki.ts loads this file only when a certificate must be created,
  * because the library is large and a running engine does not need it.
  */
 import 'reflect-metadata';

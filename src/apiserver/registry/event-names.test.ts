@@ -1,4 +1,7 @@
-/** Tests that the names of Events must be valid in URL paths and in keys of the store, although Events have few validation rules. */
+/**
+ * Tests the metadata of Events, which have few validation rules of their own: their names must be valid in URL paths and in keys of the
+ * store, and their labels are validated.
+ */
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { failure, object, ref, startRegistry } from './testing.ts';

@@ -1,6 +1,6 @@
 /**
- * Tests that long writes yield to other work and finally succeed, and that the sizes of conflict responses and of managedFields are
- * limited.
+ * Tests that long writes yield to other work, that writes finally succeed despite concurrent changes and deletions, and that the sizes
+ * of conflict responses and of managedFields are limited.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/patch/patch.ts';

@@ -1,4 +1,4 @@
-/** Tests that the memory of all objects is limited for clients, but not for components of lifepod. */
+/** Tests that the memory of all objects and the values of one object are limited for clients, but not for components of lifepod. */
 
 import { expect, test } from 'vitest';
 import { SERVICE_ACCOUNTS } from '../../api/resources.ts';
