@@ -1,6 +1,6 @@
 /**
- * Tests requests that do not harm other clients although their bodies need far more time or memory than their length suggests, are
- * incomplete, or arrive while earlier requests are slow, or although their bodies or parameters are invalid.
+ * Tests that requests do not harm other clients: bodies that need far more time or memory than their length suggests, incomplete bodies,
+ * large bodies of slow requests, and invalid bodies and parameters.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';

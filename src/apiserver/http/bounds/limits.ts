@@ -1,4 +1,4 @@
-/** Limits on the connections, TLS handshakes, watches and streams that clients keep open. */
+/** Limits the connections, TLS handshakes, watches, logs and streams that clients keep open. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
