@@ -16,7 +16,7 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 export interface TokenOptions {
   /** The audiences of the token. If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
-  /** The lifetime of the token: at least 600, at most 2^32. The default is 3600. */
+  /** The lifetime of the token in seconds: at least 600, at most 2^32. The default is 3600. */
   expirationSeconds?: number;
   pod?: { name: string; uid: string };
   node?: { name: string; uid?: string };

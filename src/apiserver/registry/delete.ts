@@ -1,7 +1,7 @@
 /**
  * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion of the object is
- * graceful (see KindDefinition.deletion()) or if the object has finalizers; otherwise, it removes the object immediately. Once the
- * deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
+ * graceful (see KindDefinition.deletion()) or if the object has finalizers; otherwise, the delete removes the object immediately. Once
+ * the deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';

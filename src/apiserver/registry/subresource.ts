@@ -1,6 +1,6 @@
 /**
  * Implements the verb create on subresources: token, eviction, and every other subresource whose definition has apply(), such as
- * binding.
+ * binding. Also creates Bindings, which clients may send without a subresource.
  */
 
 import type {
@@ -69,7 +69,8 @@ export async function createSubresource(
 }
 
 /**
- * Adds the condition DisruptionTarget to the Pod, then deletes the Pod.
+ * Adds the condition DisruptionTarget to the Pod, then deletes the Pod. Throws 400 BadRequest if the Eviction has another name than the
+ * Pod, 404 NotFound if the Pod does not exist, and 409 Conflict if the Pod does not match the preconditions.
  * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording).
  */
 async function evict(
@@ -144,7 +145,8 @@ const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;
 
 /**
- * Returns the request with a token in its status. The token is bound to a Pod if the request names one.
+ * Returns the request with a token in its status. The token is bound to a Pod if the request names one. Throws 503 ServiceUnavailable if
+ * this server issues no tokens, 422 Invalid if expirationSeconds is out of range, and the errors of boundPod().
  * Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behavior and wording).
  */
 async function issueToken(

@@ -288,8 +288,8 @@ function keepAllocated(object: KubeObject, old: KubeObject): void {
 }
 
 /**
- * Returns whether the update deletes the object: the object is being deleted without a remaining grace period, and the update
- * leaves no finalizers. Source: upstream's ShouldDeleteDuringUpdate.
+ * Returns whether the update deletes the object: the object is being deleted without a remaining grace period, the update leaves no
+ * finalizers, and KindDefinition.deletion() permits the immediate deletion. Source: upstream's ShouldDeleteDuringUpdate.
  */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;

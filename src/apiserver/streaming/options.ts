@@ -24,7 +24,10 @@ export function execOptions(query: URLSearchParams): StreamSelection & { command
   return { ...selection(query, flag(query, 'tty') ?? false), command };
 }
 
-/** Parses the options of an attach. The container's spec, not the request, determines whether there is a terminal. */
+/**
+ * Parses the options of an attach. The container's spec, not the request, determines whether there is a terminal. Throws 400 BadRequest
+ * if no stream is requested.
+ */
 export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
   const { containers = [], initContainers = [], deferContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const all: (Container | DeferContainer | EphemeralContainer)[] = [

@@ -85,7 +85,7 @@ interface Stream {
   wanted: Wanted;
 }
 
-/** Asks the node for the URL of the stream, and calls `open`, which connects to the runtime at this URL. */
+/** Asks the node for the stream's URL, and calls `open` to connect to it. Rejects with 503 ServiceUnavailable if the signal aborts. */
 async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
   const { signal } = exchange;
   try {

@@ -33,7 +33,7 @@ export function createSizeReader(): (bytes: Uint8Array) => Buffer {
 
 /**
  * Parses and encodes one size. `text` ends with the first closing brace, because a valid size has neither an inner object nor a
- * brace in a string.
+ * brace in a string. Throws a ProtocolError if the size is not valid.
  */
 function sizeOf(text: string): string {
   const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;

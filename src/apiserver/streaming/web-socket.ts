@@ -58,7 +58,8 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
 
 /**
  * Responds with 101 and the subprotocol `protocol`, if any, and resolves to the paused WebSocket. The request must have passed
- * checkHandshake(). Later protocol violations are reported by events of the WebSocket.
+ * checkHandshake(). If ws refuses the handshake nevertheless, destroys the connection and rejects. Later protocol violations are
+ * reported by events of the WebSocket.
  */
 export function acceptWebSocket(
   request: IncomingMessage,

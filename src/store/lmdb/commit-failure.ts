@@ -5,7 +5,7 @@ import { StorageFullError } from '../store.ts';
 
 /** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
-/** If less space than this is free, every failed write is reported as a full disk, because LMDB reports a short write as EIO. */
+/** If less space than this is free, a write with an unknown error is reported as a full disk: LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>

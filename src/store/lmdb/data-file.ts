@@ -102,7 +102,7 @@ export class DataFile {
   /**
    * Tries to make room for the commit and the reserve. Resolves with whether the commit may start: there is such room, or isSafe() is
    * true and so many pages are free that LMDB is not expected to use the room at the end of the file. LMDB must not write to the file
-   * until the promise has settled.
+   * until the promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
    */
   async makeRoom(commit: Commit, { last, free }: PageUse): Promise<boolean> {
     const bytes = commitBytes(commit, last);

@@ -71,7 +71,7 @@ function withoutPrefix(block: Buffer): Buffer {
 
 /**
  * Decompresses a block. Each block is complete and ends at a byte boundary, so it can be decompressed alone if `dictionary` has the
- * earlier bytes to which it may refer.
+ * earlier bytes to which it may refer. Throws a ProtocolError if the block is not valid, or has more than MAX_BLOCK_BYTES.
  */
 function inflated(block: Buffer, dictionary: Buffer): Buffer {
   try {
