@@ -23,8 +23,8 @@ export interface OlderProtocol {
 }
 
 /**
- * Returns a function that writes a message to the runtime. Do not call the function again after it has rejected with a
- * ProtocolError.
+ * Returns a function that writes a message to the runtime. The function rejects with a ProtocolError if a terminal size is not valid;
+ * do not call the function again afterwards.
  */
 export function olderMessages(
   { name, command }: OlderProtocol,
