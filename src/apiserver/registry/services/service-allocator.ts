@@ -23,11 +23,11 @@ const HEADLESS = 'None';
 
 export interface ServiceAllocator {
   /**
-   * Sets the missing IP families, cluster IPs and node ports in the Service to those of `old` or, where `old` has none, to new ones, and
-   * reserves the addresses and ports. Returns a function that ends the reservation; call it when the write has finished. `old` is the
-   * stored Service in an update; undefined in a create. Does nothing for the type ExternalName or without a spec. Throws 422 Invalid if a
-   * requested address or port is invalid or in use, or if a requested IP family is not configured, and 500 InternalError if no address
-   * or port is free.
+   * Sets the missing IP families, cluster IPs and node ports in the Service, and reserves the addresses and ports. `old` is the stored
+   * Service in an update, whose cluster IP and node ports are kept; undefined in a create. Returns a function that ends the reservation;
+   * call it when the write has finished. Does nothing for the type ExternalName or without a spec. Throws 422 Invalid if a requested
+   * address or port is invalid or in use, or if a requested IP family is not configured, and 500 InternalError if no address or port is
+   * free.
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
