@@ -11,8 +11,9 @@ export class ActionError extends Error {
 }
 
 /**
- * Returns a handler for .catch() of a runtime call that rethrows the error as an ActionError with this reason. An
- * OutcomeUnknownError is not a failure and is rethrown unchanged.
+ * Returns a handler for .catch() of a runtime call that rethrows the error as an ActionError with this reason. `formatMessage` makes
+ * its message from the error's message; by default, the message is unchanged. An OutcomeUnknownError is not a failure and is
+ * rethrown unchanged.
  */
 export function failsWith(
   reason: string,

@@ -1,4 +1,4 @@
-/** Checks and pulls the images of containers, and starts containers. */
+/** Checks and pulls the images of containers, and creates and starts containers. */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import type { Action, ImageState } from '../../lifecycle/types.ts';
@@ -16,7 +16,7 @@ import type { Outcome } from './worker/ports.ts';
 export interface ContainerPorts {
   timers: Timers;
   runtime: Pick<ContainerRuntime, 'imageStatus' | 'createContainer' | 'startContainer'>;
-  /** Returns the facts for the Pod's configuration. With a container, also reads the objects that the container references. */
+  /** Returns the facts for the container's configuration. Also reads the objects that the container's variables refer to. */
   environment: EnvironmentSource;
   /** Creates the files and mounts that the container's configuration refers to. */
   prepareContainer(
@@ -52,7 +52,10 @@ export interface ContainerActions {
 
 export function createContainerActions(ports: ContainerPorts, limits: PodLimits): ContainerActions {
   const { runtime, timers } = ports;
-  /** The images that checks and pulls have found, by ID. They can be cached, since the content of an ID never changes. */
+  /**
+   * The images that checks and pulls have found, by ID. They can be cached, since the content of an ID never changes. An entry is
+   * deleted when creating a container fails, since the image may have been removed.
+   */
   const images = new Map<string, ImageInfo>();
   return {
     async checkImage(action, signal) {

@@ -1,5 +1,5 @@
 /**
- * Carries out the actions that decide() requests, with calls to the runtime, the volumes or the API.
+ * Carries out the actions that decide() requests, with calls to the runtime, the volumes, the control groups or the Pod's source.
  *
  * Boundary: this file contains no lifecycle rules. Every action except runProbe and runHook is idempotent. The effect of an action
  * appears in the next observation, except for the results in Outcome. If the outcome of a call is unknown, the action rejects with

@@ -62,7 +62,7 @@ export function createKeptFiles({ podDirectory, memory }: KeptFilesOptions): Kep
       try {
         return JSON.parse(await readFile(fileOf(uid, reference), 'utf8')) as T;
       } catch {
-        // The file is absent, or empty because the machine crashed while it was written.
+        // The file is absent, or empty because the machine crashed soon after the file was written.
         return undefined;
       }
     },

@@ -26,9 +26,12 @@ import type { VolumePort } from './executor.ts';
 import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } from './kept-files.ts';
 
 export interface KeptReferences {
-  /** Makes the copies, once per Pod. If an object cannot be copied, logs the error and retries in the background. */
+  /**
+   * Makes the copies, once per Pod; later calls only wait for copies in progress. Objects that do not exist are omitted. If an object
+   * cannot be copied, logs the error and retries in the background.
+   */
   keep(pod: Pod): Promise<void>;
-  /** Updates the copies of the object with this key (fileSourceKey), which has changed. */
+  /** The object with this key, from fileSourceKey(), has changed: updates its copies in the background. */
   changed(key: string): void;
   /** Returns the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
@@ -109,7 +112,7 @@ async function readObject(
   }
 }
 
-/** Returns the references to copy for the Pod, by fileSourceKey; empty if the Pod has no defer containers. */
+/** Returns the references to the objects to copy for the Pod, by fileSourceKey(); empty if the Pod has no defer containers. */
 function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Reference> {
   const references = new Map<string, Reference>();
   const add = (resource: FileSource, name: string | undefined): void => {

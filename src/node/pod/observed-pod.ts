@@ -1,6 +1,6 @@
 /**
- * Converts the runtime's observation of a Pod into the core's input. For a Pod that no longer exists in the API, converts the
- * runtime's records into a Pod object that can be terminated.
+ * Observes a Pod in the runtime for the core, and adds the termination messages and the OOM kills of its runs. For a Pod that no longer
+ * exists in the API, converts the runtime's records into a Pod object that can be terminated.
  */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';

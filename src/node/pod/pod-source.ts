@@ -12,7 +12,7 @@ export interface PodSource {
   /** Whether the Pods come from files. Such Pods start without the API, are critical, and tolerate every NoExecute taint. */
   readonly isStatic: boolean;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Releases the object of a deleted Pod that has nothing left on the node. If the API no longer has the object, sets `removed`. */
+  /** Releases the object of a deleted Pod that has nothing left on the node. Sets `removed` if the API no longer had the object. */
   finalize(pod: Pod): Promise<Outcome>;
 }
 

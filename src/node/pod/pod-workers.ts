@@ -25,7 +25,7 @@ export interface PodHooks {
   started?(pod: Pod, removed: boolean): void;
   /** The worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;
-  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. For deleted Pods, only `ended` is called. */
+  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. For a deleted Pod, `ended` is called instead. */
   cleared?(pod: Pod): void;
   /** The worker has ended: nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;

@@ -1,6 +1,6 @@
 /**
  * Finds the runs, logs and sandboxes of Pods for other parts of the node, for example for log and stream requests, and reports the
- * ends of runs. All results are based on the workers' last observations.
+ * ends of runs. Its results are based on the workers' last observations and, for removed runs and waiting reasons, on the Pods' statuses.
  */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';

@@ -18,7 +18,10 @@ export interface RuntimeFollowerOptions {
   signal: AbortSignal;
 }
 
-/** Returns a function to call once the Pods of the API are known. The function resolves after a full observation of the runtime. */
+/**
+ * Follows the runtime's events. Returns a function to call once the Pods of the API are known. The function resolves after a full
+ * observation of the runtime, and rejects if the observation fails.
+ */
 export function followRuntime({ runtime, workers, found, log, signal }: RuntimeFollowerOptions): () => Promise<void> {
   const listed = Promise.withResolvers<void>();
   const observeAll = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Creates, stops and removes the sandboxes of Pods, and creates and releases the Pods' control groups at the same time. */
+/** Creates, stops and removes the sandboxes of Pods, and with them creates and releases the Pods' control groups. */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -27,7 +27,7 @@ export interface SandboxActions {
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
   /**
    * Removes the sandbox. If the Pod is deleted, and this engine has created no sandbox and started no container of the Pod since the
-   * last stop(), releases the Pod's control group at the same time.
+   * last stop(), or since its start, releases the Pod's control group at the same time.
    */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }

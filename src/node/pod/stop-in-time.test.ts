@@ -6,8 +6,8 @@ import { createStopInTime } from './stop-in-time.ts';
 const { signal } = new AbortController();
 
 /**
- * Returns a function `stop` for a container that was created 100 s ago and exits only when killed. `calls` lists the runtime's stops
- * as "SECONDS: GRACE_SECONDS".
+ * Returns a function `stop` for a container that was created 100 s ago and exits only when killed. `calls` lists the calls of the
+ * runtime's stopContainer() as "SECONDS_SINCE_TEST_START: GRACE_SECONDS".
  */
 function stubborn() {
   const timers = createVirtualTimers();

@@ -1,4 +1,7 @@
-/** Relates the actions of a Pod's worker to the changes that observations of the runtime must show. */
+/**
+ * Describes the actions of a Pod's worker: which changes observations of the runtime must show after an action, which actions destroy
+ * the evidence of how a run ended, and what a missing answer to an action's call means.
+ */
 import type { Action, ContainerState } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import type { RuntimeView } from './ports.ts';
@@ -40,8 +43,8 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'finalizeDeletion',
 ]);
 /**
- * Steps that the actions in FORGETS need not wait for. They occur while the Pod is being removed, and a new agent can derive them
- * from the fact that nothing of the Pod is left.
+ * The types of recorded steps that the actions in FORGETS need not wait for. Such steps occur while the Pod is being removed, and a
+ * new agent can derive them from the fact that nothing of the Pod is left.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
@@ -91,9 +94,9 @@ export function shows(view: RuntimeView, action: Action): boolean {
 }
 
 /**
- * Describes the missing effect of an action that succeeded; undefined if the action had its effect. The view must be from an observation
- * that started after the action ended, unless shows() is true for the view. An action without effect counts as failed, so that it backs
- * off and is reported.
+ * Describes the missing effect of an action that succeeded; undefined if the action had its effect, or is not in CHANGES_RUNTIME. The
+ * view must be from an observation that started after the action ended, unless shows() is true for the view. The caller counts an action
+ * whose effect is missing as failed, so that it backs off and is reported.
  */
 export function missingEffect(view: RuntimeView, action: Action): string | undefined {
   const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);

@@ -1,4 +1,4 @@
-/** Tracks the failed actions of a Pod's worker until they succeed. */
+/** Tracks the actions of a Pod's worker that failed or were not answered, until they succeed. */
 import { type Action, actionKey, type FailedAction } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import { messageOf } from '../action-error.ts';

@@ -7,7 +7,10 @@ import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
-  /** Stores the image state that an action found. If the image is present, returns the key of its pull, whose failures are obsolete. */
+  /**
+   * Stores the image state that an action found. If the image is present, returns the key of the action that pulls it, since earlier
+   * failures of the pull are obsolete; otherwise undefined.
+   */
   found(image: { container: string; state: ImageState }): string | undefined;
   /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;

@@ -1,5 +1,5 @@
 /**
- * Runs the loop of a Pod's worker: observes if an observation is needed, decides, and repeats this while another one is needed.
+ * Runs the loop of a Pod's worker: observes if an observation is needed, decides, and repeats this while another observation is needed.
  *
  * Invariants: there is one observation and one decision at a time. There is no polling: only wake-ups and a timer continue the loop.
  */
@@ -26,7 +26,10 @@ export interface LoopOptions {
 }
 
 export interface WorkerLoop {
-  /** The input of the decision has changed: decides, after an observation if one is needed. */
+  /**
+   * The input of the decision has changed: decides, after an observation if one is needed. If an observation is under way and there was
+   * a decision before, decides immediately with the previous observation.
+   */
   wake(): void;
   /** The state in the runtime may have changed: the next wake-up observes. */
   mustObserve(): void;

@@ -17,7 +17,7 @@ export interface Flight {
   action: Action;
   key: string;
   abort: AbortController;
-  /** When the call started. */
+  /** When the call started; until the call starts, when the action was requested. */
   began: Millis;
 }
 
@@ -51,7 +51,7 @@ export function createWorkerFlights(
   /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
 
-  /** Ends the flight of an action and stores whether it succeeded. If it succeeded, the last observation must show its effect. */
+  /** Ends the flight of an action. An action that succeeded counts as failed if the last observation does not show its effect. */
   const settle = ({ action, key, succeeded }: Ended): void => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(state.runtime, action) : undefined;

@@ -29,7 +29,10 @@ const viewOf = (container: ContainerState): RuntimeView => ({
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Starts the worker of a Pod whose app container runs. The test resolves the worker's observations and actions. */
+/**
+ * Starts the worker of a Pod whose app container runs, and resolves its first observation and its first action, mountVolumes. The test
+ * resolves the later observations and actions.
+ */
 async function workerOfRunningPod() {
   const looks: PromiseWithResolvers<RuntimeView>[] = [];
   const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
