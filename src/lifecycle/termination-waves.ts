@@ -148,7 +148,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
 
 /**
  * Writes the downward API files that show status.termination: before the first hook or entry starts and, with the exits of the
- * app containers, before a PostExit entry starts. Returns true once they are written or their write has failed.
+ * app containers, before a PostExit entry starts. Returns true once no write is needed, or the write or mount has failed.
  */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
