@@ -1,4 +1,8 @@
-/** Random lives of Pods with defer containers: the lives of random-lives.ts, with defer containers, their scripts and extensions. */
+/**
+ * Random lives of Pods with defer containers. They add to the lives of random-lives.ts: defer containers, extensions of the grace period,
+ * further sidecars, ephemeral containers, clients that give up entries, terminations by the node, slow writes of the status, and the
+ * disturbances of misfortunes.ts. Deletions and crashes replace those of random-lives.ts.
+ */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
