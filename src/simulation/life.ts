@@ -79,7 +79,7 @@ export interface Life {
   /** The agent dies at `at`, and the next agent starts `millis` later. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
-  /** If a crash loses the result of the start of a defer container, the start fails after this time, as with containerd; absent: it goes on. */
+  /** If a crash loses the result of the start of a defer container, the start fails after this time, as with containerd; absent: never. */
   cutOffStartsMillis?: number;
   /** The duration of the start of a container; absent: LATENCY_MILLIS. */
   startMillis?: number | undefined;
