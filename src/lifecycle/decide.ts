@@ -30,7 +30,7 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. Learn: which runs do probes, hooks and changed images end? Is the Pod terminating, and if so, which entry has its turn?
+  // 1. Learn: which runs do probes, hooks and changed images end? If the Pod is terminating, what is the deadline, and whose turn is it?
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);

@@ -1,7 +1,7 @@
 /**
- * The PreExit and PostExit stages of a termination: which entry (defer container) has its turn, how extensions and the time reserved
- * for PostExit entries move the ends of the stages, and whether the status already has these ends. A later end takes effect only once it is written to the status.
- * Source: the specification of defer containers, "Time".
+ * The stages of a termination (PreExit, PostExit): which entry (defer container) has its turn, how extensions and the time reserved for
+ * PostExit entries move the ends of the stages, and whether the status already has these ends, because a later end takes effect only
+ * once it is written to the status. Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';

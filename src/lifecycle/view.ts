@@ -88,7 +88,7 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** A defer container's last run, built from its status, because a run that the runtime has lost still counts as an attempt. */
+/** A defer container's last run that the runtime has lost, built from the status, because it still counts as an attempt. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };

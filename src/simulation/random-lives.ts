@@ -113,7 +113,7 @@ export const stopping = fc
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
-    /** Short, so that the result does not depend on the time that crashes cost; undefined: the run ends only when it is killed. */
+    /** The stop is so short that the result does not depend on the time that crashes cost; undefined: the run ends only by a kill. */
     stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
     hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
