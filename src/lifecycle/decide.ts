@@ -2,8 +2,7 @@
  * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
  * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
- * and returns with new observations. Other parts can cause a termination, but only this folder determines how an admitted Pod runs
- * and ends.
+ * and returns with new observations. Other parts can cause a termination, but only this folder has rules for an admitted Pod.
  *
  * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
@@ -30,7 +29,7 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. Learn: which runs do probes, hooks and changed images end? If the Pod is terminating, what is the deadline, and whose turn is it?
+  // 1. Learn: which runs do probes, hooks and changed images end? If the Pod is terminating, what is the deadline, and which entry runs?
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);
