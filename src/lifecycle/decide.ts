@@ -2,7 +2,7 @@
  * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
  * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
- * and returns with new observations. Other parts can cause a termination, but only this folder has rules for an admitted Pod.
+ * and returns with new observations. Other parts can cause a termination, but only this folder has rules for how a Pod runs and ends.
  *
  * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
