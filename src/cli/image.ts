@@ -62,7 +62,10 @@ export async function printImages(dataDir: string): Promise<void> {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Removes the images with all their names. If one of them is missing, in use or pinned, removes no image and rejects with a UserError. */
+/**
+ * Removes the images with all their names. If one of them is missing, ambiguous, in use, pinned or the sandbox image, removes no image
+ * and rejects with a UserError.
+ */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({

@@ -79,7 +79,7 @@ const IMAGE_REASONS = [
 /** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Returns whether a run of a container has begun. The container must not be waiting, because it could have the ID of a run to come. */
+/** Returns whether a run of a container has begun. The container must not be waiting: a waiting one may have the ID of a next run. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 

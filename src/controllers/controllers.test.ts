@@ -34,7 +34,7 @@ async function setUp(...namespaces: string[]) {
   const stop = new AbortController();
   const options: ControllerOptions = { client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal };
   let wake = (): void => {};
-  /** Resolves once `holds` returns true. It is called after each change of one of the resources. */
+  /** Resolves once `holds` returns true, which is checked now and after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {
     const end = new AbortController();
     for (const ref of refs) void backend.watch(ref, {}, () => wake(), end.signal);

@@ -59,8 +59,8 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
   }) satisfies Partial<NodeAgentOptions>;
 
 /**
- * Opens the node's pressure. It observes the memory and process IDs of the machine and the disks of the data folder and of the images. Each
- * change of the pressure restores the engine's disk reserve if the disk has space for it.
+ * Starts to observe the node's pressure: the memory and process IDs of the machine and the disks of the data folder and, if the runtime
+ * reports their folder, of the images. Each change of the pressure restores the engine's disk reserve if the disk has space for it.
  */
 export async function openPressure(
   settings: Settings,

@@ -92,7 +92,7 @@ export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instan
 
 /**
  * Connects to the runtime at `endpoint`. The connection shows only sandboxes and containers that the engine of the data folder created,
- * because several engines may share a runtime.
+ * because several engines may share a runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1.
  */
 export function connectOwnRuntime(
   endpoint: string,

@@ -5,7 +5,8 @@
  * Invariants:
  *  1. The lock on the data folder is acquired before any part is started, and released last.
  *  2. If a step of the start fails, everything that was started before is stopped in reverse order.
- *  3. Stopping the engine leaves Pods running, and the next start adopts them. Only `lifepod down` and `lifepod shutdown-node` end them.
+ *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
+ *     before they stop the engine.
  */
 import { flushCompileCache } from 'node:module';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';

@@ -4,7 +4,7 @@ import { type Cidr, formatCidr, formatIpv4, overlaps, parseCidr, parseIpv4, tryP
 import { UserError } from '../platform/files.ts';
 import { runCommandOk } from '../platform/processes.ts';
 
-/** Parses the value of an option such as --pod-cidr. Throws a UserError unless the value is a network from /8 to /`longestPrefix`. */
+/** Parses the value of an option such as --pod-cidr. Throws a UserError unless it is an IPv4 network from /8 to /`longestPrefix`. */
 export function requireCidr(option: string, text: string, longestPrefix: number): Cidr {
   const cidr = tryParseCidr(text);
   if (cidr === undefined || formatCidr(cidr) !== text) {
@@ -27,7 +27,7 @@ async function usedRanges(): Promise<Cidr[]> {
   return routes.flatMap(({ dst }) => tryParseCidr(parseIpv4(dst) === undefined ? dst : `${dst}/32`) ?? []);
 }
 
-/** Resolves with a Pod range and a Service range, both /24, to which this machine has no route except a default route. */
+/** Resolves with a Pod and a Service range, both /24, to which only a default route leads. Rejects with a UserError if it finds none. */
 export async function chooseFreeRanges(): Promise<{ podCidr: string; serviceCidr: string }> {
   const used = (await usedRanges()).filter((range) => range.prefixLength > 0);
   const choose = (): string => {

@@ -1,4 +1,4 @@
-/** The options of the node: reserved resources, eviction thresholds, grace periods of a shutdown, and other limits. */
+/** The options of `lifepod up` for the node: reserved resources, eviction thresholds, grace periods of a shutdown, and others. */
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
@@ -166,7 +166,10 @@ export function addNodeOptions(command: Command): Command {
 export const nodeOptionFlags = (options: NodeOptions): [string, string | undefined][] =>
   TABLE.map(({ key, flag }) => [flag, options[key]]);
 
-/** Returns each value from `options`, else from `record`, else the default. Throws a UserError if a value is invalid. */
+/**
+ * Returns each value from `options`, else from `record`, else the default; a relative path of --resolv-conf becomes absolute. Throws a
+ * UserError if a value is invalid.
+ */
 export function resolveNodeOptions(options: NodeOptions, record: NodeOptions | undefined): Required<NodeOptions> {
   const resolved = Object.fromEntries(
     TABLE.map(({ key, default: usual }) => [key, options[key] ?? record?.[key] ?? usual]),

@@ -1,7 +1,7 @@
 /**
  * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
- * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Only the log
- * level is not recorded.
+ * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Of the
+ * other options, only the log level is not recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ export interface Settings extends ImageSettings, Required<NodeOptions> {
   recordAge: string;
   /** Maximum total size of all records, such as 64Mi. */
   recordSize: string;
-  /** Longest time in seconds by which a Pod's defer containers may extend its grace period. */
+  /** Longest time in seconds by which extensions for defer containers, and separately outages, may lengthen a Pod's grace period. */
   maxGracePeriodExtension: number;
   /** Maximum number of processes and threads of each Pod; -1 means no limit. */
   podPidsLimit: number;

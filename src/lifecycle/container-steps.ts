@@ -113,7 +113,7 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
   return { pull: { kind: 'pullImage', ...what }, check: { kind: 'checkImage', ...what, mustExist } } as const;
 };
 
-/** The result of the image lookup for the attempt; undefined if there was none. */
+/** The result of the image lookup or pull for the attempt; undefined if there is none. */
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 

@@ -2,10 +2,10 @@
  * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
  * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
- * and returns with new observations. No other part of lifepod contains a rule about the life of a Pod.
+ * and returns with new observations. Other parts can cause a termination, but only this folder has rules for how a Pod runs and ends.
  *
  * Invariants, checked by the property tests in src/simulation:
- *  1. Init container i+1 never starts before i has succeeded in the same sandbox.
+ *  1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
  *  2. A container never has two live runs.
  *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
  *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run
@@ -29,7 +29,7 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. Learn: which runs do probes, hooks and changed images end? Does the Pod terminate, until when, and which entry has its turn?
+  // 1. Learn: which runs do probes, hooks and changed images end? If the Pod is terminating, what is the deadline, and which entry runs?
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);

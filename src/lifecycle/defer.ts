@@ -115,7 +115,7 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Why an entry that has not run is skipped when its turn comes; undefined if it is not skipped. */
+/** Why an entry whose turn has come does not run, or does not run again; undefined if it may. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;

@@ -57,7 +57,7 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/** Kills a run in the state unknown: the run gets no preStop hook, and its deadline has already passed. */
+/** Kills a run in the state unknown, without a preStop hook. The executor sends no stop signal if the deadline is the creation time. */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 

@@ -1,4 +1,4 @@
-/** How often a decision looks at each container must not depend on the number of containers: a Pod may have thousands. */
+/** Tests that the work of a decision grows at most linearly with the number of containers, because a Pod may have thousands. */
 import { expect, it } from 'vitest';
 import { decide } from './decide.ts';
 import { container, ending, exited, type Given, inputOf, postExit, running, sandbox, written } from './fixtures.ts';

@@ -160,7 +160,7 @@ function terminatedState(run: ContainerState, runtimeName: string) {
     reason: run.reason || (exitCode === 0 ? 'Completed' : 'Error'),
     message: run.message || undefined,
     startedAt: startedAt === undefined ? undefined : formatTime(startedAt),
-    finishedAt: formatTime(Math.max(run.finishedAt ?? run.createdAt, startedAt ?? 0)), // The runtime may record a start late.
+    finishedAt: formatTime(Math.max(run.finishedAt ?? run.createdAt, startedAt ?? 0)), // The start of a short run may be recorded late.
     containerID: `${runtimeName}://${run.id}`,
   });
 }

@@ -1,7 +1,7 @@
 /**
- * Why a Pod terminates, and until when. The first cause gives the reason. Later causes can move the deadline earlier, but not later;
- * an outage moves it later, as do extensions and the reserve (termination-stages.ts). The termination is stored in the status if the
- * Pod has defer containers, and in the node's journal.
+ * Determines why a Pod is being terminated, and the deadline. The first cause gives the reason. Later causes can only move the deadline
+ * earlier. Outages move it later, as do extensions and the time that is reserved for PostExit containers (termination-stages.ts). The
+ * termination is stored in the node's journal and, if the Pod has defer containers, also in its status.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
@@ -18,7 +18,7 @@ interface Cause {
   reason: TerminationReason;
   at: Millis;
   graceMillis: Millis;
-  requested?: true; // By a client.
+  requested?: true; // A client requested the termination.
   /** Stored in the termination, so that the cause counts only once; absent: it counts only as the first cause. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the reserve of PostExit entries that are due; 0 if none is. A shorter grace period scales R down, to no less than 2 s. */
+/** R, the time reserved for the PostExit entries that are due; 0: none is. A shorter grace period scales R down, to no less than 2 s. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -163,7 +163,7 @@ const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   PreemptionByScheduler: 'Preempted',
 };
 
-/** Why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget; DisruptionTarget wins a tie. */
+/** Why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget (on a tie, the latter); else Deleted. */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
   const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((type) =>

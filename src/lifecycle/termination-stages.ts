@@ -1,7 +1,7 @@
 /**
- * The stages of a termination: which entry has its turn, how extensions and the reserve move the ends of the stages, and whether
- * the status already has these ends. A later end takes effect only once it is written to the status.
- * Source: the specification of defer containers, "Time".
+ * The stages of a termination (PreExit, PostExit): which entry (defer container) has its turn, how extensions and the time reserved for
+ * PostExit entries move the ends of the stages, and whether the status already has these ends, because a later end takes effect only
+ * once it is written to the status. Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -116,7 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows, and D by the same time, unless isFixed(). */
+/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows, and D by the same amount, unless isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

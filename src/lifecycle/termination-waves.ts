@@ -9,9 +9,9 @@
  *   ephemeral containers, all together
  *   the sandbox
  *
- * A wave begins when the earlier waves are done. At D everything that still runs is killed, but not within 2 s of its stop signal. A
- * Pod without defer containers has no waves for entries, and none for ephemeral containers, which stop with the apps.
- * The containers of a lost sandbox are stopped by walk() too, before the sandbox is replaced.
+ * A wave begins when the earlier waves are done; its preStop hooks may begin before. At D everything that still runs is killed, but not
+ * within 2 s of its stop signal. If the Pod has no defer containers or its object was removed, ephemeral and defer containers stop with
+ * the apps. The containers of a lost sandbox are stopped by walk() too, before the sandbox is replaced.
  *
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
  * the specification of defer containers, "The order of a termination".
@@ -97,7 +97,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** When all waves stop: D; now if the list is skipped; infinite until a PostExit stage that is due begins and gets its reserve. */
+/** The time at which walk() stops all waves: D; now if the list is skipped; infinite until a due PostExit stage gets its reserve. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -148,7 +148,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
 
 /**
  * Writes the downward API files that show status.termination: before the first hook or entry starts and, with the exits of the
- * app containers, before a PostExit entry starts. Returns true once they are written or their write has failed.
+ * app containers, before a PostExit entry starts. Returns true once no write is needed, or the write or mount has failed.
  */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [

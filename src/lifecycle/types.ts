@@ -77,7 +77,7 @@ export interface ContainerState {
   lost?: true; // The runtime has lost this run; the Pod's status shows that it ran.
 }
 
-/** How the last tries of an action failed; dropped once a try succeeds. */
+/** The tries of an action that failed or were not answered since its last success. */
 export interface FailedAction {
   action: Action;
   at: Millis;

@@ -14,7 +14,7 @@ export interface ContainerView {
   sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running next to the apps.
   fieldPath: string; // Such as spec.initContainers{name}.
   image: string; // The image reference of the next run; with imageFrom, the reference of the container that it names.
-  imageState: ImageState | undefined; // undefined: this agent has not looked the image up.
+  imageState: ImageState | undefined; // undefined: this agent has neither looked up nor pulled the image.
   runs: readonly ContainerState[]; // All known runs, the newest first.
   latest: ContainerState | undefined; // The newest run.
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
@@ -75,7 +75,7 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** The run. If containerd died before it stored the exit, it reports the reason `Unknown`: the end in the status, if any, then applies. */
+/** Returns the run, with its end from the status if containerd died before it stored the exit, and so reports the reason `Unknown`. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -88,7 +88,7 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** A defer container's last run, built from its status, because a run that the runtime has lost still counts as an attempt. */
+/** A defer container's last run that the runtime has lost, built from the status, because it still counts as an attempt. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };

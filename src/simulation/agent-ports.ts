@@ -32,7 +32,7 @@ export interface Mortal {
   crash(millis?: number, reboot?: boolean): void;
 }
 
-/** The ports of one agent's worker. After the agent's death, new actions, status writes, journal writes and record writes have no effect. */
+/** The ports of one agent's worker. After the agent's death, new actions and writes of status, journal and record have no effect. */
 export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journal: Journal) => void): WorkerPorts {
   const { life, timers, runtime, api, result } = options;
   const { isAlive } = mortal;

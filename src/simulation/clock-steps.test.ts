@@ -1,7 +1,7 @@
 /**
  * The machine's clock is set forward or back by hours while Pods run. In the sampled lives and in a back-off, this changes neither the
  * actions nor their times. The lives have no crashes, because a new agent uses the clock as it finds it, and neither faults nor outages
- * of the runtime, because then no agent could read some of its times before the clock was set.
+ * of the runtime, because these could delay the first read of a runtime's timestamp, which converts it, until after the clock is set.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,11 +1,11 @@
-/** Derives the facts that the property tests check from the lives of Pods with defer containers. */
+/** Facts that the property tests derive from the lives of Pods with defer containers and from the results of these lives. */
 import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
 import { actionKey } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 
-/** How late the effect of a decision may be: a decision made in time takes effect one or two runtime calls later. */
+/** The maximum delay of the effect of a decision. The effect follows one or two runtime calls later; the rest is a margin. */
 export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
 /** The maximum delay caused by a fault of the runtime: the longest back-off of actions other than pulls (10 s), and the next try. */
 export const RETRY_MILLIS = 12_000;

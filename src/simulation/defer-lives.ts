@@ -1,4 +1,8 @@
-/** Random lives of Pods with defer containers: the lives of random-lives.ts, with defer containers, their scripts and extensions. */
+/**
+ * Random lives of Pods with defer containers. They add to the lives of random-lives.ts: defer containers and the fields of the Pod that
+ * concern them, further sidecars, ephemeral containers, clients that give up entries, terminations by the node, a limit of extensions,
+ * slow writes of the status, and the disturbances of misfortunes.ts. They replace the deletions, the crashes and the time limit.
+ */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';

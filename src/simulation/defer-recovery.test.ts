@@ -1,4 +1,4 @@
-/** The first decisions of a new agent about Pods whose list of defer containers is under way. */
+/** Tests the first decisions of a new agent about Pods whose list of defer containers is under way. */
 import { describe, expect, it } from 'vitest';
 import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';

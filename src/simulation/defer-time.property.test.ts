@@ -1,6 +1,6 @@
 /**
- * Properties of the lives of Pods with defer containers, over the lives of defer.property.test.ts: their times, and whether each
- * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as there.
+ * Properties of the lives of Pods with defer containers (entries), over the random lives of defer-lives.ts: their times, and whether each
+ * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as in defer.property.test.ts.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

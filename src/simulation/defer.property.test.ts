@@ -1,6 +1,6 @@
 /**
- * Properties of the lives of Pods with defer containers, over random lists, scripts, deletions, losses, runtime faults and outages,
- * and agent crashes between any two actions: the order and the ends of entries. defer-time.property.test.ts has their times.
+ * Properties of the lives of Pods with defer containers (entries), over the random lives of defer-lives.ts: the order and the ends of
+ * the entries. defer-time.property.test.ts checks the times.
  * LIFEPOD_DEFER_RUNS sets the number of lives (default: 1,000; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
  * is printed. Each life is checked for all of `properties`.
  */

@@ -79,7 +79,7 @@ export interface Life {
   /** The agent dies at `at`, and the next agent starts `millis` later. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
-  /** A crash that loses the result of a start of a defer container makes the start fail so many milliseconds later, as with containerd. */
+  /** If a crash loses the result of the start of a defer container, the start fails after this time, as with containerd; absent: never. */
   cutOffStartsMillis?: number;
   /** The duration of the start of a container; absent: LATENCY_MILLIS. */
   startMillis?: number | undefined;
@@ -90,7 +90,7 @@ export interface Life {
   pullable?: (reference: string) => boolean;
   /** When the agent is notified that an image with this name has appeared on the node. */
   imageAppears?: { at: number; name: string };
-  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, counted from 1; absent: every mount succeeds. */
+  /** Mounts the volumes; rejects if the mount fails. `tries`: the number of the try, from 1. Without `mount`, every mount succeeds. */
   mount?: (tries: number) => Promise<void>;
   /** Returns the result of a probe that ends `aliveMillis` after the start of its container; absent: every probe succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';

@@ -1,6 +1,6 @@
 /**
- * The lives in the specification of defer containers, with the seconds of its table. Times count from T0, which is
- * status.termination.startedAt as first written, and are rounded to 0.1 s.
+ * Tests the lives that the specification of defer containers describes, against the seconds in its table. Times count from T0, which
+ * is status.termination.startedAt as first written, and are rounded to 0.1 s.
  */
 import { describe, expect, it } from 'vitest';
 import type { DeferContainer } from '../api/generated/types.ts';

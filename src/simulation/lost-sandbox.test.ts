@@ -1,4 +1,4 @@
-/** Pods that lose their sandbox, in virtual time: how the containers that still run in it end, and what follows. */
+/** Tests in virtual time how the containers in a lost sandbox end, and what follows. */
 import { describe, expect, it } from 'vitest';
 import { forever, lifeOf, once, post, steps } from './defer-life.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';

@@ -1,4 +1,4 @@
-/** Many Pods on one node, in virtual time: how much the scheduling of the probes delays the probes. */
+/** Tests, with many Pods on one node in virtual time, that probes run at most 50 ms from the times at which they are due. */
 
 import { expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';

@@ -1,11 +1,11 @@
-/** Disturbances of a random life in addition to crashes of its agent: a runtime that is slow, does not respond, or loses something. */
+/** Disturbances of a random life besides crashes of its agent: a runtime that is slow, does not respond, or loses or damages containers. */
 import fc from 'fast-check';
 import type { Life, Loss, Outage } from './life.ts';
 
 const millis = fc.constantFrom(20, 500, 5_000, 40_000, 90_000);
 const takesEffect = fc.boolean();
 
-/** An outage of the runtime that begins at a given time, or shortly after the request of an action. */
+/** An outage of the runtime that begins at a given time, or at or shortly after the request of an action. */
 export const outage: fc.Arbitrary<Outage> = fc.oneof(
   fc.record({ at: fc.integer({ min: 0, max: 120_000 }), millis, takesEffect }),
   fc.record({

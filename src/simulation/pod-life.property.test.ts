@@ -1,6 +1,6 @@
 /**
- * Properties of every life, over random Pods, scripts, deletions, runtime faults and agent crashes between any two actions.
- * LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ * Properties of the lives of Pods without defer containers, over the random lives of random-lives.ts. LIFEPOD_RUNS sets the number of
+ * lives for each property (default: 500), LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** How long after the start of its termination a Pod may still start containers: requests take effect late, a new agent needs time. */
+/** How long after the cause of its termination a Pod may still act as before: actions take effect late, and a new agent needs time. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {

@@ -1,7 +1,7 @@
 /**
  * The life of one Pod in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
- * The agent can crash, and the runtime can stop responding, at any time. If this happens at an action, either the action is not
- * requested, or its result is lost.
+ * The agent can crash, and the runtime can stop responding, at any time. If the agent crashes at an action, either the action is
+ * not requested, or its result is lost.
  */
 
 import { uidOf } from '../machinery/meta.ts';

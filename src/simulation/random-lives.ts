@@ -1,5 +1,6 @@
 /**
- * Random lives: Pods, scripts of their containers, deletions, runtime faults and agent crashes between any two actions.
+ * Random lives of Pods without defer containers: scripts, probes and hooks of the containers, deletions, lost sandboxes and records,
+ * faults of the runtime, and crashes of the agent at any action.
  */
 import fc from 'fast-check';
 import type { Pod } from '../api/generated/types.ts';
@@ -112,7 +113,7 @@ export const stopping = fc
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
-    /** So short that the result does not depend on the time that crashes cost; undefined: the run ends only when it is killed. */
+    /** The stop is so short that the result does not depend on the time that crashes cost; undefined: the run ends only by a kill. */
     stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
     hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
@@ -149,7 +150,10 @@ export const stopping = fc
     };
   });
 
-/** The latest time at which an agent learns of the forced deletion: a new agent has no object with that time. Infinite: never. */
+/**
+ * The latest time from which an agent counts the grace period of the forced deletion: each new agent counts again (here: from the crash
+ * before it), because the object with the time of the deletion no longer exists. Infinite: there is no forced deletion.
+ */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(start + forcedAt, ...crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []));

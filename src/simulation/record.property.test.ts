@@ -1,6 +1,7 @@
 /**
- * Properties of the record, over the random lives of pod-life.property.test.ts and defer.property.test.ts, with faults and agent
- * crashes between any two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ * Properties of the PodRecord, the stored list of the steps of a Pod's life, over the random lives of random-lives.ts and
+ * defer-lives.ts, with faults and agent crashes, but without lost records of runs. LIFEPOD_RUNS sets the number of lives for each
+ * property (default: 300), LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

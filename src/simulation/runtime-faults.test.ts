@@ -1,4 +1,4 @@
-/** Faults of the simulated runtime, tested so that the lives in this folder can rely on them. */
+/** Tests the faults that the simulated runtime can simulate, so that the lives in this folder can rely on them. */
 
 import { expect, it } from 'vitest';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';

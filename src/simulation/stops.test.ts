@@ -1,4 +1,4 @@
-/** Runs that are stopped although their Pod continues: a crash of the agent during the stop does not change the outcome. */
+/** Tests runs that are stopped although their Pod continues: a crash of the agent before or during the stop changes no outcome. */
 import { describe, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { withOtherImage } from './random-lives.ts';

@@ -1,4 +1,4 @@
-/** Prints the life of one Pod like `kubectl get -w`, with the time since the first step before each line. */
+/** Prints the life of one Pod like `kubectl get -w`, with the time since the first printed line before each line. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';

@@ -147,7 +147,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   const timed = new Map<string, ReturnType<typeof createTimedLines>>();
 
   return {
-    /** Rejects with an ApiError if the server refuses the request. */
+    /** Rejects with an ApiError if the server refuses the request, or with a UserError if the connection is lost. */
     async print(container: PodContainer): Promise<void> {
       const prefix = prefixOf(container.name);
       const body = await open(container.name, request);

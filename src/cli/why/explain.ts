@@ -2,7 +2,8 @@
  * Explains the state of a Pod: one sentence, the evidence, and what to do.
  *
  * Boundary: pure. The caller fetches the Pod, its node, its Events, its record and the last lines of its logs.
- * Invariant: the first of RULES that applies gives the answer. If none applies, explainRunning() describes the running Pod.
+ * Invariant: for an existing Pod, the first of RULES that applies gives the answer. If none applies, explainRunning() describes the
+ * running Pod.
  */
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';

@@ -1,4 +1,4 @@
-/** Explains why a running Pod is not ready or that it is healthy, and how a completed Pod ended. Pure. */
+/** Explains why a running Pod is not ready or that it is healthy, and how a Succeeded or Failed Pod ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';

@@ -15,7 +15,7 @@ export interface ClaimProtection {
   put(pod: Pod): void;
   /** Removes a Pod. `pod` must be the version that was passed to put(). */
   remove(pod: Pod): void;
-  /** Removes the finalizer of a terminating claim, unless a Pod uses it. */
+  /** Removes the finalizer of a terminating claim, unless a Pod uses the claim. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 

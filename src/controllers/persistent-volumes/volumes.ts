@@ -58,7 +58,7 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
-/** Deletes the content of a volume that this controller provisioned, then the volume. Gives another volume the phase Failed. */
+/** Deletes the content of a volume that this controller provisioned, then the volume. Any other volume gets the phase Failed. */
 async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
   const { name, uid } = volume.metadata;
   if (!isProvisionedHere(storage, volume)) {
