@@ -72,6 +72,14 @@ test('a compressed archive is read as the archive itself', async () => {
   expect(await buffer(await openArchive(file))).toEqual(plain);
 });
 
+test.each([[Buffer.from([0x1f, 0, 1])], [Buffer.from([0, 0x8b, 1])], [Buffer.from([0x1f])]])(
+  'a file that does not begin with both bytes of the mark of gzip is not decompressed: %j',
+  async (bytes) => {
+    writeFileSync(file, bytes);
+    expect(await buffer(await openArchive(file))).toEqual(bytes);
+  },
+);
+
 test('a manifest.json of 4 MiB is read, and a larger one is ignored', async () => {
   const text = JSON.stringify(docker('a:1'));
   await archive({ 'manifest.json': text.padEnd(MAX_BYTES) });
@@ -104,8 +112,6 @@ test.each<[string, Record<string, unknown>]>([
 test.each([
   ['text', Buffer.from('no archive')],
   ['damaged compressed data', gzipSync('x').subarray(0, 12)],
-  ['the second byte of the mark of gzip', Buffer.from([0, 0x8b, 1])],
-  ['the first byte of the mark of gzip', Buffer.from([0x1f, 0, 1])],
 ])('a file that contains %s is not an archive of images', async (_, bytes) => {
   writeFileSync(file, bytes);
   await expect(references()).rejects.toThrow('is not an archive of images');

@@ -60,7 +60,12 @@ const progress = (of: Store, ...names: string[]) => pullProgress(store(of).conne
 const ARRIVING = { 'layer-sha256:01': 30 };
 
 test('the progress of a pull counts the layers that arrive, the layers that are stored, and not those still missing', async () => {
-  const blobs = [manifest(), layer('sha256:02', 200), layer('sha256:03', 300, 'library/other')];
+  const blobs = [
+    manifest(),
+    layer('sha256:01', 100),
+    layer('sha256:02', 200),
+    layer('sha256:03', 300, 'library/other'),
+  ];
   const { calls, connection } = store({ statuses: ARRIVING, blobs });
   const found = await pullProgress(connection, [NAME], signal);
   expect(found).toEqual(new Map([[NAME, { doneBytes: 230, totalBytes: 600 }]]));
