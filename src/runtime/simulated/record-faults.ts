@@ -24,7 +24,7 @@ export interface RecordFaults {
    * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends all ready sandboxes and their containers, as a reboot of the machine does. The runtime keeps its records. */
+  /** Ends all sandboxes and containers, as a reboot of the machine does. The runtime keeps its records. */
   reboot(): void;
   /** Ends a running container without a call to the runtime. */
   kill(containerId: string, exitCode: number): void;
@@ -56,7 +56,7 @@ export function createRecordFaults({ timers, runs, records, changed }: RecordFau
       for (const run of runsOf(podUid, names, 'exited')) run.damagedUntil = timers.now() + millis;
     },
     reboot() {
-      for (const sandbox of sandboxes.values()) if (sandbox.ready) records.endSandbox(sandbox, 'reboot');
+      for (const sandbox of sandboxes.values()) records.endSandbox(sandbox, 'reboot');
     },
     kill(id, exitCode) {
       const run = containers.get(id);

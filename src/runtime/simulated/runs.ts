@@ -54,7 +54,7 @@ export interface Runs {
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
   begin(run: Run): void;
-  /** Ends the run if its container is running, or if its start was abandoned. */
+  /** Ends the run if its container is running, or if its start was abandoned and has not failed yet. */
   end(run: Run, exitCode: number, cause?: Cause): void;
   signalStop(run: Run): void;
   /** Makes the start of the container fail after `millis`. Until then, no other call can start the container. */
@@ -78,7 +78,8 @@ export function createRuns({ timers, script, changed }: RunOptions): Runs {
     trace.push({ at: timers.now(), what, id, podUid, name, attempt, sandboxId, ...more });
   };
   const end = (run: Run, exitCode: number, cause?: Cause): void => {
-    if (run.state !== 'running' && !run.abandoned) return;
+    const isStarting = run.state === 'created' && run.abandoned === true;
+    if (run.state !== 'running' && !isStarting) return;
     run.ending?.cancel();
     run.state = 'exited';
     run.exitCode = exitCode;

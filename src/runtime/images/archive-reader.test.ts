@@ -1,0 +1,148 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import { archiveReferences, openArchive } from './archive-reader.ts';
+
+const { signal } = new AbortController();
+const MAX_BYTES = 4 * 1024 * 1024;
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-archive-'));
+  file = join(folder, 'image.tar');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Writes an archive with the given files. Values that are not strings are written as JSON. */
+async function archive(files: Record<string, unknown>, compress = (bytes: Buffer): Buffer => bytes): Promise<void> {
+  const tar = pack();
+  for (const [name, content] of Object.entries(files))
+    tar.entry({ name }, typeof content === 'string' ? content : JSON.stringify(content));
+  tar.finalize();
+  writeFileSync(file, compress(await buffer(tar)));
+}
+const references = (): Promise<string[]> => archiveReferences(file, signal);
+const docker = (...names: unknown[]): unknown => [{ Config: 'c', RepoTags: names }];
+const oci = (annotations?: unknown): unknown => ({
+  manifests: [{ digest: 'sha256:1', ...(annotations === undefined ? {} : { annotations }) }],
+});
+const OCI_NAME = 'org.opencontainers.image.ref.name';
+const CONTAINERD_NAME = 'io.containerd.image.name';
+
+test.each<[string, Record<string, unknown>, string[]]>([
+  ['docker save', { 'layer.tar': 'x', 'manifest.json': docker('a:1', 'b:2') }, ['a:1', 'b:2']],
+  [
+    'docker save, with several images',
+    { 'manifest.json': [{ RepoTags: ['a:1'] }, { RepoTags: ['b:2'] }, {}] },
+    ['a:1', 'b:2'],
+  ],
+  ['an image layout', { 'index.json': oci({ [OCI_NAME]: 'a:1' }) }, ['a:1']],
+  [
+    'an image layout of containerd',
+    { 'index.json': oci({ [OCI_NAME]: '1', [CONTAINERD_NAME]: 'docker.io/library/a:1' }) },
+    ['docker.io/library/a:1'],
+  ],
+  ['tar with ./ before the names', { './manifest.json': docker('a:1') }, ['a:1']],
+  [
+    'a tool that writes both formats',
+    { 'manifest.json': docker('a:1', 'b:2'), 'index.json': oci({ [OCI_NAME]: 'b:2' }) },
+    ['a:1', 'b:2'],
+  ],
+  [
+    'a tool that names only some images',
+    { 'manifest.json': docker('a:1'), 'index.json': oci({ [OCI_NAME]: '' }) },
+    ['a:1'],
+  ],
+])('the names in an archive of %s are read', async (_, files, names) => {
+  await archive(files);
+  expect(await references()).toEqual(names);
+});
+
+test('a compressed archive is read as the archive itself', async () => {
+  await archive({ 'manifest.json': docker('a:1') }, gzipSync);
+  expect(await references()).toEqual(['a:1']);
+  await archive({ 'manifest.json': docker('a:1') });
+  const plain = await buffer(await openArchive(file));
+  writeFileSync(file, gzipSync(plain));
+  expect(await buffer(await openArchive(file))).toEqual(plain);
+});
+
+test.each([[Buffer.from([0x1f, 0, 1])], [Buffer.from([0, 0x8b, 1])], [Buffer.from([0x1f])]])(
+  'a file that does not begin with both bytes of the mark of gzip is not decompressed: %j',
+  async (bytes) => {
+    writeFileSync(file, bytes);
+    expect(await buffer(await openArchive(file))).toEqual(bytes);
+  },
+);
+
+test('a manifest.json of 4 MiB is read, and a larger one is ignored', async () => {
+  const text = JSON.stringify(docker('a:1'));
+  await archive({ 'manifest.json': text.padEnd(MAX_BYTES) });
+  expect(await references()).toEqual(['a:1']);
+  await archive({ 'manifest.json': text.padEnd(MAX_BYTES + 1), 'index.json': oci({ [OCI_NAME]: 'b:1' }) });
+  expect(await references()).toEqual(['b:1']);
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ['without manifest.json and index.json', { 'layer.tar': 'x' }],
+  ['with a manifest.json in a folder', { 'folder/manifest.json': docker('a:1') }],
+  ['whose manifest.json is not JSON', { 'manifest.json': '{' }],
+  ['whose manifest.json is not an array', { 'manifest.json': {} }],
+  ['whose manifest.json contains a text', { 'manifest.json': ['a:1'] }],
+  ['whose manifest.json contains null', { 'manifest.json': [null] }],
+  ['whose manifest.json contains an array', { 'manifest.json': [['a:1']] }],
+  ['whose manifest.json has RepoTags that are not an array', { 'manifest.json': [{ RepoTags: 'a:1' }] }],
+  ['whose manifest.json has a number as a name', { 'manifest.json': docker(1) }],
+  ['whose index.json is an array', { 'index.json': [] }],
+  ['whose index.json is null', { 'index.json': null }],
+  ['whose index.json has manifests that are not an array', { 'index.json': { manifests: {} } }],
+  ['whose index.json has annotations that are a text', { 'index.json': oci('a:1') }],
+  ['whose index.json has a number as a name', { 'index.json': oci({ [OCI_NAME]: 1 }) }],
+])('a tar file %s is not an archive of images', async (_, files) => {
+  await archive(files);
+  const text = `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`;
+  await expect(references()).rejects.toThrow(new UserError(text));
+});
+
+test.each([
+  ['text', Buffer.from('no archive')],
+  ['damaged compressed data', gzipSync('x').subarray(0, 12)],
+])('a file that contains %s is not an archive of images', async (_, bytes) => {
+  writeFileSync(file, bytes);
+  await expect(references()).rejects.toThrow('is not an archive of images');
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ['manifest.json', { 'manifest.json': docker() }],
+  ['manifest.json, where RepoTags is null', { 'manifest.json': [{ RepoTags: null }] }],
+  ['index.json', { 'index.json': {} }],
+  ['index.json, without annotations', { 'index.json': oci() }],
+  ['index.json, where the name is empty', { 'index.json': oci({ [OCI_NAME]: '' }) }],
+])('an archive without names in %s is refused with advice', async (_, files) => {
+  await archive(files);
+  const text = `the images in ${file} have no name: save them by name, as in 'docker save busybox:1.28'`;
+  await expect(references()).rejects.toThrow(new UserError(text));
+});
+
+test('an archive with an invalid name is refused with the name', async () => {
+  await archive({ 'manifest.json': docker('a:1', 'B:"1') });
+  const text = `the archive ${file} names an image "B:\\"1": that is not a valid reference`;
+  await expect(references()).rejects.toThrow(new UserError(text));
+});
+
+test('a file that does not exist and a folder are refused with the reason', async () => {
+  await expect(references()).rejects.toThrow(new UserError(`the file ${file} does not exist`));
+  mkdirSync(file);
+  await expect(references()).rejects.toThrow(new UserError(`the file ${file} cannot be read (EISDIR)`));
+});
+
+test('an aborted read rejects with the reason of the abort', async () => {
+  await archive({ 'manifest.json': docker('a:1') });
+  const error = await archiveReferences(file, AbortSignal.abort()).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ name: 'AbortError' });
+});
