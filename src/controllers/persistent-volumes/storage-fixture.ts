@@ -90,37 +90,44 @@ export async function storageFixture(): Promise<StorageFixture> {
     failFolders(error) {
       failure = error;
     },
-    putVolume: (name, { metadata, spec, status = { phase: 'Available' } } = {}) =>
-      backend.set<PersistentVolume>(PERSISTENT_VOLUMES, {
-        apiVersion: 'v1',
-        kind: 'PersistentVolume',
-        metadata: { ...metadata, name },
-        spec: { capacity: SIZE, accessModes: ACCESS_MODES, hostPath: { path: '/x' }, ...spec },
-        status,
-      }),
-    putClaim: (name, { metadata, spec, status } = {}) =>
-      backend.set<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS, {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: { namespace: 'a', ...metadata, name },
-        spec: { accessModes: ACCESS_MODES, resources: { requests: SIZE }, ...spec },
-        status,
-      }),
-    putClass: (name, change = {}) =>
-      backend.set<StorageClass>(STORAGE_CLASSES, {
-        apiVersion: 'storage.k8s.io/v1',
-        kind: 'StorageClass',
-        provisioner: 'kubernetes.io/no-provisioner',
-        volumeBindingMode: 'Immediate',
-        ...change,
-        metadata: { name },
-      }),
-    volume: (name) =>
-      (backend.objects(PERSISTENT_VOLUMES) as PersistentVolume[]).find(({ metadata }) => metadata.name === name),
-    claim: (name) =>
-      (backend.objects(PERSISTENT_VOLUME_CLAIMS) as PersistentVolumeClaim[]).find(
-        ({ metadata }) => metadata.namespace === 'a' && metadata.name === name,
-      ),
+    ...objectsOf(backend),
     writes: () => backend.calls.splice(0).filter((call) => !/^(get|list|watch) /.test(call)),
   };
 }
+
+type Objects = Pick<StorageFixture, 'putVolume' | 'putClaim' | 'putClass' | 'volume' | 'claim'>;
+
+/** The functions that write and read the objects of the registry. */
+const objectsOf = (backend: RegistryBackend): Objects => ({
+  putVolume: (name, { metadata, spec, status = { phase: 'Available' } } = {}) =>
+    backend.set<PersistentVolume>(PERSISTENT_VOLUMES, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: { ...metadata, name },
+      spec: { capacity: SIZE, accessModes: ACCESS_MODES, hostPath: { path: '/x' }, ...spec },
+      status,
+    }),
+  putClaim: (name, { metadata, spec, status } = {}) =>
+    backend.set<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { namespace: 'a', ...metadata, name },
+      spec: { accessModes: ACCESS_MODES, resources: { requests: SIZE }, ...spec },
+      status,
+    }),
+  putClass: (name, change = {}) =>
+    backend.set<StorageClass>(STORAGE_CLASSES, {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      provisioner: 'kubernetes.io/no-provisioner',
+      volumeBindingMode: 'Immediate',
+      ...change,
+      metadata: { name },
+    }),
+  volume: (name) =>
+    (backend.objects(PERSISTENT_VOLUMES) as PersistentVolume[]).find(({ metadata }) => metadata.name === name),
+  claim: (name) =>
+    (backend.objects(PERSISTENT_VOLUME_CLAIMS) as PersistentVolumeClaim[]).find(
+      ({ metadata }) => metadata.namespace === 'a' && metadata.name === name,
+    ),
+});
