@@ -2,7 +2,7 @@
  * The definition of a kind: the data and pure functions with which the API server, the command line and the tests handle its objects.
  * Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all definitions.
  *
- * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
+ * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
 import type { FieldError } from '../machinery/field-error.ts';
