@@ -12,8 +12,8 @@ const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
 };
 
 /**
- * From 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. A resource that the node does not have
- * is left out; 0 if the node has neither.
+ * From 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. A resource that the node does
+ * not have is left out; 0 if the node has neither.
  */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
   const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
