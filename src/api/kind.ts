@@ -88,7 +88,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   };
 
   /**
-   * Called on PUT before the defaults: copies fields from `old` to `object` that some clients omit because their types lack the fields.
+   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their types lack the fields.
    * Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;

@@ -1,6 +1,6 @@
 /**
  * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object
- * in an annotation, and a PUT that omits the fields keeps them.
+ * in an annotation, and a Pod keeps its values of the fields that a PUT omits.
  *
  * Like the annotation with containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the
  * fields count, and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
