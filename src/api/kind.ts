@@ -88,8 +88,8 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   };
 
   /**
-   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their types lack the fields.
-   * Not called on patches, because a patch names the fields that it removes.
+   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their
+   * types lack the fields. Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;
   /** Sets the defaults of absent fields in `object`. `old`: the object that is replaced; undefined on create. */
