@@ -2,7 +2,7 @@
  * The definition of a kind: the data and pure functions with which the API server, the command line and the tests handle its objects.
  * Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all definitions.
  *
- * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
+ * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
 import type { FieldError } from '../machinery/field-error.ts';
@@ -88,8 +88,8 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   };
 
   /**
-   * Called on PUT before the defaults: copies fields from `old` to `object` that some clients omit because their types lack the fields.
-   * Not called on patches, because a patch names the fields that it removes.
+   * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their
+   * types lack the fields. Not called on patches, because a patch names the fields that it removes.
    */
   keepUnsent?(object: T, old: T): void;
   /** Sets the defaults of absent fields in `object`. `old`: the object that is replaced; undefined on create. */

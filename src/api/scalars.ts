@@ -1,6 +1,6 @@
 /**
- * Scalar types of the API that JSON lacks: times, bytes and quantities. Each exported function converts a client's value to the form in
- * which the value is stored and served, or returns upstream's error text.
+ * Scalar types of the API that JSON lacks: times, bytes and quantities. The canonical functions convert a client's value to the form in
+ * which the value is stored and served, or return upstream's error text.
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';

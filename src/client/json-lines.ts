@@ -1,7 +1,7 @@
 /** Parses line-delimited JSON from chunks that may end anywhere, even inside a character. */
 import { StringDecoder } from 'node:string_decoder';
 
-/** Returns a function that passes the value of each complete line to `sink`. The function throws SyntaxError on invalid JSON. */
+/** Returns a function that passes the value of each complete, non-blank line to `sink`. The function throws SyntaxError on invalid JSON. */
 export function jsonLines(sink: (value: unknown) => void): (chunk: Uint8Array) => void {
   const decoder = new StringDecoder('utf8');
   /** The received pieces of the last line, which is still incomplete. */

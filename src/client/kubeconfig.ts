@@ -1,4 +1,4 @@
-/** Reads the server, the client certificate and the namespace of a context from kubeconfig files. */
+/** Reads the server, its CA, the client certificate and key, and the namespace of a context from kubeconfig files. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -30,7 +30,8 @@ export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =
 /**
  * Returns the context named `context`, or the current context if `context` is undefined. The files are merged: the first
  * file that defines an entry wins. Missing files are skipped if several paths are given. Rejects with a UserError if a
- * file cannot be parsed or the result is incomplete. Source: how client-go merges the files in KUBECONFIG.
+ * file cannot be read or parsed, if the result is incomplete, or if its server is not an https:// address.
+ * Source: how client-go merges the files in KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
   const files = await Promise.all(

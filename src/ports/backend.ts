@@ -76,7 +76,10 @@ export interface UserInfo {
 
 export interface ResourceBackend {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
-  /** Rejects when `signal` aborts while the list is read from the store. A list that is read from the cache does not check `signal`. */
+  /**
+   * Lists the objects. In the API server, rejects when `signal` aborts while the list is read from the store. A list that is read from the
+   * cache or over HTTP does not check `signal`.
+   */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
    * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, or 410 as an ERROR

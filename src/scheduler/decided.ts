@@ -17,8 +17,8 @@ export interface Decided {
 export const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;
 
 /**
- * The Pods whose resources are not available to `pod`: the bound Pods that have not ended, the assumed Pods, and the Pods with a
- * nominated node whose priority is at least that of `pod`. Pods with a nominated node are returned as if they were bound to it.
+ * The Pods whose resources are not available to `pod`: the bound Pods that have not ended, the assumed Pods, and the waiting Pods that
+ * have a nominated node and at least the priority of `pod`. The latter are returned as if they were bound to their nominated nodes.
  * `isWaiting`: whether a Pod still needs a node.
  */
 export function podsBefore(

@@ -16,11 +16,14 @@ export interface SchedulerWrites {
    * bound, for example because another client has bound it; the informer will report this change. Rejects with any other error.
    */
   bind(pod: Pod, node: string): Promise<boolean>;
-  /** Annotates an unbound claim with the node, so that the claim is bound to a volume for it. Each change of the claim retries the Pod. */
+  /**
+   * Annotates the claim with the node, so that the claim is bound to a volume for this node. Does nothing if the claim is bound or already
+   * has this annotation. The Pod is retried after each change of the claim.
+   */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
   /**
-   * Sets the condition DisruptionTarget of the victim, and deletes the victim with its own grace period. Unschedulable Pods are retried
-   * once the victim has ended.
+   * Sets the condition DisruptionTarget of the victim, deletes the victim with its own grace period, and records an Event. Does nothing if
+   * the victim no longer exists. Unschedulable Pods are retried once the victim has ended.
    */
   preempt(victim: Pod, by: Pod, node: string): Promise<void>;
   /**

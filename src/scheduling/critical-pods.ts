@@ -76,8 +76,8 @@ function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
 }
 
 /**
- * Chooses the candidates to evict to cover the shortage: as few Guaranteed Pods as possible, then as few Burstable ones, then as few
- * BestEffort ones. Returns undefined if evicting all candidates would not be enough.
+ * Chooses the candidates to evict to cover the shortage: few Guaranteed Pods, and only if all others do not suffice, then few Burstable
+ * ones, then few BestEffort ones (see smallSubset()). Returns undefined if evicting all candidates would not be enough.
  */
 export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[] | undefined {
   if (shortageAfter(shortage, candidates).size > 0) return undefined;

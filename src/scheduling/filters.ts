@@ -86,7 +86,7 @@ const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** The maximum number of insufficient resources to report. A Pod may request a hundred thousand resources that the node does not have. */
+/** The maximum number of reasons about resources to report. A Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
 /** Checks that the Pod's requests fit on the node in addition to those of `podsOnNode`, and that the node may run one more Pod. */

@@ -11,7 +11,10 @@ const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** From 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. */
+/**
+ * From 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. A resource that the node does
+ * not have is left out; 0 if the node has neither.
+ */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
   const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
   let score = 0n;

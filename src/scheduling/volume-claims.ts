@@ -43,7 +43,10 @@ export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
 export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
 
-/** Describes the first requirement of the claim that the volume does not meet; undefined if the volume meets all of them. */
+/**
+ * Describes the first mismatch of the volume and the claim; undefined if there is none. A volume that is being deleted never matches. The
+ * claim's label selector, and the volume's claimRef and node affinity are not checked.
+ */
 export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,
   { spec: wanted = {} }: PersistentVolumeClaim,

@@ -1,5 +1,6 @@
 /**
- * Validation of Events in their stored form. Events with an eventTime come from clients of the newer API and have additional rules.
+ * Validation of Events in their stored form. An Event with an eventTime, as clients of events.k8s.io create it, must name its reporter,
+ * action and reason, and another rule applies to its namespace.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';

@@ -1,8 +1,8 @@
 /**
  * The Namespace: a scope for names. Deleting a Namespace deletes all objects in it, except PodRecords.
  *
- * Invariants: a new Namespace has the finalizer `kubernetes` in its spec. A deleted Namespace stays in the phase Terminating
- * until the finalize subresource has removed all finalizers from the spec.
+ * Invariants: a new Namespace has the finalizer `kubernetes` in its spec. A deleted Namespace remains until the finalize subresource has
+ * removed all finalizers from its spec, and its metadata has no finalizers either.
  * Source: pkg/registry/core/namespace and pkg/apis/core of v1.33.
  */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';

@@ -74,7 +74,8 @@ const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(
 
 /**
  * Why admission rejects the update of the claim from `old`; undefined if the requested size does not grow. No claim can grow, even if
- * `storageClass`, the class that the claim names, allows expansion: lifepod's volumes are folders and cannot be resized.
+ * `storageClass` allows expansion: lifepod's volumes are folders and cannot be resized. `storageClass`: the class that the claim names;
+ * undefined if the claim names none or the class does not exist.
  * Source: the admission plugin PersistentVolumeClaimResize.
  */
 export function growthRefusal(

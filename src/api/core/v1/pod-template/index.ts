@@ -32,7 +32,10 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   spec: specOf(template ?? {}),
 });
 
-/** Like podOf(), but returns a copy in which fields are set from annotations. The template itself keeps them only as annotations. */
+/**
+ * Like podOf(), but returns a copy in which absent fields are set from annotations or to their defaults. In the template itself, fields
+ * given in annotations remain only in the annotations.
+ */
 function expanded(object: PodTemplate): Pod {
   const pod = structuredClone(podOf(object));
   readOlderForms(pod);
@@ -50,8 +53,9 @@ function faultsOf(object: PodTemplate): FormFault[] {
 }
 
 /**
- * Validates a template. `old`: the template that is replaced; undefined on create. On create, annotations must equal the fields that
- * they represent. On update, changed annotations must only be decodable.
+ * Validates a template. `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts and
+ * defer-settings.ts must equal the fields that they represent. On update, they must only be decodable, and only if any annotation has
+ * changed. The AppArmor annotations must always match the fields.
  */
 function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] {
   const pod = expanded(object);

@@ -1,7 +1,7 @@
 /**
  * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority.
- * The functions read only their arguments, and modify the Pod: on create, after the defaults, the API server looks up the other objects
- * and passes them.
+ * The admit functions read only their arguments and modify the Pod. On create, after the defaults are set, the API server looks up the
+ * other objects and passes them.
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
@@ -20,7 +20,7 @@ export const systemPriorities: Readonly<Record<string, number>> = {
   'system-node-critical': 2_000_001_000,
 };
 
-/** The name of the Pod's ServiceAccount. */
+/** The name of the Pod's ServiceAccount; `default` if the Pod names none. */
 export const serviceAccountNameOf = (pod: Pod): string => pod.spec?.serviceAccountName || DEFAULT_SERVICE_ACCOUNT;
 
 const DEFAULT_POLICY = 'PreemptLowerPriority';
@@ -31,7 +31,8 @@ export const defaultPriorityClass = (classes: readonly PriorityClass[]): Priorit
 
 /**
  * Sets the Pod's priority and preemption policy to those of its class. A Pod that names no class gets the default class or, if there is
- * none, the priority 0. Throws 403 if the class does not exist, or if the Pod specifies other values.
+ * none, the priority 0 and the policy PreemptLowerPriority. Throws 403 if the named class is neither in `classes` nor a system class, or
+ * if the Pod specifies another priority or policy.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
@@ -59,9 +60,10 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless the Pod or, by default, the
- * account disables it, adds a volume with a token, the cluster's CA and the name of the namespace, and mounts the volume in each container
- * that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH. `volumeSuffix`: five random characters of a-z0-9 for the volume's name.
+ * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless automountServiceAccountToken
+ * of the Pod or, by default, of the account is false, mounts a volume with a token, the cluster's CA and the name of the namespace in each
+ * container that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH. The volume is added unless the Pod already has a volume whose name
+ * starts with `kube-api-access-`. `volumeSuffix`: the random end of the name of an added volume.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

@@ -1,4 +1,4 @@
-/** The containers of all lists of a Pod, with the paths that messages use. */
+/** The containers of all lists of a Pod, the paths that messages use for them, and checks for sidecars and for early defer containers. */
 import type { Container, DeferContainer, EphemeralContainer, PodSpec } from '../../../generated/types.ts';
 
 export type AnyContainer = Container | DeferContainer | EphemeralContainer;

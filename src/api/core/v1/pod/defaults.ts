@@ -1,5 +1,6 @@
 /**
- * Sets the defaults of a Pod. Idempotent. Defaults that depend on other objects (ServiceAccount, PriorityClass) are in admission.ts.
+ * Sets the defaults of a Pod; setting them again changes nothing. Fields that depend on other objects (ServiceAccount, PriorityClass,
+ * RuntimeClass) are set in admission.ts and runtime-class.ts.
  * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which are enabled by default;
  * for defer containers, their specification.
  */

@@ -2,7 +2,8 @@
  * The Pod: defaults, validation, changes on each write, subresources and table.
  *
  * Boundary: pure functions of the Pod. Rules that need other objects are in admission.ts and runtime-class.ts: on create, after the
- * defaults, the API server calls admitServiceAccount(), admitPriority() and admitRuntimeClass().
+ * defaults, the API server calls admitServiceAccount(), admitPriority() and admitRuntimeClass() or, for a mirror Pod, only
+ * admitMirrorPod().
  * Invariants: defaults are idempotent and keep valid Pods valid; a stored Pod has a phase, a qosClass that never changes, and a
  * generation, which increases with each update of the spec by a client and with the first delete.
  */

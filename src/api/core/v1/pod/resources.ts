@@ -24,7 +24,7 @@ export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
 type ResourceTexts = Readonly<Record<string, string>>;
 
-/** Parses the quantities of a stored object. Omits invalid quantities, which validation rejects. */
+/** Parses quantities by resource name. Omits invalid quantities, which validation rejects. Empty if `texts` is undefined. */
 export function resourceQuantities(texts: ResourceTexts | undefined): Map<string, Quantity> {
   const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {

@@ -9,7 +9,8 @@ import { resourceQuantities, resourceTexts } from './resources.ts';
 
 /**
  * Adds the overhead, node selector and tolerations of the class to the Pod. `runtimeClass`: the class that the Pod names; undefined if
- * the Pod names none or the class does not exist. Throws 403 if the Pod names a class that does not exist or that the Pod contradicts.
+ * the Pod names none or the class does not exist. Throws 403 if the named class does not exist, if the Pod's overhead or node selector
+ * conflicts with the class, or if the Pod sets an overhead but no class defines one.
  */
 export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {
   const { spec } = pod;

@@ -11,7 +11,10 @@ import { currentSpec } from './defaults.ts';
 import { hasEnded } from './status/phase.ts';
 import { qosClass } from './status/qos.ts';
 
-/** Prepares a new Pod: resets the status, drops fields whose feature gates are off, and reads the AppArmor annotations. */
+/**
+ * Prepares a new Pod: sets the generation and the initial status, drops fields whose feature gates are off, reads the AppArmor annotations,
+ * and removes annotations that mirror statuses.
+ */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
@@ -31,7 +34,10 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   }
 }
 
-/** Prepares an update of a Pod: restores the status, and increments the generation if the spec has changed. */
+/**
+ * Prepares an update of a Pod: restores the status and the annotations that mirror it, drops fields whose feature gates are off, and
+ * increments the generation if the spec has changed.
+ */
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
@@ -80,9 +86,9 @@ export function withSkips(termination: PodTermination, names: readonly string[])
 }
 
 /**
- * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). The Pod is deleted immediately if it has no node or
- * has ended, or if the grace period is 0. A later delete of a terminating Pod can only shorten the grace period: then graceSeconds is
- * less than metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
+ * Decides whether a delete of the Pod is graceful (see KindDefinition.deletion). At the first delete, the Pod is deleted immediately if it
+ * has no node or has ended, or if the grace period is 0. A later delete can only shorten the grace period, to 0 for an immediate deletion:
+ * graceSeconds is at most metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
  */
 export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>

@@ -19,7 +19,8 @@ import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './v
 
 /**
  * Replaces the status, but keeps the qosClass if the body lacks it, and the fields that keepTermination() keeps. Also replaces the labels,
- * annotations or finalizers if the body contains them. Keeps all other fields of the Pod.
+ * annotations or finalizers if the body contains them, and mirrors container statuses into annotations (mirrorOlderStatuses()). Keeps all
+ * other fields of the Pod.
  */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const sent = structuredClone({ metadata: body.metadata, status: (body as Pod).status });

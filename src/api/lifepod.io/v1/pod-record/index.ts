@@ -1,7 +1,7 @@
 /**
- * The PodRecord: a part of the record of a Pod's life. The node writes it, or a controller if the Pod never had a node. It remains
- * after the Pod and the namespace are deleted, until a controller deletes it because it is too old or all records together are too
- * large. Its name consists of the Pod's UID and the number of the part.
+ * The PodRecord: one part of the stored list of the steps of a Pod's life. The node writes PodRecords, or a controller if the Pod never
+ * had a node. A PodRecord remains after the Pod and its namespace are deleted, until a controller deletes it because it is too old or all
+ * PodRecords together are too large. Its name consists of the Pod's UID and the number of the part.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';

@@ -1,8 +1,8 @@
 /**
  * Decodes JSON in an annotation like Go's encoding/json: field names are case-insensitive, and null means absent.
  *
- * The annotations have not been validated yet. Therefore a text that exceeds the limit for all annotations, or is nested deeper than
- * a request body may be, is rejected before it is decoded.
+ * The annotations have not been validated yet. Therefore a text that exceeds the limit for all annotations is rejected, and so is JSON
+ * that is nested deeper than a request body may be.
  */
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
 import { ANNOTATIONS_LIMIT_BYTES } from '../../../../../machinery/object-meta.ts';

@@ -34,8 +34,8 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
 }
 
 /**
- * Sets the absent fields of containers from valid annotations. Calls `warn` for each annotation of a container whose field is absent,
- * unless the annotation only repeats the Pod's profile.
+ * Sets the absent appArmorProfile of each container from its annotation if the annotation is valid. Calls `warn` for each annotation,
+ * valid or not, of a container whose field is absent. Ignores annotations that only repeat the Pod's profile, and Windows Pods.
  */
 export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
   if (isWindows(pod)) return;
@@ -87,7 +87,10 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   });
 }
 
-/** Checks that each annotation of a new Pod matches the profile in the field of its container or, by default, of the Pod. */
+/**
+ * Checks that each annotation of a new Pod or of a template matches the profile in the field of its container or, by default, of the Pod.
+ * Annotations without such a profile, and Windows Pods, are not checked.
+ */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;

@@ -1,6 +1,6 @@
 /**
  * Support for clients whose types lack the fields that configure defer containers. Such a client can set the fields as a JSON object
- * in an annotation, and a PUT that omits the fields keeps them.
+ * in an annotation, and a Pod keeps its values of the fields that a PUT omits.
  *
  * Like the annotation with containers (older-forms.ts), the annotation is read on create, for each absent field. After that, only the
  * fields count, and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
@@ -36,7 +36,7 @@ const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonl
   }
 };
 
-/** Sets the absent fields of a new Pod from the annotation. Called before the defaults. */
+/** Sets the absent settings of a Pod from the annotation. For a new Pod, called before defaults make the settings present. */
 export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
@@ -46,7 +46,7 @@ export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
 
-/** The names of the fields of defer containers that are set in the old spec and absent in the new one. */
+/** The names in deferFields whose fields are set in the old spec and absent in the new spec. */
 export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
   deferFields.filter((name) => spec[name] === undefined && !sameValue(old[name], undefined));
 

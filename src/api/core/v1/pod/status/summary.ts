@@ -68,7 +68,7 @@ function deferring(pod: Pod): string | undefined {
 
 /**
  * Summarizes the init containers. The first one that has not finished (a sidecar: not started) determines `status`, which is undefined if
- * there is none. `ready`: the number of ready sidecars. `seen`: the statuses up to the one that determines `status`.
+ * there is none. `ready`: the number of ready sidecars, and `seen`: the statuses, both up to the container that determines `status`.
  */
 function initializationOf(
   pod: Pod,

@@ -1,4 +1,7 @@
-/** Validates tolerations, affinity, topology spread, and readiness and scheduling gates. Source: validation of v1.33 (rules, wording). */
+/**
+ * Validates node selectors, tolerations, affinity, topology spread, and readiness and scheduling gates. Source: validation of v1.33 (rules,
+ * wording).
+ */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {

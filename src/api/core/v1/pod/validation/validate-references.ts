@@ -20,7 +20,7 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** The paths of fields that describe the termination. Only variables of defer containers and volumes of their Pod may refer to them. */
+/** The paths of fields about the termination. Only variables of defer containers and volumes of Pods with defer containers may use them. */
 const terminationFieldPaths = [
   'status.termination.containers',
   'status.termination.deadline',

@@ -20,7 +20,10 @@ import {
 import type { ResourceRequirements } from '../../../../generated/types.ts';
 import { nameErrors } from './validate-values.ts';
 
-/** The maximum number of resources in a list, far more than a machine has. Upstream limits only the size of the object. */
+/**
+ * The maximum number of resources in a list, far more than a machine has. Longer lists are rejected before their entries are validated, to
+ * bound the cost of validation. Upstream limits only the size of the object.
+ */
 const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
@@ -98,8 +101,8 @@ export function validateResourceList(list: Record<string, string> | undefined, p
 }
 
 /**
- * Validates requests, limits and claims. For speed, each name is validated only once, and a request is not validated if it has the
- * same text as a valid limit: the defaults copy limits to requests.
+ * Validates requests, limits and claims. For speed, a name that is valid in the limits is not validated again in the requests, and a
+ * request is not validated if it has the same text as a valid limit: the defaults copy limits to requests.
  */
 export function validateResources(
   resources: ResourceRequirements | undefined,

@@ -93,7 +93,7 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   ];
 }
 
-/** The functions that validate the sources: required fields and formats. Types of sources without a function have no such rules. */
+/** The functions that validate required fields and formats of the sources. The fields of the other types of sources are not validated. */
 const validators: Partial<
   Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
 > = {
