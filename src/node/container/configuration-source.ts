@@ -62,8 +62,8 @@ const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): bool
 /**
  * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Reads the objects that the
  * container's variables refer to. For a container other than a defer container, also copies the objects that the Pod's defer containers
- * refer to. Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass; rejects if the
- * RuntimeClass does not exist.
+ * refer to. Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass. Omits objects that
+ * do not exist. Rejects if the RuntimeClass does not exist, if an object cannot be read and has no copy, or if `signal` is aborted.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -119,7 +119,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
 const needsRuntimeHandler = (container: Container | EphemeralContainer | undefined): boolean =>
   container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
 
-/** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object. */
+/** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object; undefined: use no copies. */
 type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
 
 /** Reads the objects with these names in the Pod's namespace. Returns the objects, or their copies, by name; omits missing ones. */

@@ -1,6 +1,6 @@
 /**
  * Builds the runtime's configuration of a Pod's sandbox and of a container from the spec and the facts of the node.
- * Boundary: pure. configuration-source.ts reads the objects before, and container-files.ts creates the files and mounts.
+ * Boundary: pure. configuration-source.ts reads the objects that the spec refers to, and container-files.ts creates the files and mounts.
  * Invariants: the same input gives the same configuration. Mounted paths are in the Pod's folder or belong to the Pod's volumes.
  */
 
@@ -246,7 +246,7 @@ function containerMounts(
   return mounts;
 }
 
-/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the runtime does not support this mode. */
+/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the Pod's runtime handler does not support it. */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
@@ -266,7 +266,7 @@ const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
  * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
- * contains '..', is too long, or refers to a variable without a value.
+ * contains '..' or is too long, or if subPathExpr is too long or refers to a variable that is not set or empty.
  */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,

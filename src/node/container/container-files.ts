@@ -1,6 +1,7 @@
 /**
  * Creates the files that a container's configuration refers to: /etc/hosts, the file for the termination message, the folders for the
- * logs, and the mounts of subPaths. This is done just before the sandbox or the container is created. Each function is idempotent.
+ * logs, and the mounts of subPaths. This is done just before the sandbox or the container is created. Also deletes the files of removed
+ * runs. Each function is idempotent.
  * The small files are created synchronously: each step takes microseconds, while asynchronous calls would delay the start by
  * milliseconds.
  */
@@ -43,8 +44,8 @@ export function prepareSandbox(config: SandboxConfig): void {
 }
 
 /**
- * Creates the container's files and mounts. Call before createContainer. Rejects with a ContainerConfigError if a subPath cannot be
- * mounted.
+ * Creates the container's files and mounts. Call before createContainer. Rejects with a ContainerConfigError if a variable of the
+ * container cannot be resolved, or if a subPath is invalid or cannot be mounted.
  */
 export async function prepareContainer(
   pod: Pod,
@@ -108,7 +109,8 @@ async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const text = etcHosts(pod, env, hostFile);
   // Do not rewrite a file that is already correct, since a container could read the file while it is incomplete.
   if (containsExactly(file, text)) return;
-  // Truncate first, since a container may have grown the file to many gigabytes.
+  // A container may have grown the file to many gigabytes. Truncate the file asynchronously, since writeFileSync() would block the
+  // event loop while the kernel frees them.
   if (existsSync(file)) await truncate(file);
   mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
   writeFileSync(file, text);

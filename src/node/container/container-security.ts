@@ -10,7 +10,10 @@ import { ContainerConfigError } from './container-config-error.ts';
 
 type Security = ContainerConfig['security'];
 
-/** `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if the container violates runAsNonRoot. */
+/**
+ * `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if runAsNonRoot is set and the container would
+ * run as root, or the user is given only by the image, as a name, so that this is unknown.
+ */
 export function containerSecurity(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -43,7 +46,7 @@ export function containerSecurity(
   };
 }
 
-/** Returns the Pod's policy for supplemental groups, which applies to all of its containers. */
+/** Returns the policy for supplemental groups, which the Pod sets for all of its containers; empty if the Pod sets none. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};

@@ -48,7 +48,7 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
 
 /**
  * Removes the dead containers of these Pods. Failed removals are logged. Resolves when all removals have ended and the runtime has
- * freed the disk space.
+ * freed the disk space. Rejects if the runtime cannot list its containers or cannot free the disk space.
  */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;

@@ -22,7 +22,7 @@ export interface DownwardFacts {
   hostIps: readonly string[];
   /** Addresses of the sandbox. A Pod with hostNetwork has hostIps instead. */
   podIps: readonly string[];
-  /** The node's allocatable resources, reported as the limits of containers without limits. */
+  /** The node's allocatable resources, reported as the limits of containers without limits, except for huge pages. */
   allocatable: Readonly<Record<string, string>>;
 }
 

@@ -20,7 +20,10 @@ import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './
 import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
-  /** All Services. Variables are set for the Services in the Pod's namespace and for default/kubernetes. */
+  /**
+   * All Services. Of those with a cluster IP, default/kubernetes gets variables and, unless enableServiceLinks is false, so do the
+   * Services in the Pod's namespace.
+   */
   services: readonly Service[];
   /** Returns an object of the Pod's namespace; undefined if it does not exist. */
   configMap(name: string): ConfigMap | undefined;

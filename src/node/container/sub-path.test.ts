@@ -34,7 +34,7 @@ test('missing folders of a subPath are created with the mode of the volume', asy
   chmodSync(volume, 0o2771);
   expect(await opened('data/new/one')).toBe('volume/data/new/one');
   for (const path of ['data/new', 'data/new/one']) expect(statSync(join(volume, path)).mode & 0o7777).toBe(0o2771);
-  // The modes of existing folders stay.
+  // The modes of existing folders are unchanged.
   expect(statSync(join(volume, 'data')).mode & 0o7777).not.toBe(0o2771);
 });
 

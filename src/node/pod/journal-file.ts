@@ -20,7 +20,7 @@ export interface KeptJournal {
    * of an earlier life of its UID and returns an empty journal.
    */
   read(pod: Pod): Journal;
-  /** Writes the journal synchronously. Does nothing if the Pod has no folder. After another failure, logs it and deletes the old journal. */
+  /** Writes the journal synchronously. Does nothing if the Pod has no folder. Logs any other failure and deletes the old journal. */
   keep(pod: Pod, journal: Journal): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads the Pods that the manifests in the folder define: at the start, after each change of the folder, and again after a failed
- * read.
+ * Reads the Pods that the manifests in the folder define: at the start, after each change of the folder, and 5 s after a failed read or
+ * a call of retry().
  * Invariant: reads run one after the other, so that their results arrive in order.
  */
 import { join } from 'node:path';

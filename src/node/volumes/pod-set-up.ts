@@ -99,8 +99,8 @@ export async function setUpVolumes(
 }
 
 /**
- * Returns the earliest of the times; Infinity if there is none. A function in `times` is of a volume that exceeded the size limit.
- * It is called after all volumes were set up, because the volume may fit now that other volumes have been updated.
+ * Returns the earliest of the times; Infinity if there is none. A function in `times` belongs to a volume that exceeded the size
+ * limit, and is called after all volumes were set up, because the volume may fit now that other volumes have been updated.
  */
 function earliest(times: readonly (number | undefined | (() => number | undefined))[]): number {
   const known = times.map((time) => (typeof time === 'function' ? time() : time));
