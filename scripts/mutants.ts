@@ -9,7 +9,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -97,25 +97,39 @@ function randomOf(seed: number): () => number {
   };
 }
 
+const git = (...args: string[]): string => execFileSync('git', args, { cwd: repository, encoding: 'utf8' });
+
+/** Copies all tracked files, as a repository of its own, because some tests read documents and examples or ask git for the files. */
 function copyRepository(): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-mutants-'));
-  const kept = ['src', 'test', 'bench', 'scripts', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
-  for (const name of kept) cpSync(join(repository, name), join(folder, name), { recursive: true });
+  git('clone', '--quiet', '--shared', repository, folder);
+  const kept = git('ls-files')
+    .trim()
+    .split('\n')
+    .filter((path) => existsSync(join(repository, path)));
+  for (const path of [...kept, 'src/api/generated'])
+    cpSync(join(repository, path), join(folder, path), { recursive: true });
   symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
   return folder;
 }
 
-/** Resolves with whether a unit or contract test that imports the mutant's file, directly or indirectly, fails or takes too long. */
+/** Resolves with whether the tests of the mutant's file fail. */
 async function isKilled(folder: string, { path, source }: Mutant): Promise<boolean> {
   const original = readFileSync(join(repository, path));
   writeFileSync(join(folder, path), source);
+  const killed = await testsFail(folder, [path], LIMIT_MILLIS);
+  writeFileSync(join(folder, path), original);
+  return killed;
+}
+
+/** Resolves with whether a unit or contract test that imports one of the files, directly or indirectly, fails or takes too long. */
+async function testsFail(folder: string, paths: string[], limitMillis: number): Promise<boolean> {
   const projects = ['--project', 'unit', '--project', 'contract'];
-  const args = ['related', path, '--run', '--bail', '1', '--reporter', 'dot', '--passWithNoTests', ...projects];
+  const args = ['related', ...paths, '--run', '--bail', '1', '--reporter', 'dot', '--passWithNoTests', ...projects];
   const vitest = spawn('node_modules/.bin/vitest', args, { cwd: folder, stdio: 'ignore', detached: true });
-  const limit = setTimeout(() => process.kill(-(vitest.pid ?? 0), 'SIGKILL'), LIMIT_MILLIS);
+  const limit = setTimeout(() => process.kill(-(vitest.pid ?? 0), 'SIGKILL'), limitMillis);
   const [code] = (await once(vitest, 'exit')) as [number | null];
   clearTimeout(limit);
-  writeFileSync(join(folder, path), original);
   return code !== 0;
 }
 
@@ -126,7 +140,7 @@ const { values, positionals } = parseArgs({
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const count = Number(values.count);
 const areas = positionals.length > 0 ? positionals : ['src'];
-const paths = execFileSync('git', ['ls-files', ...areas], { cwd: repository, encoding: 'utf8' })
+const paths = git('ls-files', ...areas)
   .split('\n')
   .filter((path) => path.endsWith('.ts') && !NOT_MUTATED.test(path));
 const all = paths.flatMap(mutantsOf);
@@ -135,9 +149,12 @@ console.log(`${count} of ${all.length} mutants of ${paths.length} files, seed ${
 const folder = copyRepository();
 let killed = 0;
 try {
-  for (let i = 0; i < count; i++) {
-    const mutant = all[Math.floor(random() * all.length)];
-    if (mutant === undefined) break;
+  const chosen = Array.from({ length: count }, () => all[Math.floor(random() * all.length)]);
+  const mutants = chosen.filter((mutant) => mutant !== undefined);
+  // Without this check, a test that always fails would kill every mutant.
+  if (await testsFail(folder, [...new Set(mutants.map(({ path }) => path))], mutants.length * LIMIT_MILLIS))
+    throw new Error('the tests of the chosen files fail without a mutant: mend them first');
+  for (const mutant of mutants) {
     const dead = await isKilled(folder, mutant);
     if (dead) killed++;
     console.log(`${dead ? 'killed  ' : 'SURVIVED'} ${mutant.path}:${mutant.line} ${mutant.change}`);

@@ -16,6 +16,7 @@ import {
   openGate,
   POST,
   TELLING,
+  untilLogged,
 } from '../support/defer-pods.ts';
 import { busyboxArchive } from '../support/images.ts';
 import { scratchFolder } from '../support/lifepod.ts';
@@ -73,6 +74,8 @@ describe.concurrent('defer containers', () => {
     await record.until('companions', runs('one'));
     await signalFirst(lifepod, 'companions', 'side-1', 'USR1');
     await record.until('companions', (pod) => restarted('side-1', 1)(pod) && runs('side-1')(pod));
+    // The script of the sidecar writes its line some time after the container has started.
+    await untilLogged(lifepod, 'companions', 'side-1 begins', 2);
     open('companions', 'one');
     await record.gone('companions');
     expect(log('companions').slice(0, 3).sort()).toEqual(['debug begins', 'side-1 begins', 'side-2 begins']);

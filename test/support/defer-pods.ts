@@ -52,8 +52,9 @@ export function deferPod(
 }
 
 export const logOf = (lifepod: RunningLifepod, name: string): string[] => linesOf(join(folder(lifepod, name), 'log'));
-export const untilLogged = (lifepod: RunningLifepod, name: string, line: string): Promise<void> =>
-  untilLogHas(join(folder(lifepod, name), 'log'), line);
+/** Resolves once the log of the Pod has the line `count` times. */
+export const untilLogged = (lifepod: RunningLifepod, name: string, line: string, count = 1): Promise<void> =>
+  untilLogHas(join(folder(lifepod, name), 'log'), line, count);
 
 export function openGate(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');

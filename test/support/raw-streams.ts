@@ -51,7 +51,9 @@ export async function upgrade(
   const pieces: Buffer[] = [head];
   upgraded.on('data', (piece: Buffer) => pieces.push(piece));
   upgraded.on('error', () => undefined);
-  return { socket: upgraded, closed: once(upgraded, 'close').then(() => Buffer.concat(pieces)) };
+  // The server may reset a connection on which the client still sends, so `closed` does not reject after an error, as once() would.
+  const closed = new Promise<void>((resolve) => void upgraded.once('close', () => resolve()));
+  return { socket: upgraded, closed: closed.then(() => Buffer.concat(pieces)) };
 }
 
 export const SPDY: Record<string, string> = {
