@@ -127,7 +127,7 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // Agents crash only at actions, which the readiness probe causes while the container stops.
+    // In these lives, agents crash at actions. While the container stops, its readiness probe causes these actions.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
