@@ -131,6 +131,7 @@ const properties: Record<string, Property> = {
       if (life.forcedAt !== undefined) return;
       const terminations = shownTerminations(result);
       const end = result.statuses.at(-1)?.status;
+      // The property does not apply if no termination began, or if the simulation ended before the Pod did.
       if (end?.termination === undefined || (result.goneAt === undefined && !/Succeeded|Failed/.test(end.phase ?? '')))
         return;
       for (const entry of entriesOf(life)) {
@@ -155,6 +156,7 @@ const properties: Record<string, Property> = {
   'only PostExit entries use the reserve': (result, life) => {
     const [first] = shownTerminations(result);
     const [turn] = postExitTurns(result, life);
+    // The property does not apply without a PostExit entry's turn, nor to a forced deletion, after which no entry runs.
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
     // The property does not apply once the counted outages reach the node's limit: the part of an outage beyond the limit does not move
     // the deadline of a stage that had begun, so it shortens the reserve.

@@ -155,6 +155,7 @@ const properties: Record<string, Property> = {
       if (what === 'exit') running.delete(name);
       if (what !== 'signal' || !isCompanion(name)) continue;
       const inForce = terminations.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
+      // Signals from the deadline on are exempt. The deadline may be earlier than shown, because of a cause that no status shows yet.
       if (at >= Math.min(inForce, ...newDeadlines(result, life, at)) - SLACK_MILLIS) continue;
       const before = [...running].filter(
         (each) => isApp(each) || isEntry(each) || (isSidecar(each) && order.indexOf(each) > order.indexOf(name)),

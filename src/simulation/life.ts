@@ -104,7 +104,7 @@ export interface Life {
 
 export interface LifeResult {
   trace: TraceEntry[];
-  /** Every call to the runtime. */
+  /** Every call to the runtime, not counting probes and hooks. */
   calls: readonly { at: number; call: string }[];
   pod: Pod;
   /** When nothing of the Pod was left on the node; undefined: something was left when the simulation ended. */
