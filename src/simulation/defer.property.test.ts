@@ -101,8 +101,8 @@ const properties: Record<string, Property> = {
   },
 
   'no PostExit entry starts while a process of an app container is alive': (result, life) => {
-    // An app is exempt if one of its starts, requested by an agent that died, took effect when the next agent was already running: that
-    // agent may not know of the run.
+    // An app or init container is exempt if one of its starts was requested by an agent that died, and took effect when the next agent
+    // was already running: that agent may not know of the run.
     const orphans = result.trace.filter((each) => each.what === 'start' && isOrphaned(result, each));
     const isKnown = (app: string): boolean => !orphans.some(({ name }) => name === app);
     for (const { entry, running } of starts(result.trace))
