@@ -63,7 +63,7 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   };
 }
 
-/** Executes the actions of one agent. Actions that are requested after the agent's death have no effect. */
+/** Executes the actions of one agent, which dies at the actions that the life specifies. Actions after its death have no effect. */
 function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): WorkerPorts['execute'] {
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();

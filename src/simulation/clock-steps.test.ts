@@ -1,7 +1,7 @@
 /**
- * The machine's clock is set forward or back by hours while Pods run. In the sampled lives and in a back-off, this changes neither the
- * actions nor their times. The lives have no crashes, because a new agent uses the clock as it finds it, and neither faults nor outages
- * of the runtime, because these could delay the first read of a runtime's timestamp, which converts it, until after the clock is set.
+ * Tests that setting the machine's clock forward or back by hours while a Pod runs changes no actions, statuses, Events, probes or hooks,
+ * and no back-off. The lives have no crashes, because a new agent starts with the clock as set, and no faults or outages of the runtime,
+ * because these could delay the first read of a timestamp, at which the timestamp is converted, until after the clock is set.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

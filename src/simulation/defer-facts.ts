@@ -1,4 +1,4 @@
-/** Facts that the property tests derive from the lives of Pods with defer containers and from the results of these lives. */
+/** Facts that the property tests derive from the lives of Pods with defer containers (entries) and from the results of these lives. */
 import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
 import { actionKey } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
@@ -78,7 +78,10 @@ export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number)
 /** The reasons of terminations that neither a client nor the node caused. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
-/** The grace period, in milliseconds, of a termination with this reason, in a life with at most one cause by a client or the node. */
+/**
+ * The grace period, in milliseconds, of a termination with this reason. If a client or the node caused the termination, the result is
+ * exact only for lives in which clients and the node have no second cause.
+ */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
   if (OWN_ENDS.has(reason)) return own * 1000;
@@ -97,7 +100,7 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** When, up to its time, an agent last requested this start; the time of the start if no agent did. */
+/** When the last request of this start, up to the start itself, was made; the time of the start if there was no request. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 

@@ -1,4 +1,4 @@
-/** Tests the specified behavior of defer containers in virtual time: entries that fail, and extensions. */
+/** Tests the specified behavior of defer containers (entries) in virtual time: entries that fail, and extensions of the grace period. */
 import { describe, expect, it } from 'vitest';
 import { parseTime } from '../machinery/time.ts';
 import { VolumeError } from '../node/volumes/volume-error.ts';
@@ -114,7 +114,7 @@ describe('an entry that fails', () => {
     ],
   ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // Agents crash only at actions, which the readiness probe of the app causes while the entry stops.
+      // In this life, agents crash at actions. While the entry stops, the readiness probe of the app causes these actions.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),

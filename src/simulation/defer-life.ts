@@ -13,8 +13,8 @@ export const probe = { exec: { command: ['check'] } };
 export type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
 /**
- * Runs a life with the entries `defers`. By default, the Pod has one app that runs until it is stopped, the first three entries run
- * 1 s each, and the Pod is deleted after 10 s with a grace period of 30 s.
+ * Runs the life of a Pod with the defer containers `defers` (entries). By default, the Pod has one app that runs until it is stopped, the
+ * first three entries run 1 s each, and the Pod is deleted after 10 s with a grace period of 30 s.
  */
 export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Promise<LifeResult> {
   return live({

@@ -1,5 +1,5 @@
 /**
- * Random lives of Pods with defer containers. They add to the lives of random-lives.ts: defer containers and the fields of the Pod that
+ * Random lives of Pods with defer containers (entries). They add to the lives of random-lives.ts: entries and the fields of the Pod that
  * concern them, further sidecars, ephemeral containers, clients that give up entries, terminations by the node, a limit of extensions,
  * slow writes of the status, and the disturbances of misfortunes.ts. They replace the deletions, the crashes and the time limit.
  */
@@ -37,7 +37,7 @@ const entry = fc
     }),
   );
 
-/** The fields that extend the grace period: none, those for an extension by liveness, or those for one by count. */
+/** The fields that extend the grace period: none, the one for extensions while liveness probes succeed, or those for a limited number. */
 const extension = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ deferContainerGracePeriodExtension: true }) },

@@ -1,4 +1,4 @@
-/** Tests the specified behavior of defer containers in virtual time: the order of a termination. */
+/** Tests the specified behavior of defer containers (entries) in virtual time: the order of a termination. */
 import { describe, expect, it } from 'vitest';
 import {
   deadlines,

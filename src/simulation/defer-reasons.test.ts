@@ -1,4 +1,7 @@
-/** Tests the specified behavior of defer containers in virtual time: why a Pod ends, and which entries are due for that reason. */
+/**
+ * Tests the specified behavior of defer containers (entries) in virtual time: the reasons of terminations, which
+ * entries are due, how failed entries affect the phase, and entries that clients give up.
+ */
 import { describe, expect, it } from 'vitest';
 import type { PodCondition } from '../api/generated/types.ts';
 import { deferStates, type Given, lifeOf, once, post, steps, termination } from './defer-life.ts';

@@ -1,4 +1,4 @@
-/** Tests the first decisions of a new agent about Pods whose list of defer containers is under way. */
+/** Tests the first decision of a new agent about a terminating Pod with defer containers (entries). */
 import { describe, expect, it } from 'vitest';
 import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
@@ -32,7 +32,7 @@ const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
 
-/** The first decision of a new agent about a Pod that is terminating. */
+/** The first decision of a new agent about a terminating Pod. `entries` are the statuses of its defer containers. */
 function found(
   entries: Partial<ContainerStatus>[],
   {
@@ -174,7 +174,7 @@ describe('an agent that finds a list under way', () => {
 
   it('a new agent moves the deadline earlier if a delete while no agent ran leaves less time', () => {
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
-    // The grace period of the delete counts from the time at which the agent sees the delete.
+    // The grace period of 30 s counts from the time at which the agent first sees the delete.
     expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 30_000));
   });
 

@@ -1,4 +1,4 @@
-/** Tests the specified behavior of defer containers in virtual time: status and Events, images, and agent crashes. */
+/** Tests the specified behavior of defer containers (entries) in virtual time: status and Events, images, and agent crashes. */
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, stateOf } from './defer-life.ts';
 import type { LifeResult } from './pod-life.ts';
@@ -36,7 +36,7 @@ describe('status and events', () => {
   });
 
   it('the end of an entry stays as it was decided, no matter how long the write of the status takes', async () => {
-    // The sidecar ends, and the next second of the clock begins, just before the status shows the end that the node pressure caused.
+    // The sidecar ends, and the next second of the clock begins, just before the status shows how the node pressure ended the entry.
     const { statuses } = await lifeOf([post], {
       pods: { sidecars: ['side'] },
       scripts: { app: once(11_006), side: [{ stopMillis: 175 }] },

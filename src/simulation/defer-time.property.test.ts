@@ -1,6 +1,7 @@
 /**
- * Properties of the lives of Pods with defer containers (entries), over the random lives of defer-lives.ts: their times, and whether each
- * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as in defer.property.test.ts.
+ * Checks properties of the random lives of defer-lives.ts, whose Pods have defer containers (entries): deadlines and other times, the
+ * number of runtime calls, and whether each entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED have the same meaning as in
+ * defer.property.test.ts.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -45,7 +46,7 @@ const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   });
 };
 
-/** By a part of the message of a Skipped entry, what must then hold. An entry is Skipped for no other reason. */
+/** The allowed reasons of Skipped entries: a part of the entry's message, and a function that checks that the reason holds. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
@@ -53,13 +54,14 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'the PreExit stage had ended': (skipped) =>
     !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.shown.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
-  // No agent can know of a start whose record was lost before any status showed it.
+  // A start is ignored if its record may be lost and no status showed it: no agent may know of it.
   'no container of the Pod had started': ({ life, result }) =>
     !result.trace.some(isStartOf(isApp)) || (losesSomething(life) && !result.statuses.some(showsAStart)),
   'no app container had started': ({ entry, life, result }) =>
     !isPostExit(life, entry.name) &&
     (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
   'the sandbox was lost': ({ entry, life }) => !isPostExit(life, entry.name) && losesSomething(life),
+  // If an app container was to run again, its last exit does not count, even if it was with 0.
   'the app containers did not succeed': (skipped) =>
     skipped.entry.when === 'Succeeded' && (losesSomething(skipped.life) || !didWell(skipped) || wasToRunAgain(skipped)),
   'the app containers did not fail': (skipped) =>
@@ -71,14 +73,18 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
 interface Skipped {
   entry: DeferContainer;
   reason: string;
-  /** The first status that showed the end: its termination, and when it was written. */
+  /** The termination in the first status that showed the end of the entry. */
   shown: ShownTermination;
+  /** When this status was written. */
   at: number;
   life: Life;
   result: LifeResult;
 }
 
-/** Whether the deadline had passed when the status showed the end, or when an agent died that may have put the end into its journal. */
+/**
+ * Whether the deadline, before later outages moved it, had passed when the status showed the end of the entry or when an agent died that
+ * may have written the end to its journal.
+ */
 const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
   const earlier = absences.filter(({ to }) => to <= at);
   return [at, ...earlier.map(({ from }) => from)].some((decided) => {
@@ -98,7 +104,10 @@ const isStartOf =
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
-/** Whether an agent requested a start of an app container after the container's last exit; the start may have failed. */
+/**
+ * Whether, before the status showed the end of the entry, an agent requested a start of an app container after the container's last
+ * exit, if any; the start may have failed.
+ */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {
     const ended = lastExitOf(result, name, at)?.at ?? 0;
@@ -122,11 +131,12 @@ const properties: Record<string, Property> = {
       if (life.forcedAt !== undefined) return;
       const terminations = shownTerminations(result);
       const end = result.statuses.at(-1)?.status;
+      // The property does not apply if no termination began, or if the simulation ended before the Pod did.
       if (end?.termination === undefined || (result.goneAt === undefined && !/Succeeded|Failed/.test(end.phase ?? '')))
         return;
       for (const entry of entriesOf(life)) {
         const ended = end.deferContainerStatuses?.find(({ name }) => name === entry.name)?.state?.terminated;
-        // After a deletion with a grace period of 0, the object may be removed before an agent writes the end.
+        // The end may be missing after a deletion with a grace period of 0: the object may be removed before an agent writes the end.
         if (ended === undefined && life.deletions?.some(({ graceSeconds }) => graceSeconds === 0)) continue;
         expect(ended, entry.name).toBeDefined();
         if (ended?.reason !== 'Skipped') continue;
@@ -146,11 +156,13 @@ const properties: Record<string, Property> = {
   'only PostExit entries use the reserve': (result, life) => {
     const [first] = shownTerminations(result);
     const [turn] = postExitTurns(result, life);
+    // The property does not apply without a PostExit entry's turn, nor to a forced deletion, after which no entry runs.
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
-    // If an outage exceeds the node's limit and the stage had begun before the outage, the excess is lost.
+    // The property does not apply once the counted outages reach the node's limit: the part of an outage beyond the limit does not move
+    // the deadline of a stage that had begun, so it shortens the reserve.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
-    // A later cause may shorten the reserve in proportion to the remaining time, down to its minimum.
+    // A later cause of the termination may shorten the reserve in proportion to the remaining time, down to its minimum.
     const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
     const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
     // The end of the apps is observed, and written to the status, before the turn begins. Each fault may delay this by RETRY_MILLIS.
@@ -225,7 +237,7 @@ const properties: Record<string, Property> = {
       (life.crashes?.length ?? 0) * 12_500 +
       disturbances * RETRY_MILLIS +
       outageMillis(life, result);
-    // A forced deletion leaves 2 s, and 2 s more if a preStop hook used them.
+    // A forced deletion leaves the containers 2 s, and 2 s more if a preStop hook used these.
     const forced = forcedSince(result, life) + 4000;
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 4000, forced) + allowance);
   },
@@ -246,7 +258,7 @@ const properties: Record<string, Property> = {
   },
 };
 
-/** Lives whose outcome does not depend on time, without disturbances: the test adds those. */
+/** Lives whose outcome does not depend on the time that disturbances cost. They have none: the test that uses them adds disturbances. */
 const steady = deferLives.map((life): Life => {
   const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
   const plain = <T extends { name: string; image?: string; imagePullPolicy?: string }>({
@@ -297,7 +309,7 @@ const steady = deferLives.map((life): Life => {
 const disturbance = fc.record({
   agent: fc.boolean(),
   runtime: fc.boolean(),
-  /** Selects the disturbed action among those from the deletion on. */
+  /** Selects the disturbed action among those from the deletion on (modulo their number). */
   position: fc.nat({ max: 30 }),
   asked: fc.boolean(),
   agentMillis: fc.constantFrom(50, 5_000, 120_000),

@@ -10,7 +10,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 
 const START = 1_700_000_000_000;
 const MINUTE = 60_000;
-/** A node whose disk has 1000 bytes, of which other files than images use `other` (absent: 0). */
+/** A node with a disk of 1000 bytes. The images use the given numbers of bytes, and other files use `other` bytes (absent: 0). */
 function node(given: { images: Record<string, number>; other?: number; policy?: Partial<GarbagePolicy> }) {
   const timers = createVirtualTimers(START);
   const ending = new AbortController();
@@ -108,7 +108,7 @@ describe('above the high threshold', () => {
     add('new', 320);
     garbage.check();
     await pass(10 * MINUTE + 1);
-    // 920 of 1000 bytes are used, 800 are allowed.
+    // 920 of 1000 bytes are used, more than the high threshold of 85%. The low threshold of 80% is 800 bytes.
     expect(removed.map(({ image }) => image)).toEqual(['c']);
     add('newer', 200);
     garbage.check();

@@ -27,7 +27,7 @@ export interface Outage {
   at?: number;
   action?: number;
   afterMillis?: number;
-  /** true: the calls that are under way when the outage begins still take effect. */
+  /** true: the calls that are under way when the outage begins still take effect; absent: they do not. */
   takesEffect?: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface Life {
   deletions?: Deletion[];
   /** When the object is removed from the API by force, so without a grace period. */
   forcedAt?: number;
-  /** When clients give up entries (PUT pods/NAME/defer). */
+  /** When clients give up defer containers (PUT pods/NAME/defer). `entry`: the container's name. */
   skips?: { at: number; entry: string }[];
   sandboxLostAt?: number;
   /** When the runtime loses the records of the exited init containers before the one that was started last. */
@@ -76,7 +76,7 @@ export interface Life {
   /** How long it takes until the object shows a written status; absent: 1 ms with defer containers, otherwise no time. */
   statusMillis?: number;
   crashes?: Crash[];
-  /** The agent dies at `at`, and the next agent starts `millis` later. */
+  /** The agent dies at `at`, and the next agent starts `millis` later. `reboot`: as in Crash. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
   /** If a crash loses the result of the start of a defer container, the start fails after this time, as with containerd; absent: never. */
@@ -104,7 +104,7 @@ export interface Life {
 
 export interface LifeResult {
   trace: TraceEntry[];
-  /** Every call to the runtime. */
+  /** Every call to the runtime, not counting probes and hooks. */
   calls: readonly { at: number; call: string }[];
   pod: Pod;
   /** When nothing of the Pod was left on the node; undefined: something was left when the simulation ended. */

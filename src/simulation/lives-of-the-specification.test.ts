@@ -1,6 +1,6 @@
 /**
- * Tests the lives that the specification of defer containers describes, against the seconds in its table. Times count from T0, which
- * is status.termination.startedAt as first written, and are rounded to 0.1 s.
+ * Tests the example lives in the specification of defer containers: their steps must occur at the seconds in its table. Times count from
+ * T0, which is status.termination.startedAt as first written, and are rounded to 0.1 s.
  */
 import { describe, expect, it } from 'vitest';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -104,7 +104,7 @@ describe('the lives of the specification', () => {
           ?.split(' ')
           .at(-1),
       );
-    // An entry without a liveness probe has at least 10 s.
+    // defer-2, which has no liveness probe, has at least 10 s.
     expect(at('defer-2 TERM')).toBe(50);
     // The reserve R is half of the grace period of 30 s.
     expect(at('defer-3 TERM') - at('defer-3 starts')).toBeGreaterThanOrEqual(15 - 0.1);

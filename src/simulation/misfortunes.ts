@@ -1,4 +1,4 @@
-/** Disturbances of a random life besides crashes of its agent: a runtime that is slow, does not respond, or loses or damages containers. */
+/** Disturbances besides agent crashes: a runtime that is slow, does not respond, or loses or damages containers or records. */
 import fc from 'fast-check';
 import type { Life, Loss, Outage } from './life.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Properties of the lives of Pods without defer containers, over the random lives of random-lives.ts. LIFEPOD_RUNS sets the number of
- * lives for each property (default: 500), LIFEPOD_SEED repeats a run; the seed is printed.
+ * lives for each property (default: 500; the last property uses a fifth of it), LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** How long after the cause of its termination a Pod may still act as before: actions take effect late, and a new agent needs time. */
+/** How long containers, probes and hooks may still start after the cause of a termination: actions take effect late, and agents restart. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {
@@ -128,7 +128,7 @@ describe('properties of every life', () => {
           const before = trace.filter((each) => each.name === container && each.at <= at);
           expect(before.some(({ what }) => what === 'start')).toBe(true);
           const last = before.findLast(({ what }) => what === 'start' || what === 'exit');
-          // The container may have ended just before, which the agent has not observed yet.
+          // The container may have ended just before the hook: the agent had not observed the end yet.
           if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
         }
@@ -166,7 +166,7 @@ describe('properties of every life', () => {
             spec: {
               ...life.pod.spec,
               activeDeadlineSeconds: undefined,
-              // Everything that depends on the time that a crash costs is omitted.
+              // Hooks and probes are omitted, because their results depend on the time that a crash costs.
               initContainers: (life.pod.spec?.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
               containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
                 name,

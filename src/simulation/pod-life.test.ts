@@ -69,7 +69,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(Number(completed[1]?.[1])).toBeGreaterThan(Number(completed[0]?.[1]));
   });
 
-  // The sidecar gets its signal only when the app has ended, which is not at a whole second.
+  // The sidecar gets its signal only after the app has ended, and so not at a whole second.
   it.each([0, 3700])(
     'a container that ignores its signal is killed at the end of the grace period, even if signaled %i ms later',
     async (stopMillis) => {
@@ -236,7 +236,7 @@ describe('the life of a Pod in virtual time', () => {
       pod: simulatedPod({ sidecars: ['side'], init: ['init-1', 'init-2', 'init-3'], apps: ['app'] }),
       scripts: { side: forever, 'init-1': once(1000), 'init-2': once(10_000), 'init-3': once(1000), app: forever },
       initRecordsLostAt: 5_000,
-      // The loss itself sends no event, so the edit makes the agent decide.
+      // The loss itself sends no event. The edit makes the agent decide again.
       edits: [{ at: 5_001, edit: (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { edited: '' } } }) }],
       crashes: [{ action: 10, asked: true }],
       limitMillis: 60_000,

@@ -1,6 +1,6 @@
 /**
- * Random lives of Pods without defer containers: scripts, probes and hooks of the containers, deletions, lost sandboxes and records,
- * faults of the runtime, and crashes of the agent at any action.
+ * Random lives of Pods without defer containers. `lives` vary the containers with their scripts, probes and hooks, deadlines, deletions,
+ * lost sandboxes and records, faults of the runtime, and agent crashes. In `stopping`, a run is stopped although its Pod continues.
  */
 import fc from 'fast-check';
 import type { Pod } from '../api/generated/types.ts';
@@ -47,7 +47,7 @@ const extras = oneIn(
   ),
 );
 
-/** Lives that end as their scripts determine, or that are also cut short by deletions or deadlines, or disturbed by faults. */
+/** Lives that end as their scripts determine, unless deletions, deadlines, losses, faults or crashes intervene. */
 export const lives = fc
   .record({
     init: fc.integer({ min: 0, max: 3 }),
@@ -69,7 +69,7 @@ export const lives = fc
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
     each: extras,
-    /** One in this many seconds, every probe fails; 0: no probe fails. */
+    /** Every probe of a run fails during one of this many seconds; 0: no probe fails. */
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),
@@ -82,7 +82,6 @@ export const lives = fc
     const sidecars = names('side', given.sidecars);
     return {
       ...given,
-      // The sidecar has the same hooks as the apps.
       pod: simulatedPod({ ...given, init, apps, sidecars, eachSidecar: { lifecycle: given.each?.lifecycle } }),
       scripts: Object.fromEntries([
         ...init.map((name, i) => [name, given.initScripts[i] as RunScript[]]),
@@ -107,7 +106,10 @@ export function withOtherImage(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** Lives in which the first run of an app is stopped although the Pod continues. A next run exits with 0 or, under Always, continues. */
+/**
+ * Lives in which the first run of an app is stopped although the Pod is not terminated. If a second run follows, it exits with 0 or, with
+ * restartPolicy Always, does not end on its own.
+ */
 export const stopping = fc
   .record({
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
@@ -125,7 +127,7 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // Agents crash only at actions, which the readiness probe causes while the container stops.
+    // In these lives, agents crash at actions. While the container stops, its readiness probe causes these actions.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
@@ -151,8 +153,9 @@ export const stopping = fc
   });
 
 /**
- * The latest time from which an agent counts the grace period of the forced deletion: each new agent counts again (here: from the crash
- * before it), because the object with the time of the deletion no longer exists. Infinite: there is no forced deletion.
+ * The latest time from which an agent counts the grace period of the forced deletion; infinite without a forced deletion. Each new agent
+ * counts from its start, because the object with the time of the deletion no longer exists. The result is the time of the crash before
+ * that start; callers allow for the time in between.
  */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;

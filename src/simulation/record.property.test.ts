@@ -1,7 +1,7 @@
 /**
  * Properties of the PodRecord, the stored list of the steps of a Pod's life, over the random lives of random-lives.ts and
- * defer-lives.ts, with faults and agent crashes, but without lost records of runs. LIFEPOD_RUNS sets the number of lives for each
- * property (default: 300), LIFEPOD_SEED repeats a run; the seed is printed.
+ * defer-lives.ts, but without their losses of containers and container records. LIFEPOD_RUNS sets the number of lives for each property
+ * (default: 300), LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -15,9 +15,12 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** How long before the end of the simulation a step may be missing from the record, because no agent has observed it yet. */
+/**
+ * A step may be missing from the record if it occurred less than this time before the end of the simulation or the removal of the object,
+ * because no agent has observed it yet.
+ */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
-/** A decision that an agent made this shortly before its death may not have been written. */
+/** A decision may be missing from the record if an agent made it less than this time before its death. */
 const UNWRITTEN_MILLIS = 100;
 
 interface Recorded {
@@ -45,14 +48,14 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
-/** Whether the object was removed while no agent ran or just before one died, so that nothing may show why the Pod ended. */
+/** Whether the object was removed while no agent ran or just before one died, so that the record may not show why the Pod ended. */
 const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Whether an agent died after the last change in the runtime of a Pod that is deleted by force, perhaps before the agent had written
- * the last steps. The next agent then does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
+ * Whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more. The agent may have died before it
+ * had written the last steps. The next agent does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at >= from));
@@ -94,10 +97,12 @@ describe('the record of every life', () => {
         const recorded = stepsOfRecord(record);
         expect(new Set(recorded).size).toBe(recorded.length);
         expect(recorded).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
-        // After a delete with a grace period of 0, the record may lack the last steps.
+        // After a delete with a grace period of 0, the record may lack the last steps: the agent does not request the final deletion,
+        // which would wait until the record is written.
         const isForced = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
         if (result.goneAt === undefined || isForced) return;
-        // If no step of a Pod was written, the next agent cannot find the Pod in the records.
+        // The record may be empty only if the Pod ended unseen: an agent that starts after the removal finds the Pod only through
+        // containers or steps that are left of it.
         if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
         const began = record.filter((step) => step.type === 'TerminationBegan');
         if (!endsUnseen(result, life)) expect(began).toHaveLength(1);
@@ -140,7 +145,7 @@ describe('the record of every life', () => {
       expect(count('Gone')).toBe(result.removedAt === undefined ? 0 : 1);
       const began = record.find(({ type }) => type === 'TerminationBegan');
       if (!endsUnseen(result, life)) expect(began).toBeDefined();
-      // After a crash, the deadlines move later by the outage.
+      // Lives with crashes are exempt, because the outage after a crash moves the deadline later.
       if (life.crashes?.length === 0) {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline ?? 0);
         expect(deadlines).toEqual([...deadlines].sort((a, b) => b - a));
@@ -192,7 +197,8 @@ describe('the record of every life', () => {
           expect(ends.length).toBeLessThanOrEqual(1);
           expect(of('DeferBegan').length).toBeLessThanOrEqual(1);
           if (of('Started').length > 0) expect(of('DeferBegan')[0]).toBeLessThan(of('Started')[0] ?? 0);
-          // A slow start, or one that a crashed agent or a failed call requested, may take effect after the entry's end.
+          // Lives with crashes, faults or slow starts are exempt: a start whose agent crashed, whose call failed, or that is slow may take
+          // effect after the entry's end.
           if (life.crashes?.length === 0 && life.faults?.length === 0 && (life.startMillis ?? 0) <= LATENCY_MILLIS)
             for (const end of of('DeferEnded')) expect(Math.max(...of('Exited'), -1)).toBeLessThan(end);
           const status = result.pod.status?.deferContainerStatuses?.find((each) => each.name === name);

@@ -10,7 +10,7 @@ const LATENCY_MILLIS = 5;
 const never = new AbortController().signal;
 const identity = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** A simulated runtime with one sandbox, and functions that create and start containers in the sandbox. */
+/** A simulated runtime with one sandbox, and functions that create, start and observe containers and let time pass. */
 async function started(scripts: Record<string, RunScript>) {
   const timers = createVirtualTimers(START);
   const runtime = createSimulatedRuntime({

@@ -19,7 +19,7 @@ import { type AgentOptions, never, workerPorts } from './agent-ports.ts';
 import type { LifeResult } from './life.ts';
 import type { SimulatedApi } from './simulated-api.ts';
 
-/** The interval between an agent's signs of life. Source: the renewal of the node's Lease. */
+/** The interval between an agent's signs of life, which are the renewals of the node's Lease. */
 export const SIGN_OF_LIFE_MILLIS = 10_000;
 const ABSENT_MILLIS = 50;
 
@@ -30,7 +30,7 @@ export interface SimulatedAgent {
   worker(): PodWorker | undefined;
   /** The agent, if one runs, dies, and the next one starts after `millis`. `reboot`: the machine reboots, too. */
   crash(millis?: number, reboot?: boolean): void;
-  /** The node terminates the Pod. */
+  /** Terminates the Pod as the node would. If no agent runs, the next agent finds this decision. */
   end(by: Omit<NodeEnd, 'at'>): void;
 }
 
@@ -99,7 +99,10 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   };
 }
 
-/** For a Pod whose object was removed: calls `begin` if the runtime has a sandbox or container of it, else completes its record. */
+/**
+ * For a Pod whose object was removed: calls `begin` if the runtime has a sandbox or container of the Pod, otherwise completes the Pod's
+ * record. Does neither if the agent dies before the runtime can be observed.
+ */
 async function adoptRemoved(
   { life, timers, runtime, api, result }: AgentOptions,
   isAlive: () => boolean,

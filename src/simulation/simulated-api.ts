@@ -1,4 +1,4 @@
-/** An API with one object: a Pod that clients edit and delete, and whose status the agent writes. */
+/** An API with one object: a Pod that clients edit, delete and remove by force, and whose status the agent writes. */
 import type { Pod, PodCondition, PodStatus } from '../api/generated/types.ts';
 import { formatTime, parseTime } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -10,7 +10,7 @@ export interface SimulatedApi {
   change(pod: Pod): void;
   writeStatus(status: PodStatus): void;
   deletePod(deletion: Omit<Deletion, 'at'>): void;
-  /** Stores the request to give up an entry; ignored while the status has no termination, or if the object was removed. */
+  /** Stores the request to give up a defer container. Has no effect while the status has no termination, or if the object was removed. */
   skip(entry: string): void;
   remove(): void;
 }

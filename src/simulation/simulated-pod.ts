@@ -1,6 +1,6 @@
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 
-/** A Pod of busybox containers as the API would store it; `each` is added to every app container. */
+/** A Pod of busybox containers as the API would store it. `each` is added to every app container, `defers` are the defer containers. */
 export function simulatedPod(given: {
   init?: string[];
   sidecars?: string[];

@@ -11,7 +11,7 @@ const outcome = ({ trace, pod }: LifeResult): string[] => [
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
   String(pod.status?.phase),
 ];
-/** Agents crash only at actions, which the readiness probe causes while the container stops. */
+/** In these lives, agents crash at actions. While the container stops, this probe causes these actions. */
 const readinessProbe = { ...check, periodSeconds: 1 };
 const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
   attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';
@@ -46,7 +46,7 @@ describe('an agent crash while a container is being stopped does not change what
   it('a changed image under Never runs the container again with the new image', async () => {
     const [whole, ...crashed] = await withCrashes({
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { readinessProbe } }),
-      // The container ends before the next agent observes the runtime.
+      // After a crash during the stop, the container ends before the next agent observes the runtime.
       scripts: { app: [{ stopMillis: 50 }, { runMillis: 1000 }] },
       edits: [{ at: 5000, edit: withOtherImage }],
       limitMillis: 60_000,

@@ -79,7 +79,7 @@ function actionStep(
   return [{ at, kind: 'do', text: actionKey(action).replaceAll('/', ' ') }];
 }
 
-/** One step for each status that differs from the previous one, with the parts that differ. */
+/** One step for each status that differs from the previous one in a rendered part, with the parts that differ. */
 function statusSteps({ statuses }: LifeResult, seconds: (at: number) => string): Step[] {
   let before = new Map<string, string>();
   return statuses.flatMap(({ at, status }): Step[] => {
