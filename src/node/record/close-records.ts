@@ -1,6 +1,7 @@
 /**
  * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
- * Pods that still exist in the runtime are skipped: by then they have workers, and their workers record the end.
+ * Pods with workers are skipped, because their workers record the end. closeRecords() must be called after all Pods that still exist
+ * in the runtime have workers.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
