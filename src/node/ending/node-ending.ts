@@ -102,7 +102,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
       if (!hasWorker) ends.forget(uid);
       endedPods.add(uid, hasWorker);
       eviction?.cleared(uid);
-      // The removal of the Pod's volumes may have freed the space for the file that is deleted when the disk is full.
+      // The end of the Pod may have freed enough disk space to reserve some for the engine again.
       if (!shuttingDown) keepBallast(options.dataDir);
     },
     emptied: (uid) => eviction?.emptied(uid),

@@ -29,7 +29,7 @@ export interface CloseRecordsOptions {
   signal: AbortSignal;
   /** Whether the Pod has a worker on this node. */
   isKnown(uid: string): boolean;
-  /** Called with each Pod that no longer exists and whose record lacks the last steps. */
+  /** Called with each Pod that no longer exists in the API, has no worker, and whose record lacks the last steps. */
   gone(pod: Pod): void;
 }
 
