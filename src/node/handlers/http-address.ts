@@ -1,4 +1,4 @@
-/** Addresses of HTTP requests, formatted as Go's net/url does. */
+/** Builds the addresses of HTTP requests and redirects, formatted as Go's net/url does. */
 import { HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface Address {

@@ -45,7 +45,10 @@ export interface VolumeManager {
    * mount() was not called before, or if a volume that was never written cannot be written.
    */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Unmounts and removes the Pod's volumes. Rejects if a mount cannot be unmounted. Succeeds if the volumes do not exist. */
+  /**
+   * Unmounts and removes the Pod's volumes, their subpath mounts and the kept copies (see KEPT_FOLDER). Rejects if a mount cannot be
+   * unmounted. Succeeds if the volumes do not exist.
+   */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
