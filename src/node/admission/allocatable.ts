@@ -1,5 +1,6 @@
 /**
- * Computes the resources that remain for Pods if some are reserved for the system and for the node's own daemons. Pure.
+ * Computes the resources that remain for Pods if some are reserved for the system and for the node's own daemons. The functions
+ * are pure.
  * Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33.
  */
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';

@@ -102,6 +102,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
       if (!hasWorker) ends.forget(uid);
       endedPods.add(uid, hasWorker);
       eviction?.cleared(uid);
+      // The end of the Pod may have freed enough disk space to reserve some for the engine again.
       if (!shuttingDown) keepBallast(options.dataDir);
     },
     emptied: (uid) => eviction?.emptied(uid),

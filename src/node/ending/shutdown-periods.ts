@@ -1,5 +1,5 @@
 /**
- * Determines how much time Pods have to end when the machine shuts down, by their priority. Pure.
+ * Determines how much time Pods have to end when the machine shuts down, by their priority. The functions are pure.
  * Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority).
  */
 import type { Pod } from '../../api/generated/types.ts';

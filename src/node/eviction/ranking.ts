@@ -13,8 +13,8 @@ import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
 /**
- * The usage of a container. For a container that has ended, `memoryBytes` is 0 and only `logs` can be set. `logs` is set only if
- * the disk was measured, and `processes` only if processes were counted.
+ * The usage of a container. For a container that has ended, `memoryBytes` is 0 and only `logs` can be set. `rootFs` is set only if
+ * the runtime reports it, `logs` only if the disk was measured, and `processes` only if processes were counted.
  */
 export interface ContainerUse {
   memoryBytes: number;

@@ -61,8 +61,8 @@ const graceFor = (threshold: Threshold, maxPodGraceSeconds: number): GraceSecond
   threshold.hard ? noGrace : ({ spec }) => Math.min(maxPodGraceSeconds, spec?.terminationGracePeriodSeconds ?? 30);
 
 /**
- * Returns the Pods that can be evicted. Omits Pods that the node is already ending with the same or a shorter grace period than
- * `grace` returns.
+ * Returns the Pods that can be evicted: those that have not ended and are not critical. Omits Pods that the node is already ending
+ * with the same or a shorter grace period than `grace` returns.
  */
 const candidatesOf = ({ pods, isStatic, endsWithinSeconds }: ReliefOptions, grace: GraceSeconds): Pod[] =>
   pods().filter(

@@ -1,4 +1,7 @@
-/** Runs the commands of exec probes in a container, and formats the output of the commands of probes and hooks. */
+/**
+ * Runs the commands of exec probes in a container, expands the references in these commands, and formats the output of the commands
+ * of probes and hooks.
+ */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { expandAll } from '../container/expand.ts';
@@ -49,7 +52,7 @@ function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
 
 /**
  * Expands the references in a probe's command with the values that the container's spec contains; a variable with valueFrom expands
- * to the empty string. Throws if the command is larger than 256 KiB. Source: ExpandContainerCommandOnlyStatic of v1.33.
+ * to the empty string. Throws if the command exceeds MAX_COMMAND_LENGTH. Source: ExpandContainerCommandOnlyStatic of v1.33.
  */
 export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = valuesOf(env);

@@ -1,5 +1,5 @@
 /**
- * Failures of containers and of connections to them, with upstream's messages: those of Go's net and net/http, which the kubelet shows.
+ * Defines the failures of containers and of connections to them, with the messages of Go's net and net/http, which the kubelet shows.
  * A probe attributes only these failures to the container; any other error of a probe is a problem of the node.
  */
 import { isIPv6 } from 'node:net';

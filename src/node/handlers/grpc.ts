@@ -30,8 +30,9 @@ function checkMethod(): Check {
 }
 
 /**
- * Requests the health of the service. Resolves if its status is SERVING. Rejects with a HandlerFailure if the service has another status
- * or the server does not answer in time, and with the signal's reason on an abort other than DeadlineExceeded.
+ * Requests the health of the service. Resolves if its status is SERVING. Rejects with a HandlerFailure if the service has another
+ * status, the call fails, or the server does not answer in time, and with the signal's reason on an abort other than
+ * DeadlineExceeded.
  */
 export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

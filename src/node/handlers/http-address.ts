@@ -1,4 +1,4 @@
-/** Addresses of HTTP requests, formatted as Go's net/url does. */
+/** Builds the addresses of HTTP requests and redirects, formatted as Go's net/url does. */
 import { HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface Address {
@@ -40,8 +40,9 @@ function requestTarget(path: string): string {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not a redirect
- * or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed or has a scheme other than http and https.
+ * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not a
+ * redirect, has an empty Location, or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed or
+ * has a scheme other than http and https.
  */
 export function redirected(
   from: Address,

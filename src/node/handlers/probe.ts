@@ -84,7 +84,8 @@ async function attemptProbe(
 }
 
 function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
-  // The message omits the body, which may contain data that not every reader of Events may see.
+  // The message of a failure omits the body, which may contain data that not every reader of Events may see. The warning below
+  // contains the body, as upstream's does.
   if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return undefined;
   return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };

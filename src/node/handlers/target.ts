@@ -1,4 +1,4 @@
-/** The container that a probe or hook is for, and the address of its Pod. */
+/** Describes the container that a probe or hook is for, and determines the host, the port and the HTTP request of the handler. */
 import type { Container, HTTPGetAction, Pod } from '../../api/generated/types.ts';
 import type { HttpRequest } from './http.ts';
 

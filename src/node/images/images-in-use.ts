@@ -1,4 +1,4 @@
-/** Determines which images Pods use. The functions are pure. */
+/** Determines which images a Pod names, whether a Pod may still run, and which image a reference means. The functions are pure. */
 
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';

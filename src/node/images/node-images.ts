@@ -50,7 +50,7 @@ export interface NodeImages {
   podGone(): void;
   /**
    * Removes all unused images that are old enough, to free disk space. Returns their total size in bytes; 0 without garbage
-   * collection.
+   * collection. Rejects if an image could not be removed.
    */
   removeUnused(signal: AbortSignal): Promise<number>;
 }

@@ -1,6 +1,6 @@
 /**
  * Parses the log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of
- * the container is split into several records, of which all but the last are marked P. The functions have no side effects.
+ * the container is split into several records, of which all but the last are marked P. No function reads files.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
 import type { LogOptions } from '../../ports/node-connection.ts';
@@ -12,7 +12,10 @@ export interface LogFormat {
   stream: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** Converts the options of a request. `now` is the time to which sinceSeconds is relative, in milliseconds since the epoch. */
+/**
+ * Converts the options of a request. `now` is the time to which sinceSeconds is relative, in milliseconds since the epoch. sinceTime
+ * takes precedence over sinceSeconds; if sinceTime is not a valid time, all records are included.
+ */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
     options.sinceTime === undefined
@@ -34,7 +37,7 @@ const MAX_RECORD_BYTES = 1 << 20;
 
 /**
  * Returns a function that converts consecutive chunks of a log file into the output for the client, without records that the
- * client did not request or that are malformed.
+ * client did not request, that are malformed, or that are too long. An incomplete record is kept until its rest arrives.
  */
 export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
   let rest = Buffer.alloc(0);

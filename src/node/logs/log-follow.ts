@@ -55,7 +55,7 @@ export async function* readFrom(
 
 /**
  * Yields the log while it is written. `begin` moves the cursor of the first file to where reading starts. Ends when the container
- * has ended and the rest of the log has been read, or when `signal` aborts.
+ * has ended and the rest of the log has been read, when `signal` aborts, or immediately if the log's folder does not exist.
  */
 export async function* followLog(
   file: FollowedFile,
@@ -164,7 +164,7 @@ async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined>
 }
 
 interface Changes {
-  /** Whether the container has ended or the folder of the log has been deleted, so that the log is complete. */
+  /** Whether the container has ended or the folder of the log did not exist at the start, so that the log is complete. */
   ended(): boolean;
   /** Forgets the changes so far. */
   clear(): void;

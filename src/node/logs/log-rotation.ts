@@ -1,7 +1,8 @@
 /**
  * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
- * plus the amount that the container writes between two checks, which are at most intervalMillis apart. A log is checked while it
- * is written, more often the faster it fills, and when its container has ended. An idle log is not checked.
+ * plus the amount that the container writes between two checks. Unless a check fails, checks of a log that is being written are at
+ * most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has ended. An idle log
+ * is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 

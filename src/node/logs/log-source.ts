@@ -4,7 +4,7 @@
  * Invariants:
  *  1. Memory is bounded whatever the size of a log, and a tail reads only the end of the file.
  *  2. Following waits for events of the kernel, and never polls.
- *  3. Everything that a container wrote before its end is read before the log ends.
+ *  3. A log that is followed until its container has ended contains everything that the container wrote, within `limitBytes`.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { badRequest } from '../../machinery/status.ts';

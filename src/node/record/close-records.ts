@@ -1,6 +1,7 @@
 /**
  * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
- * Pods that still exist in the runtime are skipped: by then they have workers, and their workers record the end.
+ * Pods with workers are skipped, because their workers record the end. closeRecords() must be called after all Pods that still exist
+ * in the runtime have workers.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -28,7 +29,7 @@ export interface CloseRecordsOptions {
   signal: AbortSignal;
   /** Whether the Pod has a worker on this node. */
   isKnown(uid: string): boolean;
-  /** Called with each Pod that no longer exists and whose record lacks the last steps. */
+  /** Called with each Pod that no longer exists in the API, has no worker, and whose record lacks the last steps. */
   gone(pod: Pod): void;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Reads the parts of a Pod's record from the API, appends steps to the newest part, and writes this part. Nothing is retried here.
+ * Reads the parts of a Pod's record from the API, appends steps to the newest part, and writes this part. Failed requests are
+ * not retried, except that writePart() creates a part that no longer exists, and updates a part that already exists.
  *
  * Invariant: parts are written in the order of their numbers, and only the newest one is changed.
  */

@@ -1,5 +1,5 @@
 /**
- * Converts the requests and limits of a container and of a whole Pod to the values for the kernel. Pure.
+ * Converts the requests and limits of a container and of a whole Pod to the values for the kernel. The functions are pure.
  * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behavior).
  */
 import { isSidecar } from '../../api/core/v1/pod/containers.ts';
@@ -12,6 +12,7 @@ import type { ContainerConfig } from '../../runtime/runtime.ts';
 import type { CgroupFacts } from '../node-facts.ts';
 import { hugepagesName } from './hugepages.ts';
 
+/** The smallest CPU quota, and the smallest and the largest CPU shares, that the kernel accepts. */
 const MIN_QUOTA_MICROS = 1000;
 export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;

@@ -47,7 +47,7 @@ const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) ||
 
 /**
  * Attributes the new kills in the group to runs and returns the updated account. `ended`: the runs of interest that have ended, or
- * whose reason the runtime has changed, since the last update. Pure.
+ * whose reason the runtime has changed, since the last update. The function is pure.
  */
 export function settleKills(
   account: OomAccount,

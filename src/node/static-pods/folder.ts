@@ -18,7 +18,7 @@ const SETTLE_MILLIS = 50;
 
 export interface ManifestFile {
   name: string;
-  /** The content; absent: the file cannot be read, for the reason in `failure`. */
+  /** The content. Absent if the file was not read; `failure` then contains the reason. */
   text?: string;
   failure?: string;
 }

@@ -1,5 +1,5 @@
 /**
- * Mirror Pods show the static Pods of the node in the API. For each name, the mirror in the API is reconciled with the static Pod.
+ * Maintains the mirror Pods, which show the node's static Pods in the API: for each name, reconciles the mirror with the static Pod.
  *
  * Boundary: no static Pod waits for its mirror; failed requests are retried.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.

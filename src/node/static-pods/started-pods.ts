@@ -1,5 +1,5 @@
 /**
- * The static Pods that have started and not ended, at most one with each full name (namespace/name).
+ * Manages the static Pods that have started and not ended, at most one with each full name (namespace/name).
  * Invariants:
  *  1. A new Pod, and a new status of a Pod, is recorded on the disk (see status-files.ts) before the worker receives the Pod.
  *  2. A Pod is terminated even if its record cannot be written.

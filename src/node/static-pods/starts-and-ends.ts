@@ -1,4 +1,4 @@
-/** Decides which static Pods start and end, and how their objects change when they terminate and start again. Pure. */
+/** Decides which static Pods start and end, and how their objects change when they terminate and start again. The functions are pure. */
 import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';

@@ -1,5 +1,5 @@
 /**
- * Static Pods: the Pods that the manifests in a folder of the node define. They run whether or not the API server is reachable.
+ * Manages static Pods: the Pods that the manifests in a folder of the node define. They run even if the API server is unreachable.
  *
  * Boundary: passes Pods to the workers and shows them in the API as mirrors; src/lifecycle makes the decisions about each Pod.
  * Invariants:

@@ -17,13 +17,15 @@ export interface CapacityOptions {
   reserved?: Reserved;
   /** The eviction thresholds, of which the hard ones reduce the allocatable resources. Absent: none. */
   thresholds?: readonly Threshold[];
+  /** The maximum number of Pods on the node. Absent: DEFAULT_MAX_PODS. */
   maxPods?: number;
 }
 
 export interface Capacity {
   memoryBytes: number;
-  /** The quantities by resource, for the Node's status; the same applies to `allocatable`. */
+  /** The quantities that the machine has, by resource, for the Node's status. */
   capacity: Record<string, string>;
+  /** The quantities that Pods can request, by resource, for the Node's status. */
   allocatable: Record<string, string>;
   /** The maximum that all Pods together may use. */
   podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
@@ -75,7 +77,8 @@ export const architecture = (): string => ({ x64: 'amd64', ia32: '386' })[proces
 
 /**
  * Reads the system information for the Node's status. `runtime`: the name and version of the runtime, such as containerd://1.6.20.
- * `version`: reported as the kubelet's version.
+ * `version`: reported as the kubelet's version. Values that cannot be read are empty, except systemUUID, which is then the machine
+ * ID, and osImage, which is then Linux.
  */
 export async function readSystemInfo(runtime: string, version: string): Promise<NodeSystemInfo> {
   const read = (path: string): Promise<string> =>

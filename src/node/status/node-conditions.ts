@@ -1,4 +1,4 @@
-/** Composes the conditions of the Node. Pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
+/** Composes the conditions of the Node. The functions are pure. Source: pkg/kubelet/nodestatus of v1.33 (reasons and messages). */
 import type { NodeCondition } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { PressureCondition } from '../eviction/thresholds.ts';

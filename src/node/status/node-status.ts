@@ -38,7 +38,7 @@ export interface NodeStatusOptions extends RegistrationOptions {
 }
 
 export interface NodeStatusReporter {
-  /** Checks the runtime and reports the status, immediately after a report in progress. */
+  /** Checks the runtime and reports the status, after the end of a report in progress. A failure is only logged. */
   check(): Promise<void>;
   /** Called when the runtime's images may have changed: lists them again and reports the status. */
   imagesChanged(): void;

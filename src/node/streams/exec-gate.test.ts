@@ -10,7 +10,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
-  /** Starts a command of a client. end() ends the command, as for run(). */
+  /** Starts a command of a client. end() ends this command in the same way as a command that run() has started. */
   client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;

@@ -5,7 +5,8 @@
  * Invariants:
  *  1. folderUsage() rejects only when `signal` aborts. An entry that cannot be read and the content of a folder that cannot be
  *     opened count as zero; the error is reported to `unreadable`, unless the entry no longer exists.
- *  2. Few files are open at a time, however deep the folders are. Only the names of folders are kept in memory.
+ *  2. Few files are open at a time, however deep the folders are. Only the names of folders and the
+ *     numbers of inodes with several hard links are kept in memory.
  *  3. Only one file system call runs at a time, so that a measurement puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';

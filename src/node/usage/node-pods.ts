@@ -1,4 +1,7 @@
-/** Joins the node's Pods with the usage of their running containers, for the reports that contain usage. */
+/**
+ * Joins the node's Pods with the usage of their running containers, and reads the usage of their networks and log files, for the
+ * reports that contain usage.
+ */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';

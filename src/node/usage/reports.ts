@@ -29,8 +29,8 @@ export interface NodeReportsOptions {
   /** The metrics that /metrics reports, together with those of the volumes of claims. */
   metrics: Metrics;
   /**
-   * The folder that contains the Pods' folders and pods-memory, the tmpfs of all Pods. The Pods' other volumes and logs are on the
-   * same disk as this folder.
+   * The folder that contains the Pods' folders and pods-memory, the tmpfs of all Pods. The disk of this folder is reported as the
+   * disk of logs, and of volumes without a file system of their own.
    */
   dataDir: string;
   timers: Timers;

@@ -63,7 +63,7 @@ describe('/metrics/resource', () => {
       'container_cpu_usage_seconds_total{container="side",namespace="shop",pod="web"} 0.25 7500',
       'container_memory_working_set_bytes{container="app",namespace="shop",pod="web"} 100 7250',
       'container_memory_working_set_bytes{container="side",namespace="shop",pod="web"} 20 7500',
-      // A start time is not a measurement, so that the sample has no time.
+      // A start time is not a measurement, so the sample has no time of measurement.
       'container_start_time_seconds{container="app",namespace="shop",pod="web"} 5.5',
       'node_cpu_usage_seconds_total 64 8000',
       'node_memory_working_set_bytes 3 8000',

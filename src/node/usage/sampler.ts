@@ -36,7 +36,7 @@ const KEEP_MILLIS = 60_000;
 const SPACING_MILLIS = 5_000;
 
 export interface Sampler {
-  /** Returns the samples from which to compute the current usage; takes them if necessary. Rejects if the runtime does not answer. */
+  /** Returns the samples from which to compute the current usage; takes them if necessary. Rejects if `look` fails or on abort. */
   pair(): Promise<SamplePair>;
 }
 

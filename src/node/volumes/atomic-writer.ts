@@ -40,7 +40,7 @@ const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 /**
  * Makes the volume `folder` contain exactly these files. Returns whether it wrote new content: false if the content was current
  * already. If `fsGroup` is given, this group gets read access to all files. `now`, in milliseconds since the epoch, becomes part
- * of the name of a new folder.
+ * of the name of a new folder. Rejects if a path is invalid.
  */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);

@@ -28,7 +28,10 @@ export interface ClaimSource {
   alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
 }
 
-/** Mounts or links the claim's volume at `folder`, unless it is mounted or linked there already. */
+/**
+ * Mounts or links the claim's volume at `folder`, unless it is mounted or linked there already. Rejects if the claim or its
+ * PersistentVolume cannot be used by this Pod or on this node, for example because the claim is not bound.
+ */
 export async function setUpClaim(
   source: ClaimSource,
   volume: Volume,

@@ -39,7 +39,7 @@ const MEBIBYTE = 2 ** 20;
 /** The limit for the objects in all volumes of a Pod together, and also for the Pod's files on disk, in bytes. */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
-/** The bytes that each file counts in addition to its content, on disk and in memory. */
+/** The bytes that each file counts in addition to its content, on disk and in memory, so that the number of files is limited too. */
 const FILE_BYTES = 4096;
 
 const bytesOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size + FILE_BYTES, 0);

@@ -15,8 +15,8 @@ const SET_GID = 0o2000;
 const O_PATH = 0o10000000;
 
 /**
- * Gives the folder and its content to the group. With the policy OnRootMismatch, changes nothing if the folder itself already has
- * the expected group and at least the expected mode bits. Without an fsGroup, does nothing.
+ * Gives the folder and its content, or the file `folder`, to the group. With the policy OnRootMismatch, changes nothing if the
+ * folder itself already has the expected group and at least the expected mode bits. Without an fsGroup, does nothing.
  */
 export async function setOwnership(
   folder: string,
@@ -40,9 +40,9 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
 }
 
 /**
- * Gives the entry and its content to the group. Uses handles, since a process may replace a folder of the volume with a link at
- * any moment. Changes the content of a folder before the folder itself, so that a folder with the group has no content without the
- * group, even after an interruption; the policy OnRootMismatch relies on this.
+ * Gives the entry and its content to the group, except symbolic links. Uses handles, since a process may replace a folder of the
+ * volume with a link at any moment. Changes the content of a folder before the folder itself, so that a folder with the group has no
+ * content without the group, even after an interruption; the policy OnRootMismatch relies on this.
  */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

@@ -36,16 +36,19 @@ export interface VolumeManager {
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   /**
-   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field, starts an update of the Pod's
-   * volumes.
+   * Called when the Pod object has changed. If one of the Pod's volumes contains a changed field and the last mount() succeeded,
+   * starts an update of the Pod's volumes.
    */
   update(pod: Pod): void;
   /**
-   * Rewrites the mounted volumes that contain fields of the Pod or resources of its containers, and resolves when this is done.
-   * Rejects if the volumes are not mounted.
+   * Rewrites the volumes that contain fields of the Pod or resources of its containers, and resolves when this is done. Rejects if
+   * mount() was not called before, or if a volume that was never written cannot be written.
    */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Unmounts and removes the Pod's volumes. Rejects if a mount cannot be unmounted. Succeeds if the volumes do not exist. */
+  /**
+   * Unmounts and removes the Pod's volumes, their subpath mounts and the kept copies (see KEPT_FOLDER). Rejects if a mount cannot be
+   * unmounted. Succeeds if the volumes do not exist.
+   */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
