@@ -28,7 +28,10 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
 }
 
-/** Ends the containerd of this data folder if containerd outlived its engine. Rejects if containerd does not end. Containers and shims keep running. */
+/**
+ * Ends the containerd of this data folder if containerd outlived its engine. Rejects if containerd does not end. Containers and their
+ * shims keep running.
+ */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
   if (pids.length === 0) return;
