@@ -24,7 +24,7 @@ export interface RecordFaults {
    * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends all sandboxes and containers, as a reboot of the machine does. The runtime keeps its records. */
+  /** Ends all sandboxes and running containers, as a reboot of the machine does. The runtime keeps its records. */
   reboot(): void;
   /** Ends a running container without a call to the runtime. */
   kill(containerId: string, exitCode: number): void;
