@@ -48,7 +48,7 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with undefined if the group or its memory controller is missing, and in version 1, which ignores kills in descendants. */
+  /** Resolves with undefined if the group or its memory controller is missing, and in version 1, whose count excludes descendants. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;
@@ -197,7 +197,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
 /** Error codes if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group, such as one with processes. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
-/** For catch(): returns false if the kernel refused the write, and rethrows other errors. */
+/** Handles the error of a write: returns false if the kernel refused the write, and rethrows other errors. */
 function refused(error: unknown): false {
   if (!REFUSALS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   return false;

@@ -1,4 +1,7 @@
-/** Functions for files, mainly in the data folder: atomic writes, private folders, the lock, and the format version. */
+/**
+ * Functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, the lock of the data folder,
+ * and the version of its format. Also the error class for errors that a user can fix.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -17,7 +20,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The version of the data folder's layout that this lifepod writes. Increase it when older versions cannot read a new layout. */
+/** The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. */
 export const DATA_FORMAT_VERSION = 1;
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -28,8 +31,8 @@ export class UserError extends Error {
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
 
 /**
- * Returns the absolute path of a folder with all symbolic links resolved. The folder need not exist yet. If the links cannot be
- * resolved, for example because a parent is not a folder, returns the absolute path with its links.
+ * Returns the absolute path of a folder with all symbolic links resolved, except links to missing targets. The folder need not exist
+ * yet. If the links cannot be resolved, for example because a parent is not a folder, returns the absolute path with its links.
  */
 export function realFolder(path: string): string {
   const full = resolve(path);
@@ -123,7 +126,7 @@ const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 /**
  * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the
  * open file description, so it outlives the command, and the kernel releases it when this process ends, even by kill -9. Node.js opens
- * files with O_CLOEXEC, so no other child process keeps the lock.
+ * files with O_CLOEXEC, so no other child process keeps the lock. Throws a UserError if the flock command is not installed.
  */
 function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
@@ -146,8 +149,8 @@ export type DataDirRole = 'engine' | 'down';
 const SHARED_LOCK_SECONDS = 1;
 
 /**
- * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another live process has
- * locked the data folder.
+ * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another process still has
+ * the lock after 1 s, or if the flock command is not installed.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -182,7 +185,7 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
- * contains no PID yet. Throws a UserError if `lifepod down` has locked it.
+ * contains no PID yet. Throws a UserError if `lifepod down` has locked it, or if the flock command is not installed.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
@@ -203,8 +206,8 @@ export function dataDirOwner(dataDir: string): number | undefined {
 }
 
 /**
- * Resolves when no engine and no `lifepod down` has locked the data folder. Does not poll: flock waits in the kernel. Rejects when
- * `signal` aborts.
+ * Resolves when no engine and no `lifepod down` has locked the data folder. Does not poll: flock waits in the kernel. Rejects if
+ * `signal` aborts or if flock cannot be run or fails.
  */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

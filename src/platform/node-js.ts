@@ -79,7 +79,7 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
       return {
         cancel: () => {
           heap.remove(entry);
-          // Without timers, no timeout must keep the process alive, so let arm() clear the timeout.
+          // If no timer is left, the timeout must not keep the process alive, so let arm() clear it.
           if (heap.nextTime() === undefined) arm();
         },
       };

@@ -1,6 +1,6 @@
 /**
- * Metrics of this process. Names that begin with `process` are common to all Prometheus client libraries. The other names are those of
- * prom-client, except the active and idle seconds of the event loop, which prom-client does not have.
+ * Metrics of this process. Names that begin with `process` are the standard names of Prometheus client libraries. The other names are
+ * those of prom-client, except the active and idle seconds of the event loop, which prom-client does not have.
  */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';

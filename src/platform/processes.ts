@@ -1,4 +1,7 @@
-/** Runs other programs without a shell, captures their output, and kills them when a signal aborts. */
+/**
+ * Runs other programs without a shell, captures their output, and kills them when a signal aborts. Also sends signals, reads the age of a
+ * process, finds programs, and raises the priority of this process.
+ */
 import { spawn } from 'node:child_process';
 import { accessSync, constants as fileConstants, readFileSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
@@ -15,7 +18,9 @@ export interface CommandOptions {
   signal?: AbortSignal;
   /** Written to the standard input of the program, which is empty by default. */
   input?: string;
+  /** The complete environment of the program; by default, that of this process. */
   env?: NodeJS.ProcessEnv;
+  /** The working directory of the program; by default, that of this process. */
   cwd?: string;
 }
 
@@ -65,7 +70,7 @@ export async function runCommandOk(command: string, args: string[], options: Com
   return result.stdout;
 }
 
-/** Sends a signal to a process. Does nothing if the process has already exited. */
+/** Sends a signal to a process. Does nothing if the process has already exited. Throws if the signal is not permitted. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

@@ -2,7 +2,7 @@
 export interface SerialByKey {
   /** Starts `operation` when all earlier operations with the key have ended, successfully or not. Settles like `operation`. */
   run<T>(key: string, operation: () => Promise<T>): Promise<T>;
-  /** Returns a promise that resolves when all operations added so far with the key have ended. Undefined if there are none. */
+  /** Returns a promise that resolves when all operations added so far with the key have ended, or undefined if all have ended. */
   pending(key: string): Promise<void> | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface VirtualTimers extends Timers {
 /** The maximum number of steps in one call of run(). A simulated Pod normally needs some hundred steps until it has ended. */
 const MOST_STEPS = 50_000;
 
-/** Resolves once every promise that depends neither on a timer nor on input or output has settled. */
+/** Resolves once all promises have settled, except those that depend on timers, input, output, or later turns of the event loop. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function createVirtualTimers(start: Millis = Date.UTC(2026, 0, 31)): VirtualTimers {

@@ -76,7 +76,7 @@ export interface ContainerConfig {
     oomScoreAdj?: number;
     /** Limits in bytes, by page size. The page sizes are in the kernel's notation: 2MB, 1GB. */
     hugepageBytes?: Record<string, number>;
-    /** Values to write to the files of the container's cgroup, by file name. Only for cgroup v2. */
+    /** Values to write to the files of the container's cgroup, by file name. Set only with cgroup v2. */
     unified?: Record<string, string>;
   };
   security: {

@@ -1,4 +1,7 @@
-/** Finds and removes control groups (cgroups) of processes. cgroup v2 has one hierarchy; v1 has several, with different controllers. */
+/**
+ * Finds the control groups (cgroups) of processes, and removes empty ones. cgroup v2 has one hierarchy; v1 has several, with different
+ * controllers.
+ */
 import { existsSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 

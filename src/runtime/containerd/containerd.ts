@@ -54,7 +54,8 @@ export interface Containerd {
 
 /**
  * Starts containerd and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
- * and with the signal's reason if `signal` aborts before containerd serves CRI.
+ * and with the signal's reason if `signal` aborts before containerd serves CRI. Also rejects if a containerd that outlived its engine does
+ * not end, or if the run folder or the configuration cannot be prepared.
  */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = findProgram('containerd');

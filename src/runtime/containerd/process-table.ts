@@ -1,6 +1,6 @@
 /**
- * Finds the processes of a private containerd. A containerd that outlived its engine and the shims are found by their arguments, which
- * contain paths that only one data folder uses, so the processes cannot belong to another lifepod instance.
+ * Finds the processes of a private containerd, and waits until they have ended. containerd and its shims are found by their arguments,
+ * which contain paths that only one data folder uses, so the processes cannot belong to another lifepod instance.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Clears the state that a private containerd leaves behind. After a reboot, this is the content of the run folder, which is no longer
- * valid. When lifepod is taken down, it also includes processes, mounts, cgroups and sockets.
+ * Clears the state that a private containerd leaves behind. Before containerd starts, this is a containerd process that outlived its
+ * engine and, after a reboot, the content of the run folder. When lifepod is taken down, it also includes the remaining shims and
+ * containers with their mounts, cgroups and sockets.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
@@ -27,7 +28,10 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
 }
 
-/** Ends the containerd of this data folder if containerd outlived its engine. Containers and their shims keep running. */
+/**
+ * Ends the containerd of this data folder if containerd outlived its engine. Rejects if containerd does not end. Containers and their
+ * shims keep running.
+ */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
   if (pids.length === 0) return;

@@ -25,7 +25,7 @@ export interface ShimExits {
   watch(): Promise<number>;
   /** Stops watching, because a running containerd reports exits itself. */
   unwatch(): void;
-  /** Returns the recorded exit of the container; undefined if none was recorded between watch() and unwatch(). */
+  /** Returns the recorded exit of the container; undefined if none was recorded, or if keepOnly() has deleted it. */
   exitOf(containerId: string): ContainerExit | undefined;
   /** Deletes the recorded exits of all other containers. */
   keepOnly(containerIds: ReadonlySet<string>): void;

@@ -1,4 +1,4 @@
-/** Finds containerd's shims through the files that containerd writes to the bundle folder of each container. */
+/** Finds containerd's shims through the files that containerd writes to the bundle folder of each container, and removes their sockets. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';

@@ -11,7 +11,7 @@ interface Launch {
 }
 
 /**
- * A machine on which each containerd is ready immediately, unless `failures` has an error for the launch of that number. `logged`: the
+ * A machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch. `logged`: the
  * level and the fields of all messages. `restarts`: how often beforeRestart() was called.
  */
 function machine(failures: Readonly<Record<number, string>> = {}, mend?: Promise<void>) {

@@ -58,7 +58,10 @@ export const CALL_TIMEOUT_MILLIS = 120_000;
 export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
-  /** Makes a call. After `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), rejects with an OutcomeUnknownError. */
+  /**
+   * Makes a call. Rejects with a RuntimeCallError if the call failed, with an OutcomeUnknownError if its outcome is unknown or after
+   * `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), and with the signal's reason on abort.
+   */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
   /**
    * Waits until the runtime is reachable, then calls `onMessage` with each message of the stream. Rejects with the reason when the

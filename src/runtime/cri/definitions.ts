@@ -1,4 +1,4 @@
-/** Loads the definitions of the runtime's messages and services from the files in protos/, once. */
+/** Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. */
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 

@@ -1,6 +1,6 @@
 /**
- * Tests which event stream connectRuntime() follows. The test server has both CRI's stream and containerd's own; the containerd of
- * Debian 12 has only its own.
+ * Tests the events that a runtime of connectRuntime() reports: which stream is followed and shared, the filter by labels, and the resync
+ * after a cut of the stream. The test server has both CRI's stream and containerd's own; the containerd of Debian 12 has only its own.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -239,7 +239,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** Returns the container or sandbox with this ID; undefined if it does not exist or this lifepod instance did not create it. */
+/** Returns the facts of the container or sandbox; undefined if it does not exist or this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -10,8 +10,8 @@ export const readStatus = (connection: Connection, verbose: boolean, signal: Abo
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
 /**
- * The conditions that a node requires of its runtime, as upstream's kubelet does. containerd 2.x has another one, which is false while
- * its configuration uses deprecated features.
+ * The conditions that a node requires of its runtime, as upstream's kubelet does. Other conditions are ignored: containerd 2.x has one
+ * that is false while its configuration uses deprecated features.
  */
 const REQUIRED: ReadonlySet<string> = new Set(['RuntimeReady', 'NetworkReady']);
 

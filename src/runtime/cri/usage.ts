@@ -1,4 +1,4 @@
-/** Reads the resource usage of containers from CRI. */
+/** Reads the resource usage of containers, and the process ID of a sandbox, from CRI. */
 import type { ContainerUsage, RuntimeUsage } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';

@@ -1,4 +1,7 @@
-/** Reads the names of the images in an archive that `docker save` made or that has an OCI image layout, plain or gzip-compressed. */
+/**
+ * Reads image archives, plain or gzip-compressed: the names of the images in an archive that `docker save` made or that has an OCI image
+ * layout, and the decompressed content.
+ */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -8,7 +11,7 @@ import { extract } from 'tar-stream';
 import { UserError } from '../../platform/files.ts';
 import { referenceError } from './references.ts';
 
-/** A larger manifest.json or index.json is ignored. */
+/** A larger manifest.json or index.json is ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /**

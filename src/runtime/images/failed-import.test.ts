@@ -39,7 +39,7 @@ test('undo() restores the names that the import has changed, and deletes those t
   const timers = createVirtualTimers();
   const guard = await guardImport(connection, ['kept:1', 'new:1'], timers, signal);
   expect(calls).toEqual(['Leases/Create', 'hold old']);
-  // CRI adds the ID of an image as another name. A name that somebody else adds meanwhile stays.
+  // CRI adds the ID of an image as another name. A name that another client adds meanwhile stays.
   Object.assign(names, { 'kept:1': 'broken', 'new:1': 'broken', 'sha256:broken': 'broken', 'pulled:1': 'fine' });
   let isUndone = false;
   void guard.undo().then(() => {

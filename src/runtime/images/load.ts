@@ -24,8 +24,9 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Loads the files in order. Returns the loaded references in complete form (docker.io/library/busybox:1.28). Throws a UserError if a file
- * is not an archive of named images; the images of the files before this file stay loaded.
+ * Loads the files in order. Returns the loaded references in complete form (docker.io/library/busybox:1.28). Throws a UserError if
+ * ctr is not installed, if a file is not an archive of named images, if containerd does not accept it, or if CRI does not list one of its
+ * images within 30 s. The images of the files before this file stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');

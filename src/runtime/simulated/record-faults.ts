@@ -1,4 +1,4 @@
-/** Changes to the records of a simulated runtime that are not caused by a call: killed processes, lost records, a reboot. */
+/** Changes to the records of a simulated runtime that are not caused by a call: killed processes, lost or damaged records, a reboot. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Records } from './records.ts';
@@ -24,7 +24,7 @@ export interface RecordFaults {
    * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
-  /** Ends all sandboxes and containers, as a reboot of the machine does. The runtime keeps its records. */
+  /** Ends all sandboxes and running containers, as a reboot of the machine does. The runtime keeps its records. */
   reboot(): void;
   /** Ends a running container without a call to the runtime. */
   kill(containerId: string, exitCode: number): void;

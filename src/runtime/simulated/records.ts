@@ -24,7 +24,7 @@ export interface Records {
   stopSandbox(id: string): void;
   removeSandbox(id: string): void;
   removeContainer(id: string): void;
-  /** Ends the sandbox and its containers, and keeps their records. */
+  /** Ends the sandbox and its running containers, and keeps their records. */
   endSandbox(sandbox: SandboxObservation, cause: Cause): void;
   observe(podUid: string): PodObservation;
   /** Returns the UIDs of all Pods that have a sandbox or a container. */

@@ -5,10 +5,11 @@
  * Boundary: runs.ts has the runs of containers, records.ts the sandboxes, record-faults.ts changes that no call causes, images.ts the
  * images, exec.ts the commands in containers, calls.ts the latency and failures of calls.
  * Invariants:
- *  1. A call takes effect after its latency even if its caller aborts it meanwhile, as with a real runtime.
+ *  1. A call takes effect after its latency even if its caller aborts it meanwhile, as with a real runtime. Only a
+ *     stopContainer() or execSync() that is aborted before then has no effect.
  *  2. A stop that its caller has aborted never kills the container.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
- * Exception: version(), notReady(), reopenContainerLog(), listImages() and removeImage() have no latency and ignore outages.
+ * Exception: version(), notReady(), reopenContainerLog(), listImages(), removeImage() and close() have no latency and ignore outages.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -35,11 +36,12 @@ export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   /** All calls that have a latency, in order. For assertions. */
   readonly calls: Calls['made'];
   /**
-   * Starts an outage. During the interval, every call that is made or under way rejects with an OutcomeUnknownError, and no event is
-   * sent. When no outage lasts any more, a resync is sent. Containers continue; a stop that was under way never kills its container.
+   * Starts an outage. During the interval, every call in `calls` that is made or under way rejects with an OutcomeUnknownError, and no
+   * event is sent. When no outage lasts any more, a resync is sent. Containers continue; a stop that was under way never kills its
+   * container.
    */
   goAway(interval: Unreachable): void;
-  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes unreachable before `work` has ended. */
+  /** Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable before `work` has ended. */
   through: Calls['through'];
   /**
    * Makes the next start of a container fail `millis` after its call, which itself resolves. Until then, no other call can start the

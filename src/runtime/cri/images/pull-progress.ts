@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** A larger manifest is not read; manifests are normally much smaller. */
+/** A larger manifest is not read, to limit the use of memory; manifests are normally much smaller. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
