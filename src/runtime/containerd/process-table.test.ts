@@ -1,0 +1,64 @@
+/** Tests the search for processes with real processes, which end when their standard input is closed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, expect, test } from 'vitest';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { containerdPaths } from './paths.ts';
+import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
+
+const paths = containerdPaths(`/nonexistent/lifepod-process-table-${process.pid}`);
+const children: ChildProcess[] = [];
+afterEach(async () => {
+  for (const child of children.splice(0)) await end(child);
+});
+
+/** Starts a process with the given name and arguments, and returns its ID. */
+function start(name: string, ...args: string[]): number {
+  const child = spawn('/bin/sh', ['-c', 'read line', ...args], { argv0: name, stdio: ['pipe', 'ignore', 'ignore'] });
+  children.push(child);
+  return child.pid ?? 0;
+}
+async function end(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null) return;
+  const exited = once(child, 'exit');
+  child.stdin?.end();
+  await exited;
+}
+
+test('a containerd is found by its name and its configuration', () => {
+  const pid = start('/usr/bin/containerd', '--config', paths.config);
+  start('containerd', '--config', `${paths.config}.other`);
+  start('containerd', paths.config);
+  start('other', '--config', paths.config);
+  expect(findContainerd(paths)).toEqual([pid]);
+});
+
+test('the shims are found by the beginning of their name and the address of containerd', () => {
+  const pids = [
+    start('/usr/bin/containerd-shim-runc-v2', '-address', paths.socket),
+    start('containerd-shim', '--address', paths.socket),
+  ];
+  start('containerd-shim', '-address', `${paths.socket}.other`);
+  start('other', '-address', paths.socket);
+  expect(findShims(paths).sort()).toEqual(pids.sort());
+});
+
+test('the children of processes are found', () => {
+  const pid = start('child');
+  expect(childrenOf([process.pid])).toContain(pid);
+  expect(childrenOf([pid])).toEqual([]);
+});
+
+test('the wait for the end of processes ends with false after its time, and with true once all have ended', async () => {
+  const timers = createVirtualTimers(0);
+  const pids = [start('first'), start('second')];
+  await end(children[0]);
+  let result: boolean | undefined;
+  void haveEnded(pids, 100, timers).then((ended) => {
+    result = ended;
+  });
+  await timers.run(() => result !== undefined, 1000);
+  expect([result, timers.now()]).toEqual([false, 100]);
+  await end(children[1]);
+  expect(await haveEnded(pids, 100, timers)).toBe(true);
+});
