@@ -38,7 +38,10 @@ export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'
 export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
-  /** Whether the engine listens on any free port but keeps the recorded port, because it is started only to end its Pods. */
+  /**
+   * Whether the engine listens on any free port, and leaves the port in the engine record unchanged. Set if the engine is started only
+   * to end its Pods, because another program may be using the recorded port.
+   */
   anyPort?: boolean;
   podCidr?: string;
   serviceCidr?: string;

@@ -77,7 +77,10 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The response to a failed request (status Failure), or to a delete request that deleted the object immediately (status Success). */
+/**
+ * The response to a failed request (status Failure), or to a successful request that returns no object (status Success), such as an
+ * immediate deletion or the creation of a Binding or an Eviction.
+ */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';

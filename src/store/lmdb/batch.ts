@@ -66,8 +66,8 @@ export function evaluateBatch(
 const SMALL_GROWTH_BYTES = 4096;
 
 /**
- * Returns whether no event creates a key and the events need almost no disk space, provided that the history does not keep the replaced
- * values.
+ * Returns whether all events are deletions or small updates, which are allowed even on a full disk. The history must not keep the
+ * replaced values, which would need space too; the caller ensures this.
  */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {

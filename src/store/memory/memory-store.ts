@@ -88,7 +88,10 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
   };
 }
 
-/** Reads a range of the newest state. Given `changed`, the older values of the keys that have changed since, reads an older state. */
+/**
+ * Reads a range of the newest state, or of an older state if `changed` is given. `changed`: the keys that have changed after the older
+ * state, with their values in that state (undefined: the key did not exist).
+ */
 function readRange(
   values: SortedValues,
   range: RangeOptions,
