@@ -7,28 +7,8 @@ import { encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import { createForwarder } from './dns-forward.ts';
 
-test('a resolv.conf that was absent for some time is read again, even if its modification time is the same', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
-  const upstream = createSocket('udp4').bind(0, '127.0.0.1');
-  onTestFinished(() => {
-    upstream.close();
-    rmSync(folder, { recursive: true });
-  });
-  upstream.on('message', (message, peer) => upstream.send(message, peer.port, peer.address));
-  await once(upstream, 'listening');
-  const [file, moved] = [join(folder, 'resolv.conf'), join(folder, 'moved')];
-  writeFileSync(file, 'nameserver 127.0.0.1\n');
-  const forwarder = createForwarder(file, '10.96.0.10', upstream.address().port);
-  const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
-  const ask = () => forwarder.ask(query, 'udp', new AbortController().signal);
-  expect(await ask()).toEqual(query);
-  renameSync(file, moved);
-  await expect(ask()).rejects.toThrow('there is no name server to ask');
-  renameSync(moved, file);
-  expect(await ask()).toEqual(query);
-});
-
-test("forwarding a DNS query leaves no listener on the server's abort signal", async () => {
+/** Starts a name server that returns each query as its response, and a forwarder whose resolv.conf, `file`, names this server. */
+async function start() {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
   const upstream = createSocket('udp4').bind(0, '127.0.0.1');
   onTestFinished(() => {
@@ -39,7 +19,23 @@ test("forwarding a DNS query leaves no listener on the server's abort signal", a
   await once(upstream, 'listening');
   const file = join(folder, 'resolv.conf');
   writeFileSync(file, 'nameserver 127.0.0.1\n');
-  const forwarder = createForwarder(file, '10.96.0.10', upstream.address().port);
+  return { file, forwarder: createForwarder(file, '10.96.0.10', upstream.address().port) };
+}
+
+test('a resolv.conf that was absent for some time is read again, even if its modification time is the same', async () => {
+  const { file, forwarder } = await start();
+  const moved = `${file}.moved`;
+  const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
+  const ask = () => forwarder.ask(query, 'udp', new AbortController().signal);
+  expect(await ask()).toEqual(query);
+  renameSync(file, moved);
+  await expect(ask()).rejects.toThrow('there is no name server to ask');
+  renameSync(moved, file);
+  expect(await ask()).toEqual(query);
+});
+
+test("forwarding a DNS query leaves no listener on the server's abort signal", async () => {
+  const { forwarder } = await start();
   const { signal } = new AbortController();
   const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
   for (let i = 0; i < 3; i++) await forwarder.ask(query, 'udp', signal);
