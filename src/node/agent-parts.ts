@@ -60,7 +60,11 @@ export async function createAgentParts(options: NodeAgentOptions) {
   const livePods = (): Pod[] => [...workers.values()].map((worker) => worker.pod());
   const base: Base = { options, facts, logsRoot, workers, events, sourceOf, isStatic, livePods };
   const storage = createStorage(base);
-  const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
+  const runs = createRunLookup({
+    logsRoot,
+    podOf: (uid) => workers.get(uid)?.pod(),
+    logEnded: async (id) => options.runtime.logEnded?.(id, signal),
+  });
   const actions = createActions(base, storage);
   const ending = createNodeEnding({
     ...options,

@@ -64,6 +64,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     signal,
     follow: runs.followLogs,
     reopen: runtime.reopenContainerLog,
+    logEnded: async (id) => runtime.logEnded?.(id, signal),
   });
   await staticPods.start();
   await Promise.all([followApiPods(parts).synced, services.synced, admission.synced]);

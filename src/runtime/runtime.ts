@@ -171,6 +171,12 @@ export interface ContainerRuntime {
   /** Makes the runtime reopen the container's log file. Must be called each time the file has been rotated. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
+   * Resolves when the log of an exited container contains all of its output: an exit may be observed before the runtime has written
+   * the last output. Waits at most 10 seconds, and does not reject if the runtime is unreachable. The method is absent if the runtime
+   * writes no logs.
+   */
+  logEnded?(id: string, signal: AbortSignal): Promise<void>;
+  /**
    * Runs a command in a running container. Resolves when the command and its output have ended, even if the exit code is not 0.
    * After `timeoutMillis` (0: no limit), kills the command and rejects with an ExecTimeoutError. On abort, kills the command and
    * rejects with the signal's reason. Not idempotent.

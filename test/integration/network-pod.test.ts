@@ -230,7 +230,8 @@ describe('a container', () => {
     ]);
     expect(sandboxIps[0]).toMatch(/^10\.216\.77\./);
     const file = terminationMessageFile(volumes.podDirectory('uid-of-web-0'), 'app', 0);
-    const message = { file, logFile: logPath('app', 0), policy: 'File', exitCode: 3 };
+    const output = { logFile: logPath('app', 0), logEnded: async () => undefined };
+    const message = { file, ...output, policy: 'File', exitCode: 3 };
     expect(await readTerminationMessage(message, signal)).toBe('done\n');
     expect(existsSync(join(volumes.hostPath('uid-of-web-0', pod, 'data'), 'of/web/file'))).toBe(true);
   });

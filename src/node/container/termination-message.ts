@@ -30,6 +30,8 @@ export interface TerminationMessageOptions {
   file: string | undefined;
   /** The log file of the attempt. */
   logFile: string;
+  /** Resolves when the log contains all output of the attempt. */
+  logEnded(): Promise<void>;
   policy: string | undefined;
   exitCode: number;
 }
@@ -39,9 +41,10 @@ export interface TerminationMessageOptions {
  * `signal` is aborted.
  */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
-  const { file, logFile, policy, exitCode } = options;
+  const { file, logFile, logEnded, policy, exitCode } = options;
   const message = file === undefined ? '' : await readStart(file);
   if (message !== '' || policy !== 'FallbackToLogsOnError' || exitCode === 0) return message;
+  await logEnded();
   return readLogEnd(logFile, signal);
 }
 

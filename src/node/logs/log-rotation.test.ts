@@ -1,4 +1,14 @@
-import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +34,10 @@ afterEach(() => {
 });
 
 /** Starts a log rotation whose timers are advanced by the test. */
-function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(path, '')) {
+function rotation(
+  reopen: RotationOptions['reopen'] = async () => writeFileSync(path, ''),
+  logEnded: RotationOptions['logEnded'] = async () => undefined,
+) {
   const timers: VirtualTimers = createVirtualTimers(Date.UTC(2026, 0, 31));
   const waits: number[] = [];
   let heard = Promise.withResolvers<void>();
@@ -48,6 +61,7 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
       listener = given;
     },
     reopen,
+    logEnded,
   });
   return {
     warnings,
@@ -70,6 +84,17 @@ const looked = async (): Promise<void> => {
 };
 const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
 const files = (): string[] => readdirSync(folder).sort();
+/** Resolves when a change in the folder makes the condition true. */
+const until = (done: () => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    const look = (): void => {
+      if (!done()) return;
+      watcher.close();
+      resolve();
+    };
+    const watcher = watch(folder, look);
+    look();
+  });
 
 it('log rotation checks a log while it is written, more often the faster it fills, and not while it is idle', async () => {
   writeFileSync(path, '');
@@ -108,16 +133,24 @@ it('log rotation bounds the log of a container that has ended, also of one that 
     ended: true,
   });
   logs(logOf(0), logOf(1));
-  await new Promise<void>((resolve) => {
-    const look = (): void => {
-      if (files().join() !== '0.log,1.log') return;
-      if (files().some((file) => statSync(join(folder, file)).size !== MAX_BYTES * MAX_FILES)) return;
-      watcher.close();
-      resolve();
-    };
-    const watcher = watch(folder, look);
-    look();
-  });
+  await until(
+    () =>
+      files().join() === '0.log,1.log' &&
+      files().every((file) => statSync(join(folder, file)).size === MAX_BYTES * MAX_FILES),
+  );
+});
+
+it('log rotation bounds the log of a container that has ended once the runtime has written all of it', async () => {
+  const ending = Promise.withResolvers<void>();
+  const { logs, warnings } = rotation(undefined, () => ending.promise);
+  writeFileSync(path, `${'x'.repeat(99)}\n`.repeat(100));
+  logs({ ...running(), ended: true });
+  await new Promise(setImmediate);
+  appendFileSync(path, 'end\n');
+  ending.resolve();
+  await until(() => files().join() === '0.log' && statSync(path).size < MAX_BYTES * MAX_FILES);
+  expect(readFileSync(path, 'utf8').slice(-5)).toBe('\nend\n');
+  expect(warnings).toEqual([]);
 });
 
 it('log rotation retries with back-off if the runtime does not reopen the log', async () => {

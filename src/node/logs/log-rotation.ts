@@ -28,7 +28,7 @@ export interface WrittenLog {
   /** The container that writes the log. */
   containerId: string;
   path: string;
-  /** Whether the container has ended and the runtime has written all of its log. */
+  /** Whether the container has ended. */
   ended: boolean;
 }
 
@@ -43,6 +43,8 @@ export interface RotationOptions extends RotationLimits {
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime reopen the container's log. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when the log of a container that has ended is complete. Rejects if `signal` is aborted. */
+  logEnded(containerId: string): Promise<void>;
 }
 
 interface Keeper {
@@ -64,15 +66,17 @@ export function startLogRotation(options: RotationOptions): void {
     const over = keepBounded(containerId, path, options, compressSoon, stopping);
     return { ended: false, stop: () => ending.abort(), over };
   };
-  const finish = async (keeper: Keeper, path: string): Promise<void> => {
+  const finish = async (keeper: Keeper, { containerId, path }: WrittenLog): Promise<void> => {
     keeper.ended = true;
     keeper.stop();
     await keeper.over;
-    if (signal.aborted) return;
     try {
+      await options.logEnded(containerId);
+      if (signal.aborted) return;
       await boundLog(path, options, true);
       compressSoon(await uncompressed(path));
     } catch (error) {
+      if (signal.aborted) return;
       log.warn('cannot bound the log of a container that has ended', { path, error: String(error) });
     }
   };
@@ -86,7 +90,7 @@ export function startLogRotation(options: RotationOptions): void {
         keeper = each.ended ? { ended: false, stop() {}, over: Promise.resolve() } : begin(each);
         keepers.set(each.containerId, keeper);
       }
-      if (each.ended && !keeper.ended) void finish(keeper, each.path);
+      if (each.ended && !keeper.ended) void finish(keeper, each);
     }
     const present = new Set(logs.map(({ containerId }) => containerId));
     for (const [id, keeper] of keepers) {

@@ -220,11 +220,15 @@ describe('following', () => {
 
 describe('createLogSource', () => {
   const never = new Promise<void>(() => undefined);
-  const attempt = (number: number, state: 'created' | 'running' | 'exited') => ({
+  const attempt = (
+    number: number,
+    state: 'created' | 'running' | 'exited',
+    ended = state === 'exited' ? Promise.resolve() : never,
+  ) => ({
     attempt: number,
     state,
     path: join(folder, `${number}.log`),
-    ended: state === 'exited' ? Promise.resolve() : never,
+    ended: () => ended,
   });
   async function get(logs: ContainerLogs | undefined, previous = false): Promise<string> {
     for (const number of [0, 1, 2]) writeFileSync(join(folder, `${number}.log`), line(1, `run ${number}`));
@@ -246,6 +250,16 @@ describe('createLogSource', () => {
     const backingOff = { attempts: [attempt(0, 'exited'), attempt(1, 'exited')], waitingReason: 'CrashLoopBackOff' };
     expect(await get(backingOff)).toBe('run 1\n');
     expect(await get(backingOff, true)).toBe('run 1\n');
+  });
+
+  it('the log of a run that has exited is read once the runtime has written all of it', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const text = get({ attempts: [attempt(0, 'exited', promise)] });
+    // The log source has called ended() by now, and would have opened the file.
+    await new Promise(setImmediate);
+    writeFileSync(join(folder, '0.log'), line(2, 'the last line'), { flag: 'a' });
+    resolve();
+    expect(await text).toBe('run 0\nthe last line\n');
   });
 
   const failures: [string, ContainerLogs | undefined, boolean][] = [
@@ -281,8 +295,12 @@ describe('createLogSource', () => {
 });
 
 describe('readTerminationMessage', () => {
+  let logEnded = async (): Promise<void> => undefined;
   const message = (policy: string | undefined, exitCode: number) =>
-    readTerminationMessage({ file: join(folder, 'message'), logFile: path, policy, exitCode }, controller.signal);
+    readTerminationMessage(
+      { file: join(folder, 'message'), logFile: path, logEnded, policy, exitCode },
+      controller.signal,
+    );
 
   it('readTerminationMessage returns the first 4096 bytes of the file', async () => {
     writeFileSync(join(folder, 'message'), 'm'.repeat(5000));
@@ -298,6 +316,11 @@ describe('readTerminationMessage', () => {
     expect(end.endsWith('line 99\n')).toBe(true);
     writeFileSync(path, line(1, 'y'.repeat(5000)));
     expect(await message('FallbackToLogsOnError', 1)).toBe(`${'y'.repeat(2047)}\n`);
+  });
+  it('readTerminationMessage reads the log once the runtime has written all of it', async () => {
+    writeFileSync(path, line(1, 'first'));
+    logEnded = async () => writeFileSync(path, line(2, 'last'), { flag: 'a' });
+    expect(await message('FallbackToLogsOnError', 1)).toBe('first\nlast\n');
   });
   it('readTerminationMessage reports an error if the container replaced the file with something else', async () => {
     rmSync(join(folder, 'message'), { force: true });

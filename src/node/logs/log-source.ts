@@ -94,8 +94,8 @@ export interface LoggedAttempt {
   /** The path of the current file of the log. */
   path: string;
   state: 'created' | 'running' | 'exited' | 'unknown';
-  /** Resolves when the runtime reports that the run has ended. */
-  ended: Promise<void>;
+  /** Resolves when the run has ended and the runtime has written all of its log. Never rejects. */
+  ended(): Promise<void>;
 }
 
 export interface ContainerLogs {
@@ -114,8 +114,10 @@ export function createLogSource(
 ): Pick<NodeConnection, 'logs'> {
   return {
     async *logs(pod, container, options, signal) {
-      const { path, ended } = selectAttempt(pod.name, container, lookup(pod.uid, container), options.previous === true);
-      yield* readContainerLog({ path, ended, now: now() }, options, signal);
+      const run = selectAttempt(pod.name, container, lookup(pod.uid, container), options.previous === true);
+      const ended = run.ended();
+      if (run.state === 'exited') await ended;
+      yield* readContainerLog({ path: run.path, ended, now: now() }, options, signal);
     },
   };
 }

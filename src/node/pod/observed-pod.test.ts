@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import type { ContainerObservation } from '../../runtime/runtime.ts';
+import type { ContainerObservation, ContainerRuntime } from '../../runtime/runtime.ts';
 import { terminationMessageFile } from '../container/container-config.ts';
 import { createMessageReader } from './observed-pod.ts';
 
@@ -47,8 +47,8 @@ const ended = (name: string, message?: string): ContainerObservation => ({
 });
 
 function messages(pod: Pod, runs: ContainerObservation[]): Promise<ReadonlyMap<string, string>> {
-  const folders = { podDirectory: folder, logDirectory: join(folder, 'logs') };
-  return createMessageReader(folders)(pod, runs, new AbortController().signal);
+  const options = { podDirectory: folder, logDirectory: join(folder, 'logs'), runtime: {} as ContainerRuntime };
+  return createMessageReader(options)(pod, runs, new AbortController().signal);
 }
 
 function writeMessage(name: string, text: string): void {

@@ -18,7 +18,7 @@ export interface PodLookOptions {
   uid: string;
   podDirectory: string;
   logDirectory: string;
-  runtime: Pick<ContainerRuntime, 'observe'>;
+  runtime: Pick<ContainerRuntime, 'observe' | 'logEnded'>;
   /** PodCgroups.oomKills(). Absent if lifepod does not manage the Pods' control groups. */
   oomKills?: OomReaderOptions['kills'] | undefined;
   log: Log;
@@ -39,7 +39,7 @@ export function createPodLook(options: PodLookOptions) {
  * Returns a function that reads the termination messages of one Pod's exited runs, once per run, and returns them by container
  * ID, cut to the maximum length. If a run has no termination message, the runtime's message is used.
  */
-export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
+export function createMessageReader(options: Pick<PodLookOptions, 'podDirectory' | 'logDirectory' | 'runtime'>) {
   const known = new Map<string, string>();
   return async (
     pod: Pod,
@@ -48,7 +48,7 @@ export function createMessageReader(folders: { podDirectory: string; logDirector
   ): Promise<ReadonlyMap<string, string>> => {
     for (const id of known.keys()) if (!runs.some((run) => run.id === id)) known.delete(id);
     const fresh = runs.filter((run) => run.state === 'exited' && !known.has(run.id));
-    for (const run of fresh) known.set(run.id, (await readMessage(pod, run, folders, signal)) || (run.message ?? ''));
+    for (const run of fresh) known.set(run.id, (await readMessage(pod, run, options, signal)) || (run.message ?? ''));
     const limitBytes = messageLimitBytes(containersOf(pod).length);
     return new Map([...known].map(([id, message]) => [id, limitMessage(message, limitBytes)]));
   };
@@ -56,8 +56,8 @@ export function createMessageReader(folders: { podDirectory: string; logDirector
 
 function readMessage(
   pod: Pod,
-  { name, attempt, exitCode = 0 }: ContainerObservation,
-  { podDirectory, logDirectory }: { podDirectory: string; logDirectory: string },
+  { id, name, attempt, exitCode = 0 }: ContainerObservation,
+  { podDirectory, logDirectory, runtime }: Parameters<typeof createMessageReader>[0],
   signal: AbortSignal,
 ): Promise<string> {
   const spec = containersByName(pod).get(name);
@@ -65,6 +65,7 @@ function readMessage(
     {
       file: spec?.terminationMessagePath ? terminationMessageFile(podDirectory, name, attempt) : undefined,
       logFile: join(logDirectory, containerLogPath(name, attempt)),
+      logEnded: async () => runtime.logEnded?.(id, signal),
       policy: spec?.terminationMessagePolicy,
       exitCode,
     },

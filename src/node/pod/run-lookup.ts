@@ -25,7 +25,15 @@ export interface RunLookup {
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 
-export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | undefined): RunLookup {
+export interface RunLookupOptions {
+  /** The folder that contains the log folders of all Pods. */
+  logsRoot: string;
+  podOf(uid: string): Pod | undefined;
+  /** Resolves when the log of the exited container is complete. Rejects if the node ends. */
+  logEnded(containerId: string): Promise<void>;
+}
+
+export function createRunLookup({ logsRoot, podOf, logEnded }: RunLookupOptions): RunLookup {
   const viewOf = new Map<string, RuntimeView>();
   const runsOf = (podUid: string): readonly ContainerState[] => viewOf.get(podUid)?.containers ?? [];
   const endings = createEndings();
@@ -49,7 +57,8 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
         .filter(({ name }) => name === container)
         .map((run): LoggedAttempt => {
           const { attempt, state } = run;
-          return { attempt, path: logPath(pod, run, logsRoot), state, ended: endings.of(run) };
+          const logHasEnded = (): Promise<void> => logEnded(run.id).catch(() => undefined);
+          return { attempt, path: logPath(pod, run, logsRoot), state, ended: () => endings.of(run).then(logHasEnded) };
         });
       const removed = attempts.length === 0 ? removedAttempt(pod, container, logsRoot) : undefined;
       const waitingReason = statusOf(pod, container)?.state?.waiting?.reason;
@@ -113,5 +122,5 @@ function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAt
   const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};
   if (!state?.terminated?.containerID) return undefined;
   const path = logPath(pod, { name: container, attempt }, logsRoot);
-  return { attempt, path, state: 'exited', ended: Promise.resolve() };
+  return { attempt, path, state: 'exited', ended: async () => undefined };
 }

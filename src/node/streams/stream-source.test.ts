@@ -22,7 +22,11 @@ const run = (attempt: number, state: ContainerState['state'], name = 'app'): Con
 });
 
 function source(containers: ContainerState[], ready = true, failure?: Error) {
-  const runs = createRunLookup('/logs', () => ({ metadata: { name: 'p' } }) as Pod);
+  const runs = createRunLookup({
+    logsRoot: '/logs',
+    podOf: () => ({ metadata: { name: 'p' } }) as Pod,
+    logEnded: async () => undefined,
+  });
   runs.observed('u', { sandboxes: [{ id: 's', attempt: 0, ready, createdAt: 0, ips: [] }], containers });
   const asked: unknown[] = [];
   const answer = async (...query: unknown[]): Promise<string> => {

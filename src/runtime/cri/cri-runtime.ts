@@ -24,6 +24,7 @@ import { imageMountCalls } from './images/image-mounts.ts';
 import { imageFolder, imageStatus, imagesInUse, listImages, pullImage, removeImage } from './images/image-service.ts';
 import { pullProgress } from './images/pull-progress.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
+import { logEnded } from './log-end.ts';
 import { createObserver, type Observer } from './observer.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
 import { shareEvents } from './shared-events.ts';
@@ -134,7 +135,7 @@ function sandboxCalls(surroundings: Surroundings): SandboxCalls {
 
 type ContainerCalls = Pick<
   ContainerRuntime,
-  'createContainer' | 'startContainer' | 'stopContainer' | 'removeContainer' | 'reopenContainerLog'
+  'createContainer' | 'startContainer' | 'stopContainer' | 'removeContainer' | 'reopenContainerLog' | 'logEnded'
 >;
 
 function containerCalls(surroundings: Surroundings): ContainerCalls {
@@ -177,6 +178,7 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
     },
     stopContainer: (id, graceSeconds, signal) => stopContainer(surroundings, id, graceSeconds, signal),
     removeContainer: (id, signal) => removeContainer(surroundings, id, signal),
+    logEnded: (id, signal) => logEnded(surroundings, id, signal),
     reopenContainerLog: async (id, signal) => {
       await connection.unary(`${SERVICE}/ReopenContainerLog`, { containerId: id }, signal);
     },

@@ -12,7 +12,7 @@ import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 import { catchUpExits } from './catch-up.ts';
 import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from './connection.ts';
-import { containerFacts, type Facts, sandboxFacts } from './facts.ts';
+import { containerFacts, type Facts, logEndOf, sandboxFacts } from './facts.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
 import type { Observer } from './observer.ts';
 import { type SandboxStatus, type Timestamp, timestampMillis } from './responses.ts';
@@ -146,7 +146,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
         `${CONTAINERD}.Events/Subscribe`,
         {
           filters: [
-            `namespace==${CRI_NAMESPACE},topic~="^/tasks/(start|exit|oom)$"`,
+            `namespace==${CRI_NAMESPACE},topic~="^/tasks/(start|exit|oom|delete)$"`,
             `namespace==${CRI_NAMESPACE},topic=="/containers/delete"`,
             `namespace==${CRI_NAMESPACE},topic=="${MARKER_TOPIC}"`,
           ],
@@ -223,9 +223,16 @@ async function onTaskEvent(
       owner.known.final = undefined;
       return owner.known.podUid;
     }
+    case '/tasks/delete': {
+      const { containerId } = connection.decode<{ containerId: string }>(`${CONTAINERD}.TaskDelete`, value);
+      const known = facts.containers.get(containerId);
+      if (known !== undefined) logEndOf(known).resolve();
+      return undefined;
+    }
     case '/containers/delete': {
       const { id } = connection.decode<{ id: string }>(`${CONTAINERD}.ContainerDelete`, value);
       const known = facts.containers.get(id) ?? facts.sandboxes.get(id);
+      facts.containers.get(id)?.logEnd?.resolve();
       facts.containers.delete(id);
       facts.sandboxes.delete(id);
       return known?.podUid;

@@ -16,6 +16,8 @@ export interface ContainerFacts {
   /** The exit of the container's first process, from an event, a task or a shim. */
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
+  /** Resolved when containerd has deleted the task, which it does after it has copied all output to the log. Use logEndOf(). */
+  logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit. While it is set, the container is not queried again. */
   final?: ContainerObservation;
 }
@@ -53,4 +55,9 @@ export function sandboxFacts(facts: Facts, id: string, podUid: string): SandboxF
     facts.sandboxes.set(id, known);
   }
   return known;
+}
+
+export function logEndOf(known: ContainerFacts): PromiseWithResolvers<void> {
+  known.logEnd ??= Promise.withResolvers();
+  return known.logEnd;
 }

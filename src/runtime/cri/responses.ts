@@ -43,6 +43,8 @@ export interface ContainerStatus {
   imageRef: string;
   reason: string;
   message: string;
+  /** The absolute path of the log file; empty if the container has none. */
+  logPath: string;
 }
 
 export interface Image {

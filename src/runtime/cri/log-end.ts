@@ -1,0 +1,63 @@
+/**
+ * Waits until containerd has written the log of an exited container. An exit is reported as soon as containerd's event arrives. By then,
+ * containerd's CRI plugin may not have copied the last output from the container's pipe to the log. Once it has read everything, it
+ * deletes the task. After that it still writes the last few kB, and no event reports that it has written them. Therefore the log also
+ * counts as complete only once it no longer grows.
+ */
+import { stat } from 'node:fs/promises';
+import { pause } from '../../platform/pause.ts';
+import type { Timers } from '../../platform/platform.ts';
+import { type Facts, logEndOf } from './facts.ts';
+import type { Observer } from './observer.ts';
+import { type ContainerStatus, millisOf } from './responses.ts';
+
+/** Bounds the wait for the deletion of the task if its event is missed, for example because containerd ended. */
+export const LOG_END_MILLIS = 10_000;
+/** The log is complete if it does not grow for this time. Writing the last few kB takes less than 10 ms, even if each line is empty. */
+export const QUIET_MILLIS = 20;
+/** The log of a container that exited longer ago is complete. */
+export const SETTLED_MILLIS = 1_000;
+
+export interface LogEndParts {
+  facts: Facts;
+  observer: Pick<Observer, 'containerStatus'>;
+  timers: Timers;
+}
+
+/** Resolves when the log of the exited container is complete, at the latest after some 10 seconds. Rejects only if `signal` is aborted. */
+export async function logEnded(parts: LogEndParts, id: string, signal: AbortSignal): Promise<void> {
+  const { facts, observer, timers } = parts;
+  const known = facts.containers.get(id);
+  const isSettled = (exit: number | undefined): boolean => timers.now() - (exit ?? 0) > SETTLED_MILLIS;
+  // A container without an entry does not exist any more.
+  if (known === undefined || (known.final !== undefined && isSettled(known.final.finishedAt))) return;
+  const { promise } = logEndOf(known);
+  let status: ContainerStatus | undefined;
+  try {
+    status = await observer.containerStatus(id, signal);
+    if (status === undefined) return;
+  } catch {
+    // The runtime cannot be reached. After its next start, it copies the rest of the output.
+    signal.throwIfAborted();
+  }
+  if (status?.state !== 'CONTAINER_EXITED') await atMost(promise, LOG_END_MILLIS, timers, signal);
+  else if (isSettled(millisOf(status.finishedAt))) return;
+  if (status?.logPath) await quiet(status.logPath, timers, signal);
+  signal.throwIfAborted();
+}
+
+async function atMost(promise: Promise<void>, millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  const done = new AbortController();
+  await Promise.race([promise, pause(timers, millis, AbortSignal.any([signal, done.signal]))]);
+  done.abort();
+}
+
+/** Resolves when the file has not grown for QUIET_MILLIS, or if it does not exist. */
+async function quiet(path: string, timers: Timers, signal: AbortSignal): Promise<void> {
+  for (let last: number | undefined; !signal.aborted; ) {
+    const size = (await stat(path).catch(() => undefined))?.size;
+    if (size === undefined || size === last) return;
+    last = size;
+    await pause(timers, QUIET_MILLIS, signal);
+  }
+}
