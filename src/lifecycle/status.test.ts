@@ -284,6 +284,19 @@ describe('unknown ends', () => {
     expect(status?.containerStatuses?.[0]?.state?.terminated).toMatchObject(UNKNOWN);
     expect(status?.phase).toBe('Failed');
   });
+  it('a lost run has an unknown end and still counts as a restart, even if the previous run is known', () => {
+    const known = {
+      name: 'app',
+      image: 'i',
+      imageID: '',
+      ready: true,
+      restartCount: 1,
+      containerID: 'containerd://lost',
+    };
+    const containerStatuses = [{ ...known, state: { running: { startedAt: stamp(2) } } }];
+    const { status } = decided({ runs: [exited('app', 3, 1)], status: { containerStatuses } });
+    expect(status?.containerStatuses?.[0]).toMatchObject({ restartCount: 1, lastState: { terminated: UNKNOWN } });
+  });
   it('a container whose turn had not come keeps waiting', () => {
     const spec = { initContainers: [container('init'), container('later')] };
     const { status } = decided({ deleted: 30, spec, runs: [exited('init', 1, 0)], observed: STOPPED });

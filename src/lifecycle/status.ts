@@ -14,7 +14,7 @@ import { attemptOf, hasFailed } from './defer.ts';
 import { isReady, isStarted } from './probes.ts';
 import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
-import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
+import { type ContainerView, isRunLost, isRunning, isStarting, type PodView } from './view.ts';
 
 /** Returns the status to write. `stopped`: the Pod is terminating, and no container and no sandbox of it runs any more. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
@@ -125,8 +125,8 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const state = stateOf(phase, runtimeName);
   // lastState shows the run before the one shown in state.
   const last = state.waiting !== undefined && run?.state === 'exited' ? run : runs[1];
-  const isLost = run === undefined && known?.state?.running !== undefined;
-  const before = isLost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
+  const lost = known !== undefined && isRunLost(container);
+  const before = lost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
   const running = state.running !== undefined;
   const completed = kind === 'init' && !sidecar && state.terminated?.exitCode === 0;
   // The status announces an attempt of a defer container before the attempt starts.
@@ -134,9 +134,9 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   return defined({
     name,
     state,
-    lastState: last?.state === 'exited' ? { terminated: terminatedState(last, runtimeName) } : before,
+    lastState: !lost && last?.state === 'exited' ? { terminated: terminatedState(last, runtimeName) } : before,
     ready: completed || ((kind === 'app' || sidecar) && running && isReady(view, container)),
-    restartCount: announced ? attemptOf(container) : (run?.attempt ?? known?.restartCount ?? 0),
+    restartCount: announced ? attemptOf(container) : ((lost ? undefined : run?.attempt) ?? known?.restartCount ?? 0),
     image: run?.image ?? container.image,
     imageID: run?.imageId ?? '',
     started: running && (isDefer || isStarted(view, container)),

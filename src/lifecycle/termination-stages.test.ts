@@ -17,6 +17,7 @@ import {
   postExit,
   running,
   secondsOf,
+  stamp,
   startOf,
   written,
 } from './fixtures.ts';
@@ -385,6 +386,18 @@ describe('the reserve when the PostExit stage begins', () => {
     expect(endsOf(decision)).toEqual([15, D]);
     expect(decision.memory.termination?.turn).toEqual({ entry: 'post', since: at(lastExit + 0.5) });
   });
+  it('a run that the runtime has lost counts as ending now, even if an earlier run of the container is known', () => {
+    const shown = { name: 'app', image: 'i', imageID: '', ready: false, containerID: 'containerd://app-1' };
+    const state = { running: { startedAt: stamp(5) } };
+    const decision = begins(19, {
+      runs: [exited('app', 137, 1)],
+      status: {
+        containerStatuses: [{ ...shown, restartCount: 1, state }],
+        deferContainerStatuses: [endedEntry('pre')],
+      },
+    });
+    expect(endsOf(decision)).toEqual([15, 34.5]);
+  });
   it('the reserve is not an extension, and also applies in a node shutdown', () => {
     const so = ending(30, 15, { reason: 'NodeShutdown', turn: { entry: 'pre', since: at(0) } });
     const decision = begins(19, { ending: so });
@@ -415,7 +428,12 @@ describe('the reserve when the PostExit stage begins', () => {
     expect(endsOf(begins(20, { observed, now: 105, input: { node } }))).toEqual([25, 120]);
   });
   it('the reserve counts from now if the runtime has lost an app container that the status shows as running', () => {
-    const app = { name: 'app', state: { running: { startedAt: undefined } }, containerID: 'containerd://app-0' };
+    const app = {
+      name: 'app',
+      restartCount: 0,
+      state: { running: { startedAt: undefined } },
+      containerID: 'containerd://app-0',
+    };
     const status = { containerStatuses: [app], deferContainerStatuses: [endedEntry('pre')] };
     const runs = [exited('pre', 0, 18)];
     expect(endsOf(begins(19, { runs, status: status as Given['status'], now: 21 }))).toEqual([15, 36]);

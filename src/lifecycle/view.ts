@@ -50,6 +50,10 @@ export const isLive = (run?: ContainerState): run is ContainerState => run !== u
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
+/** Whether the status shows a running container that the runtime has lost. Older runs of the container may still be known. */
+export const isRunLost = ({ latest, recorded, nextAttempt }: ContainerView): boolean =>
+  recorded?.state?.running !== undefined && (latest?.attempt ?? -1) < nextAttempt - 1;
+
 /** The actions of one kind that are under way. */
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
   view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);

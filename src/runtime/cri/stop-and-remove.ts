@@ -24,6 +24,9 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
+/** CRI does not find the container's process, but still reports the container as not exited. */
+class ExitUnrecordedError extends Error {}
+
 /** Stops the container. If two stops of a container are under way, CRI kills the container at the end of the shorter grace period. */
 export function stopContainer(
   { connection, observer, timers }: EndingParts,
@@ -36,7 +39,8 @@ export function stopContainer(
   const stop = () => connection.unary(`${SERVICE}/StopContainer`, request, signal, millis);
   return endOnce(stop, timers, signal, async (error) => {
     const status = await observer.containerStatus(id, signal);
-    if (status !== undefined && status.state !== 'CONTAINER_EXITED') throw refusal('stop', 'container', id, error);
+    if (status === undefined || status.state === 'CONTAINER_EXITED') return;
+    throw new ExitUnrecordedError(refusal('stop', 'container', id, error).message);
   });
 }
 
@@ -112,8 +116,8 @@ async function unlessNotFound(
 /**
  * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a container has
  * just exited on its own, CRI may not have recorded the exit yet. Until then, containerd requests the kill of a process that does not
- * exist any more while it closes the connection to the shim, so `call` fails with `ttrpc: closed` or `context canceled: unknown`. A
- * removal may also be refused because the container is recorded as running. In these cases, `call` is repeated after a delay, up to
+ * exist any more while it closes the connection to the shim, so `call` fails with `ttrpc: closed` or `context canceled: unknown`, or
+ * `notFound` with an ExitUnrecordedError. A removal may also be refused because the container is recorded as running. In these cases, `call` is repeated after a delay, up to
  * 100 times in total, because no event reports that the exit has been recorded.
  */
 async function endOnce(
@@ -126,7 +130,8 @@ async function endOnce(
     try {
       return await unlessNotFound(call, notFound);
     } catch (error) {
-      const unrecorded = EXIT_UNRECORDED.test(callErrorOf(error)?.details ?? '');
+      const unrecorded =
+        error instanceof ExitUnrecordedError || EXIT_UNRECORDED.test(callErrorOf(error)?.details ?? '');
       if (!unrecorded || tries === EXIT_RECORDED_TRIES) throw error;
       await delay(EXIT_RECORDED_RETRY_MILLIS, timers, signal);
     }

@@ -71,14 +71,21 @@ async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<st
   return archive;
 }
 
-/** Returns the number of the engine's sandboxes in the runtime. */
-async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<number> {
+/** Resolves when the runtime has no sandbox of the engine. */
+async function sandboxesRemoved({ containerd, dataDir, where }: Machine): Promise<void> {
   const namespaceLabels = { 'lifepod.io/instance': dataDir };
   const { endpoint } = containerd;
   const runtime = await connectRuntime({ endpoint, log: quiet, timers: where.options.timers, namespaceLabels });
+  const end = new AbortController();
   try {
-    return (await runtime.observeAll(AbortSignal.timeout(30_000))).size;
+    await new Promise<void>((resolve, reject) => {
+      const look = (): void => {
+        runtime.observeAll(AbortSignal.timeout(30_000)).then((pods) => pods.size === 0 && resolve(), reject);
+      };
+      runtime.events(look, end.signal).catch(reject);
+    });
   } finally {
+    end.abort();
     await runtime.close();
   }
 }
@@ -147,7 +154,7 @@ test('without its sandbox image, lifepod up waits and reports how to load the im
           READY,
         ],
       });
-      expect(await sandboxCount(machine)).toBe(0);
+      await sandboxesRemoved(machine);
     },
   );
 });
@@ -161,7 +168,7 @@ test('lifepod up pulls the sandbox image from its registry, and removes the sand
       async (machine) => {
         await registry.push(await pauseArchive(machine.where, 'example.com/pause:3.10'), 'pause:3.10');
         expect(await machine.up()).toEqual({ code: 0, lines: [READY] });
-        expect(await sandboxCount(machine)).toBe(0);
+        await sandboxesRemoved(machine);
       },
     );
   } finally {
