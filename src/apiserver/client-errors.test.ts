@@ -52,3 +52,37 @@ test('a client that sends bytes that are not HTTP gets 400 only once', async () 
   for await (const chunk of socket) read += chunk;
   expect(read).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
 });
+
+test.each([
+  ['bytes that are not HTTP', 'hello\r\n\r\n', '400 Bad Request'],
+  [
+    'a head of 20 kB',
+    `GET /healthz HTTP/1.1\r\nhost: a\r\na: ${'a'.repeat(20_000)}\r\n\r\n`,
+    '431 Request Header Fields Too Large',
+  ],
+])('a client that sends %s after a valid request gets both responses', async (_what, bytes, status) => {
+  await using at = await startTestServer();
+  const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate });
+  socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n${bytes}`);
+  let read = '';
+  for await (const chunk of socket) read += chunk;
+  expect(read).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(read.endsWith(`\r\n\r\nokHTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`)).toBe(true);
+});
+
+test.each([
+  ['invalid bytes in the body of a request without a response', 'transfer-encoding: chunked\r\n\r\nzz\r\n', /^$/],
+  [
+    'bytes after a request with Connection: close',
+    'connection: close\r\n\r\nhello\r\n\r\n',
+    /^HTTP\/1\.1 200 OK\r\n.*\r\nok$/s,
+  ],
+])('a client that sends %s gets no response to these', async (_what, rest, expected) => {
+  await using at = await startTestServer();
+  const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate });
+  const method = rest.includes('chunked') ? 'POST /apis' : 'GET /healthz';
+  socket.write(`${method} HTTP/1.1\r\nhost: a\r\n${rest}`);
+  let read = '';
+  for await (const chunk of socket) read += chunk;
+  expect(read).toMatch(expected);
+});

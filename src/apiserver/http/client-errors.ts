@@ -2,7 +2,7 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
-import { waitsForAnswer } from './bounds/pipelining.ts';
+import { isFree, isReceiving } from './bounds/pipelining.ts';
 
 /** The status of the response, by Node.js's error code. Every other error leads to 400 Bad Request. */
 const STATUS_LINES: Readonly<Record<string, string>> = {
@@ -18,20 +18,27 @@ const STATUS_LINES: Readonly<Record<string, string>> = {
 const LINGER_MILLIS = 500;
 
 /**
- * Responds to an invalid request as Node.js does, discards further bytes for half a second, and closes the connection. Closes the
- * connection without a response if it is not writable, or if an earlier request on it still waits for its response.
+ * Responds to an invalid request as Node.js does, after the responses to the earlier requests on the connection, discards further bytes
+ * for half a second, and closes the connection. Closes the connection at once and without a response if it is not writable, or if the
+ * invalid bytes belong to the body of a request that has no response yet.
  */
 export function answerClientErrors(server: Server, timers: Timers): void {
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
     const socket = connection as Socket;
-    if (!socket.writable || waitsForAnswer(socket)) {
+    if (!socket.writable || isReceiving(socket)) {
       socket.destroy();
       return;
     }
     // Replacing the data listeners detaches the HTTP parser, which would otherwise report an error again for each further chunk.
     socket.removeAllListeners('data').on('data', () => undefined);
-    socket.end(`HTTP/1.1 ${STATUS_LINES[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
-    const cut = timers.at(timers.now() + LINGER_MILLIS, () => socket.destroy());
-    socket.once('close', () => cut.cancel());
+    void isFree(socket).then((free) => {
+      if (free) end(socket, STATUS_LINES[error.code ?? ''] ?? '400 Bad Request', timers);
+    });
   });
+}
+
+function end(socket: Socket, status: string, timers: Timers): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+  const cut = timers.at(timers.now() + LINGER_MILLIS, () => socket.destroy());
+  socket.once('close', () => cut.cancel());
 }

@@ -9,6 +9,8 @@ const MAX_WAITING = 100;
 interface Line {
   /** The responses that are not complete, in the order of their requests. */
   answers: Set<ServerResponse>;
+  /** The response to the newest request, whether complete or not. */
+  newest?: ServerResponse;
   /** Resolves when the response to the newest request is complete or closed. */
   lastIsComplete: Promise<void>;
 }
@@ -27,6 +29,7 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   if (connection.destroyed) return false;
   const before = line.lastIsComplete;
   line.answers.add(response);
+  line.newest = response;
   line.lastIsComplete = new Promise((resolve) => {
     response.once('close', () => {
       line.answers.delete(response);
@@ -39,8 +42,22 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   return !response.destroyed && !connection.destroyed;
 }
 
-/** Whether a request on the connection has no complete response yet. */
-export const waitsForAnswer = (connection: Socket): boolean => (lines.get(connection)?.answers.size ?? 0) > 0;
+/** Whether the newest request on the connection has no complete response, and its body has not arrived completely. */
+export function isReceiving(connection: Socket): boolean {
+  const { answers, newest } = lines.get(connection) ?? {};
+  return newest !== undefined && answers?.has(newest) === true && !newest.req.complete;
+}
+
+/**
+ * Resolves when the responses to all requests on the connection are complete: to true if one more response may be written, to false if
+ * the connection has ended, or ends with the last of these responses.
+ */
+export async function isFree(connection: Socket): Promise<boolean> {
+  const line = lines.get(connection);
+  await line?.lastIsComplete;
+  const closes = line?.newest?.shouldKeepAlive === false || line?.newest?.getHeader('connection') === 'close';
+  return connection.writable && !closes;
+}
 
 function begin(connection: Socket): Line {
   const line: Line = { answers: new Set(), lastIsComplete: Promise.resolve() };
