@@ -111,13 +111,17 @@ export interface EngineOptions {
   scratch?: Scratch;
 }
 
+/** Returns options of `lifepod up` with a port and address ranges that nothing uses: other tests may use the default ones. */
+export async function freeNetwork(): Promise<string[]> {
+  const { podCidr, serviceCidr } = await chooseFreeRanges();
+  return ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
+}
+
 /** Starts an engine, and loads the image busybox:1.28 into it. */
 export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   try {
-    const ranges = await chooseFreeRanges();
-    const network = ['--pod-cidr', ranges.podCidr, '--service-cidr', ranges.serviceCidr];
-    const own = ['--port', '0', '--node-name', 'node-1', ...network, ...WHATEVER_THE_DISK_HAS_LEFT];
+    const own = ['--node-name', 'node-1', ...(await freeNetwork()), ...WHATEVER_THE_DISK_HAS_LEFT];
     const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
     await lifepod.up();
     await lifepod.cliOk('image', 'load', await busyboxArchive());

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DATA_FORMAT_VERSION } from '../../../src/platform/files.ts';
 import { runCommand, runCommandOk } from '../../../src/platform/processes.ts';
-import { LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { freeNetwork, LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 
 describe('a request', () => {
   let lifepod: Lifepod;
@@ -122,7 +122,7 @@ describe('lifepod up', () => {
     const scratch = scratchFolder();
     try {
       writeFileSync(join(scratch.path, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
-      const result = await launch(['up', '--data-dir', scratch.path, '--port', '0']);
+      const result = await launch(['up', '--data-dir', scratch.path, ...(await freeNetwork())]);
       expect(result).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(`the data folder ${scratch.path} was written by a newer lifepod`),
@@ -145,7 +145,7 @@ describe('lifepod up', () => {
     try {
       const path = join(scratch.path, 'file');
       writeFileSync(path, '');
-      const result = await launch(['up', '--data-dir', path, '--port', '0']);
+      const result = await launch(['up', '--data-dir', path, ...(await freeNetwork())]);
       expect(result.code).toBe(1);
       expect(result.stderr).toContain(`${path} is not a folder`);
     } finally {
@@ -183,8 +183,7 @@ describe('lifepod up', () => {
         'up',
         '--data-dir',
         scratch.path,
-        '--port',
-        '0',
+        ...(await freeNetwork()),
         '--log-level',
         'error',
       ]);
@@ -209,8 +208,7 @@ describe('lifepod up', () => {
         'up',
         '--data-dir',
         scratch.path,
-        '--port',
-        '0',
+        ...(await freeNetwork()),
       ]);
       expect(result).toMatchObject({
         code: 1,

@@ -5,7 +5,6 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { chooseFreeRanges } from '../../../src/engine/free-ranges.ts';
 import {
   type Containerd,
   type ContainerdOptions,
@@ -16,7 +15,7 @@ import { loadImageArchives } from '../../../src/runtime/images/load.ts';
 import { makePauseArchive } from '../../../src/runtime/images/local-images.ts';
 import { loadImages, quiet, type Scratch, scratch } from '../../integration/containerd-fixture.ts';
 import { watchLeaks } from '../../support/leaks.ts';
-import { LAUNCHER, launch, scratchFolder } from '../../support/lifepod.ts';
+import { freeNetwork, LAUNCHER, launch, scratchFolder } from '../../support/lifepod.ts';
 import { startRegistry } from '../../support/registry.ts';
 
 interface Machine {
@@ -42,8 +41,7 @@ async function withMachine(
     containerd = await startContainerd({ ...where.options, ...change(where) });
     const { endpoint } = containerd;
     const up: Machine['up'] = async (seen) => {
-      const { podCidr, serviceCidr } = await chooseFreeRanges();
-      const options = ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
+      const options = await freeNetwork();
       const args = ['up', '--detach', '--data-dir', own.path, ...options, '--container-runtime-endpoint', endpoint];
       const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'ignore', 'pipe'] });
       const ended = once(child, 'exit');
