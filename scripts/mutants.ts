@@ -18,6 +18,8 @@ import { parseAst } from 'vitest/node';
 const repository = join(import.meta.dirname, '..');
 /** After this time, the tests are killed and the mutant counts as killed, because the change may have made a loop endless. */
 const LIMIT_MILLIS = 180_000;
+/** The number of random lives of each property test. It is low because the tests run once per mutant. */
+const LIVES = '60';
 const NOT_MUTATED =
   /\.test\.ts$|-fixtures?\.ts$|-arbitrary\.ts$|\/testing\.ts$|^src\/api\/generated\/|^src\/simulation\//;
 const OPERATORS: Readonly<Record<string, string>> = {
@@ -126,7 +128,8 @@ async function isKilled(folder: string, { path, source }: Mutant): Promise<boole
 async function testsFail(folder: string, paths: string[], limitMillis: number): Promise<boolean> {
   const projects = ['--project', 'unit', '--project', 'contract'];
   const args = ['related', ...paths, '--run', '--bail', '1', '--reporter', 'dot', '--passWithNoTests', ...projects];
-  const vitest = spawn('node_modules/.bin/vitest', args, { cwd: folder, stdio: 'ignore', detached: true });
+  const env = { ...process.env, LIFEPOD_RUNS: LIVES, LIFEPOD_DEFER_RUNS: LIVES };
+  const vitest = spawn('node_modules/.bin/vitest', args, { cwd: folder, env, stdio: 'ignore', detached: true });
   const limit = setTimeout(() => process.kill(-(vitest.pid ?? 0), 'SIGKILL'), limitMillis);
   const [code] = (await once(vitest, 'exit')) as [number | null];
   clearTimeout(limit);
