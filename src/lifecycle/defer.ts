@@ -10,7 +10,7 @@ import { type Millis, parseTime } from '../machinery/time.ts';
 import { imageActions, type Restart, restartAfter } from './container-steps.ts';
 import { isCompletion, isDue, isPostExit } from './termination-causes.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
-import { type ContainerView, isLive, isMain, isRunLost, isRunning, type PodView, succeeded } from './view.ts';
+import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded } from './view.ts';
 
 export interface Entry {
   container: ContainerView;
@@ -93,9 +93,8 @@ export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter(
 /** When the last init or app container or PreExit entry ended; 0: none did. A run that the runtime has lost counts as ending now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
-  const ends = (container: ContainerView): Millis[] =>
-    isRunLost(container) ? [view.now] : container.runs.map(({ finishedAt = 0 }) => finishedAt);
-  return Math.max(0, ...before.flatMap(ends));
+  const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
+  return Math.max(0, ...ends);
 };
 
 /** Why all entries are skipped: no init or app container has started or is starting, or no time is granted. undefined: they are not. */

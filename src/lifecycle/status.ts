@@ -14,7 +14,7 @@ import { attemptOf, hasFailed } from './defer.ts';
 import { isReady, isStarted } from './probes.ts';
 import { isCompletion } from './termination-causes.ts';
 import type { ContainerState } from './types.ts';
-import { type ContainerView, isRunLost, isRunning, isStarting, type PodView } from './view.ts';
+import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
 /** Returns the status to write. `stopped`: the Pod is terminating, and no container and no sandbox of it runs any more. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
@@ -125,7 +125,7 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const state = stateOf(phase, runtimeName);
   // lastState shows the run before the one shown in state.
   const last = state.waiting !== undefined && run?.state === 'exited' ? run : runs[1];
-  const lost = known !== undefined && isRunLost(container);
+  const lost = !isDefer && container.isLost;
   const before = lost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
   const running = state.running !== undefined;
   const completed = kind === 'init' && !sidecar && state.terminated?.exitCode === 0;

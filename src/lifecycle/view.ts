@@ -20,6 +20,7 @@ export interface ContainerView {
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
   nextAttempt: number; // The attempt of the next run; attempts are counted across sandboxes and lost records.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
+  isLost: boolean; // The status shows a running run that the runtime has lost. Older runs may still be known.
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
@@ -49,10 +50,6 @@ export const isLive = (run?: ContainerState): run is ContainerState => run !== u
 /** Whether the run has processes or, in the state unknown, may have processes. */
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
-
-/** Whether the status shows a running container that the runtime has lost. Older runs of the container may still be known. */
-export const isRunLost = ({ latest, recorded, nextAttempt }: ContainerView): boolean =>
-  recorded?.state?.running !== undefined && (latest?.attempt ?? -1) < nextAttempt - 1;
 
 /** The actions of one kind that are under way. */
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
@@ -142,8 +139,9 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   const shownAttempt = recorded !== undefined && hasRun ? recorded.restartCount - announced : -1;
   const lastAttempt = runs[0]?.attempt ?? -1;
   // Once the Pod has no sandbox left, its missing runs do not count as lost.
-  const isLost = kind === 'defer' && lastAttempt < shownAttempt;
-  const lost = isLost && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
+  const isLost = lastAttempt < shownAttempt;
+  const lost =
+    isLost && kind === 'defer' && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
   const source = known.specs.get((spec as DeferContainer).imageFrom ?? '') ?? spec;
@@ -155,6 +153,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
     runs,
     latest,
     recorded,
+    isLost: isLost && recorded?.state?.running !== undefined,
     sidecar: kind === 'init' && (spec as Container).restartPolicy === 'Always',
     fieldPath: `spec.${fieldOf(kind)}{${name}}`,
     image: source.image ?? '',

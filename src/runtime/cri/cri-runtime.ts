@@ -15,7 +15,8 @@ import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
-import { followEvents } from './events.ts';
+import { followEvents } from './events/follow-events.ts';
+import { shareEvents } from './events/shared-events.ts';
 import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, sandboxFacts } from './facts.ts';
 import { garbageCalls } from './garbage-collection.ts';
@@ -27,7 +28,6 @@ import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from 
 import { logEnded } from './log-end.ts';
 import { createObserver, type Observer } from './observer.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
-import { shareEvents } from './shared-events.ts';
 import { featuresOf, notReady, readStatus } from './status.ts';
 import { type EndingParts, removeContainer, removeSandbox, stopContainer, stopSandbox } from './stop-and-remove.ts';
 import { streamCalls } from './streams.ts';

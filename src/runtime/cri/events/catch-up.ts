@@ -3,11 +3,11 @@
  * recorded yet: no later event reports these exits. After each subscription, containerd's tasks are queried once, because a task shows
  * an exit before CRI does.
  */
-import { delay, hasCode } from './connection.ts';
-import type { EventSource } from './events.ts';
-import { containerFacts, sandboxFacts } from './facts.ts';
-import { podUidOf } from './labels.ts';
-import { type Timestamp, timestampMillis } from './responses.ts';
+import { delay, hasCode } from '../connection.ts';
+import { containerFacts, sandboxFacts } from '../facts.ts';
+import { podUidOf } from '../labels.ts';
+import { type Timestamp, timestampMillis } from '../responses.ts';
+import type { EventSource } from './follow-events.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RuntimeEvent } from '../runtime.ts';
+import type { RuntimeEvent } from '../../runtime.ts';
 import { shareEvents } from './shared-events.ts';
 
 /** Returns `listen`, which adds a listener to a shared stream, and `opened`: for each opening of the stream, how to send its events. */

@@ -15,11 +15,11 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, expect, test } from 'vitest';
-import { systemTimers } from '../../platform/node-js.ts';
-import type { Log } from '../../platform/platform.ts';
-import type { ShimExits } from '../containerd/shim-exits.ts';
-import type { ContainerRuntime, RuntimeEvent } from '../runtime.ts';
-import { connectRuntime } from './cri-runtime.ts';
+import { systemTimers } from '../../../platform/node-js.ts';
+import type { Log } from '../../../platform/platform.ts';
+import type { ShimExits } from '../../containerd/shim-exits.ts';
+import type { ContainerRuntime, RuntimeEvent } from '../../runtime.ts';
+import { connectRuntime } from '../cri-runtime.ts';
 
 const log: Log = {
   debug: () => undefined,
@@ -29,7 +29,7 @@ const log: Log = {
   child: () => log,
 };
 const definition = loadSync(
-  ['cri.proto', 'containerd-events.proto'].map((file) => fileURLToPath(new URL(`protos/${file}`, import.meta.url))),
+  ['cri.proto', 'containerd-events.proto'].map((file) => fileURLToPath(new URL(`../protos/${file}`, import.meta.url))),
 );
 const service = (name: string): ServiceDefinition => definition[name] as unknown as ServiceDefinition;
 

@@ -3,8 +3,8 @@
  * joins after the stream's resync gets a resync of its own, because it has missed the earlier events.
  */
 
-import { onAbort } from '../../platform/on-abort.ts';
-import type { RuntimeEvent } from '../runtime.ts';
+import { onAbort } from '../../../platform/on-abort.ts';
+import type { RuntimeEvent } from '../../runtime.ts';
 
 type Listener = (event: RuntimeEvent) => void;
 

@@ -7,15 +7,15 @@
  * 2. An exit that an event of containerd reports is recorded in the facts before its Pod is reported as changed, so that the following
  *    observation shows the exit.
  */
-import type { Log, Timers } from '../../platform/platform.ts';
-import type { ShimExits } from '../containerd/shim-exits.ts';
-import type { RuntimeEvent } from '../runtime.ts';
+import type { Log, Timers } from '../../../platform/platform.ts';
+import type { ShimExits } from '../../containerd/shim-exits.ts';
+import type { RuntimeEvent } from '../../runtime.ts';
+import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from '../connection.ts';
+import { containerFacts, type Facts, logEndOf, sandboxFacts } from '../facts.ts';
+import { isOurs, type Labels, podUidOf } from '../labels.ts';
+import type { Observer } from '../observer.ts';
+import { type SandboxStatus, type Timestamp, timestampMillis } from '../responses.ts';
 import { catchUpExits } from './catch-up.ts';
-import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from './connection.ts';
-import { containerFacts, type Facts, logEndOf, sandboxFacts } from './facts.ts';
-import { isOurs, type Labels, podUidOf } from './labels.ts';
-import type { Observer } from './observer.ts';
-import { type SandboxStatus, type Timestamp, timestampMillis } from './responses.ts';
 
 const CRI = 'runtime.v1.RuntimeService';
 const CONTAINERD = 'containerd.services.events.v1';
