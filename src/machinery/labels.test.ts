@@ -38,7 +38,7 @@ describe('parseLabelSelector', () => {
     ['app>1', false],
     ['toString', false],
     ['tier,app in (web),!none', true],
-  ])('the selector %j, matching: %j', (text, expected) => {
+  ])('the selector %j selects the labels of the test: %j', (text, expected) => {
     expect(parseLabelSelector(text)(labels)).toBe(expected);
   });
 
@@ -152,7 +152,7 @@ describe('LabelSelector objects', () => {
     [{ matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true],
     [{ matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false],
     [{ matchExpressions: [{ key: 'app', operator: 'Like' }] }, false],
-  ])('the LabelSelector %j, matching: %j', (selector, expected) => {
+  ])('the LabelSelector %j selects the labels of the test: %j', (selector, expected) => {
     expect(labelSelectorMatcher(selector)(labels)).toBe(expected);
   });
 

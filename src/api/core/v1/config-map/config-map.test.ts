@@ -16,7 +16,7 @@ it.each<[string, Partial<ConfigMap>, string[]]>([
     { data: { a: 'ü'.repeat(512 * 1024 + 1) } },
     [': Too long: may not be more than 1048576 bytes'],
   ],
-])('validation of a new ConfigMap: %s', (_, map, expected) => {
+])('the errors of a new ConfigMap with %s are reported', (_, map, expected) => {
   expect(created(configMapKind, map).errors).toEqual(expected);
 });
 
@@ -38,7 +38,7 @@ it.each<[string, Partial<ConfigMap>, Partial<ConfigMap>, string[]]>([
       'binaryData: Forbidden: field is immutable when `immutable` is set',
     ],
   ],
-])('validation of an updated ConfigMap: %s', (_, from, to, expected) => {
+])('%s', (_, from, to, expected) => {
   expect(updated(configMapKind, from, to).errors).toEqual(expected);
 });
 

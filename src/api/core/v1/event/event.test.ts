@@ -36,7 +36,7 @@ describe('validation of Events', () => {
         'reason: Required value',
       ],
     ],
-  ])('validation of an Event %s', (_, event, expected) => {
+  ])('the errors of an Event %s are reported', (_, event, expected) => {
     expect(created(eventKind, event).errors).toEqual(expected);
   });
 });

@@ -49,7 +49,7 @@ describe('a new Node', () => {
         'spec.podCIDRs[0]: Invalid value: "10.0.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
       ],
     ],
-  ])('validation of a new Node with %s', (_, spec, expected) => {
+  ])('the errors of a new Node with %s are reported', (_, spec, expected) => {
     expect(created(nodeKind, { spec }).errors).toEqual(expected);
   });
   it('the capacity of a Node may not be negative', () => {

@@ -38,7 +38,7 @@ describe('a new claim', () => {
       { resources: { requests: { storage: '-1' } } },
       ['spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
     ],
-  ])('validation of a new claim %s', (_, change, expected) => {
+  ])('the errors of a new claim %s are reported', (_, change, expected) => {
     expect(created(persistentVolumeClaimKind, { spec: { ...spec, ...change } }).errors).toEqual(expected);
   });
 });

@@ -79,7 +79,7 @@ describe('a new PersistentVolume', () => {
         'spec.volumeMode: Unsupported value: "Odd": supported values: "Block", "Filesystem"',
       ],
     ],
-  ])('validation of a new PersistentVolume %s', (_, change, expected) => {
+  ])('the errors of a new PersistentVolume %s are reported', (_, change, expected) => {
     const whole = Object.fromEntries(Object.entries({ ...spec, ...change }).filter(([, value]) => value !== undefined));
     expect(created(persistentVolumeKind, { spec: whole }).errors).toEqual(expected);
   });

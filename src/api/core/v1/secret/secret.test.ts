@@ -57,7 +57,7 @@ describe('validation of Secrets', () => {
       { stringData: { a: 'x'.repeat(1024 * 1024), b: 'x' } },
       ['data: Too long: may not be more than 1048576 bytes'],
     ],
-  ])('validation of a new Secret %s', (_, secret, expected) => {
+  ])('the errors of a new Secret %s are reported', (_, secret, expected) => {
     expect(created(secretKind, secret).errors).toEqual(expected);
   });
 });

@@ -190,7 +190,7 @@ describe('validation of Services', () => {
       { loadBalancerClass: 'x/y' },
       ["spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'"],
     ],
-  ])('validation of a new Service with the spec %j', (spec, expected) => {
+  ])('the errors of a new Service with the spec %j are reported', (spec, expected) => {
     expect(errorsOf(spec)).toEqual(expected);
   });
   it('the name of a Service must be a DNS-1035 label', () => {

@@ -22,7 +22,7 @@ describe('a new PriorityClass', () => {
       { value: 1, metadata: { name: 'system-node-critical' } },
       [`${RESERVED} error: value of system-node-critical PriorityClass must be 2000001000`],
     ],
-  ])('validation of a new PriorityClass with %j', (body, errors) => {
+  ])('the errors of a new PriorityClass with %j are reported', (body, errors) => {
     expect(created(priorityClassKind, body).errors).toEqual(errors);
   });
   it('the PriorityClasses of the system are valid', () => {

@@ -68,7 +68,7 @@ test.each<[string, Pod, ...string[]]>([
     'and a field with the same profile',
     annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'a' })),
   ],
-])('validation of an AppArmor annotation %s', (_name, pod, ...errors) => {
+])('the errors of an AppArmor annotation %s are reported', (_name, pod, ...errors) => {
   expect(created(pod).errors).toEqual(errors);
 });
 
