@@ -5,6 +5,7 @@
  * counts as complete only once it no longer grows.
  */
 import { stat } from 'node:fs/promises';
+import { atMost } from '../../platform/at-most.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { type Facts, logEndOf } from './facts.ts';
@@ -44,12 +45,6 @@ export async function logEnded(parts: LogEndParts, id: string, signal: AbortSign
   else if (isSettled(millisOf(status.finishedAt))) return;
   if (status?.logPath) await quiet(status.logPath, timers, signal);
   signal.throwIfAborted();
-}
-
-async function atMost(promise: Promise<void>, millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
-  const done = new AbortController();
-  await Promise.race([promise, pause(timers, millis, AbortSignal.any([signal, done.signal]))]);
-  done.abort();
 }
 
 /** Resolves when the file has not grown for QUIET_MILLIS, or if it does not exist. */

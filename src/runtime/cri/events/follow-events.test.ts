@@ -19,7 +19,9 @@ import { systemTimers } from '../../../platform/node-js.ts';
 import type { Log } from '../../../platform/platform.ts';
 import type { ShimExits } from '../../containerd/shim-exits.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../../runtime.ts';
+import { connect } from '../connection.ts';
 import { connectRuntime } from '../cri-runtime.ts';
+import { POD_UID_LABEL } from '../labels.ts';
 
 const log: Log = {
   debug: () => undefined,
@@ -41,6 +43,8 @@ let server: Server;
 let streams: Stream[];
 let subscriptions: Stream[];
 let received: RuntimeEvent[];
+/** The containers that CRI lists. */
+let listed: object[] = [];
 let wake: () => void;
 let runtime: ContainerRuntime;
 let end: AbortController;
@@ -68,7 +72,7 @@ async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<vo
     Version: (_call: unknown, answer: Answer) =>
       answer(null, { runtimeName, runtimeVersion: '1', runtimeApiVersion: 'v1' }),
     Status: (_call: unknown, answer: Answer) => answer(null, {}),
-    ListContainers: (_call: unknown, answer: Answer) => answer(null, {}),
+    ListContainers: (_call: unknown, answer: Answer) => answer(null, { containers: listed }),
     ListPodSandbox: (_call: unknown, answer: Answer) => answer(null, {}),
     GetContainerEvents: (stream: Stream) => void streams.push(stream),
   };
@@ -102,6 +106,7 @@ const listen = (): Promise<void> =>
   }, end.signal);
 
 afterEach(async () => {
+  listed = [];
   end.abort();
   await ended;
   await runtime.close();
@@ -156,4 +161,43 @@ test('shims are watched from the cut of an event stream until no event can be mi
   subscriptions.shift()?.end();
   await receivedCount(2);
   expect(calls).toEqual(['unwatch before 1', 'watch', 'unwatch before 2']);
+});
+
+/** Sends an event about the task of the container `c` to the subscribers. */
+function sendTaskEvent(topic: string, message: string, content: object): void {
+  const codec = connect('unix:///nothing');
+  const value = codec.encode(`containerd.services.events.v1.${message}`, { containerId: 'c', id: 'c', ...content });
+  codec.close();
+  subscriptions[0]?.write({ namespace: 'k8s.io', topic, event: { typeUrl: '', value } });
+}
+const changed = { type: 'changed', podUid: 'own' };
+const ownContainer = { id: 'c', labels: { ...mine, [POD_UID_LABEL]: 'own' } };
+
+test('an exit is reported at once, but one by SIGKILL only once the report that memory ran out has been sent', async () => {
+  listed = [ownContainer];
+  await connectTo('containerd');
+  await receivedCount(1);
+  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 1 });
+  expect((await receivedCount(2))[1]).toEqual(changed);
+  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
+  for (const count of [3, 4]) {
+    sendTaskEvent('/tasks/start', 'TaskStart', {});
+    await receivedCount(count);
+  }
+  // The starts were sent after the exit, but only they have been reported.
+  expect(received).toHaveLength(4);
+  sendTaskEvent('/tasks/delete', 'TaskDelete', {});
+  expect((await receivedCount(5))[4]).toEqual(changed);
+});
+
+test('an exit by SIGKILL is reported at once if memory is known to have run out, or after a second without a report', async () => {
+  listed = [ownContainer];
+  await connectTo('containerd');
+  await receivedCount(1);
+  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
+  expect((await receivedCount(2))[1]).toEqual(changed);
+  sendTaskEvent('/tasks/oom', 'TaskOOM', {});
+  await receivedCount(3);
+  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
+  expect((await receivedCount(4))[3]).toEqual(changed);
 });

@@ -7,11 +7,12 @@
  * 2. An exit that an event of containerd reports is recorded in the facts before its Pod is reported as changed, so that the following
  *    observation shows the exit.
  */
+import { atMost } from '../../../platform/at-most.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
 import type { ShimExits } from '../../containerd/shim-exits.ts';
 import type { RuntimeEvent } from '../../runtime.ts';
 import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from '../connection.ts';
-import { containerFacts, type Facts, logEndOf, sandboxFacts } from '../facts.ts';
+import { type ContainerFacts, containerFacts, type Facts, logEndOf, sandboxFacts } from '../facts.ts';
 import { isOurs, type Labels, podUidOf } from '../labels.ts';
 import type { Observer } from '../observer.ts';
 import { type SandboxStatus, type Timestamp, timestampMillis } from '../responses.ts';
@@ -25,6 +26,8 @@ const MARKER_TOPIC = '/lifepod/subscribed';
 const MARKER_RETRY_MILLIS = 20;
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
+const SIGKILL_EXIT_CODE = 137;
+const OOM_REPORT_MILLIS = 1000;
 
 interface Envelope {
   timestamp: Timestamp | null;
@@ -186,6 +189,14 @@ async function publishUntilSeen(
   }
 }
 
+/**
+ * Resolves once containerd would have reported that memory had run out, at the latest after OOM_REPORT_MILLIS. The report is an event of
+ * its own, which may follow the event of the exit, but precedes the deletion of the task.
+ */
+async function oomReported(known: ContainerFacts, timers: Timers, signal: AbortSignal): Promise<void> {
+  if (known.outOfMemory !== true) await atMost(logEndOf(known).promise, OOM_REPORT_MILLIS, timers, signal);
+}
+
 /** Records the content of the event in the facts. Returns the UID of the Pod that must be observed; undefined if there is none. */
 async function onTaskEvent(
   source: EventSource,
@@ -208,6 +219,7 @@ async function onTaskEvent(
       const owner = await ownerOf(source, exit.containerId, signal);
       if (owner?.kind === 'sandbox') owner.known.exited = true;
       if (owner?.kind === 'container') {
+        if (exit.exitStatus === SIGKILL_EXIT_CODE) await oomReported(owner.known, source.timers, signal);
         owner.known.exit = {
           exitCode: exit.exitStatus,
           finishedAt: timestampMillis(exit.exitedAt) ?? source.timers.now(),
