@@ -44,7 +44,7 @@ let streams: Stream[];
 let subscriptions: Stream[];
 let received: RuntimeEvent[];
 /** The containers that CRI lists. */
-let listed: object[] = [];
+let listed: { id: string }[] = [];
 let wake: () => void;
 let runtime: ContainerRuntime;
 let end: AbortController;
@@ -72,7 +72,8 @@ async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<vo
     Version: (_call: unknown, answer: Answer) =>
       answer(null, { runtimeName, runtimeVersion: '1', runtimeApiVersion: 'v1' }),
     Status: (_call: unknown, answer: Answer) => answer(null, {}),
-    ListContainers: (_call: unknown, answer: Answer) => answer(null, { containers: listed }),
+    ListContainers: ({ request }: { request: { filter?: { id: string } } }, answer: Answer) =>
+      answer(null, { containers: listed.filter(({ id }) => [id, ''].includes(request.filter?.id ?? '')) }),
     ListPodSandbox: (_call: unknown, answer: Answer) => answer(null, {}),
     GetContainerEvents: (stream: Stream) => void streams.push(stream),
   };
@@ -163,41 +164,46 @@ test('shims are watched from the cut of an event stream until no event can be mi
   expect(calls).toEqual(['unwatch before 1', 'watch', 'unwatch before 2']);
 });
 
-/** Sends an event about the task of the container `c` to the subscribers. */
-function sendTaskEvent(topic: string, message: string, content: object): void {
+/** Sends an event about the task of the container `id`, which belongs to a Pod whose UID is the same, to the subscribers. */
+function sendTaskEvent(id: string, topic: string, message: string, content: object = {}): void {
   const codec = connect('unix:///nothing');
-  const value = codec.encode(`containerd.services.events.v1.${message}`, { containerId: 'c', id: 'c', ...content });
+  const value = codec.encode(`containerd.services.events.v1.${message}`, { containerId: id, id, ...content });
   codec.close();
   subscriptions[0]?.write({ namespace: 'k8s.io', topic, event: { typeUrl: '', value } });
 }
-const changed = { type: 'changed', podUid: 'own' };
-const ownContainer = { id: 'c', labels: { ...mine, [POD_UID_LABEL]: 'own' } };
-
-test('an exit is reported at once, but one by SIGKILL only once the report that memory ran out has been sent', async () => {
-  listed = [ownContainer];
+const sendExit = (id: string, exitStatus: number): void => sendTaskEvent(id, '/tasks/exit', 'TaskExit', { exitStatus });
+/** Returns the UIDs of the Pods that were reported as changed, once there are `count`. */
+async function changedPods(count: number): Promise<string[]> {
+  const events = await receivedCount(1 + count);
+  return events.flatMap((each) => (each.type === 'changed' ? [each.podUid] : []));
+}
+async function connectWithContainers(...ids: string[]): Promise<void> {
+  listed = ids.map((id) => ({ id, labels: { ...mine, [POD_UID_LABEL]: id } }));
   await connectTo('containerd');
   await receivedCount(1);
-  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 1 });
-  expect((await receivedCount(2))[1]).toEqual(changed);
-  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
-  for (const count of [3, 4]) {
-    sendTaskEvent('/tasks/start', 'TaskStart', {});
-    await receivedCount(count);
-  }
-  // The starts were sent after the exit, but only they have been reported.
-  expect(received).toHaveLength(4);
-  sendTaskEvent('/tasks/delete', 'TaskDelete', {});
-  expect((await receivedCount(5))[4]).toEqual(changed);
+}
+
+test('an exit by SIGKILL is reported only once the report that memory ran out would have been sent', async () => {
+  await connectWithContainers('killed', 'other');
+  sendExit('killed', 137);
+  sendExit('other', 1);
+  expect(await changedPods(1)).toEqual(['other']);
+  sendTaskEvent('killed', '/tasks/oom', 'TaskOOM');
+  expect(await changedPods(2)).toEqual(['other', 'killed']);
+  sendTaskEvent('killed', '/tasks/delete', 'TaskDelete');
+  expect(await changedPods(3)).toEqual(['other', 'killed', 'killed']);
 });
 
-test('an exit by SIGKILL is reported at once if memory is known to have run out, or after a second without a report', async () => {
-  listed = [ownContainer];
-  await connectTo('containerd');
-  await receivedCount(1);
-  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
-  expect((await receivedCount(2))[1]).toEqual(changed);
-  sendTaskEvent('/tasks/oom', 'TaskOOM', {});
-  await receivedCount(3);
-  sendTaskEvent('/tasks/exit', 'TaskExit', { exitStatus: 137 });
-  expect((await receivedCount(4))[3]).toEqual(changed);
+test('an exit by SIGKILL is reported at once after the report that memory ran out', async () => {
+  await connectWithContainers('killed', 'other');
+  sendTaskEvent('killed', '/tasks/oom', 'TaskOOM');
+  sendExit('killed', 137);
+  sendExit('other', 1);
+  expect(await changedPods(3)).toEqual(['killed', 'killed', 'other']);
+});
+
+test('an exit by SIGKILL is reported after a second without the deletion of the task', async () => {
+  await connectWithContainers('killed');
+  sendExit('killed', 137);
+  expect(await changedPods(1)).toEqual(['killed']);
 });
