@@ -7,7 +7,7 @@ import {
   OutcomeUnknownError,
   type RegistryCredential,
 } from '../../runtime/runtime.ts';
-import { createImagePuller } from './puller.ts';
+import { createImagePuller, pullAlone } from './puller.ts';
 
 const never = new AbortController().signal;
 const user = (username: string): RegistryCredential => ({ username, password: 'secret' });
@@ -50,6 +50,13 @@ it('a pull with an unknown outcome does not try further credentials', async () =
   asked[0]?.answer(unknown);
   await expect(pulled).rejects.toBe(unknown);
   expect(asked).toHaveLength(1);
+});
+
+it('a pull rejects if the image no longer exists after it', async () => {
+  const { runtime } = registry({ pullImage: async (reference) => reference, imageStatus: async () => undefined });
+  await expect(pullAlone(runtime, systemTimers(), 'a:1', never)).rejects.toThrow(
+    'the image "a:1" no longer exists after its pull',
+  );
 });
 
 describe('the limit on parallel pulls', () => {
