@@ -221,6 +221,11 @@ describe('a new agent and the attempts of an entry', () => {
     expect(endOf(decision)).toBeUndefined();
     expect(asked(decision)).toEqual(['startContainer/clean/1']);
   });
+  it('a failed attempt that the status named, but did not show as running, is retried', () => {
+    const named = { ...announcedEntry('clean'), containerID: 'containerd://clean-0' };
+    const decision = inTurn({ status: { deferContainerStatuses: [named] }, runs: [exited('clean', 137, 9)] });
+    expect(endOf(decision)).toBeUndefined();
+  });
   it('a failed attempt that the status showed as running is not retried', () => {
     const status = { deferContainerStatuses: [shown('clean')] };
     expect(endOf(inTurn({ status, runs: [exited('clean', 137, 9)] }))).toBe('Error');
