@@ -103,3 +103,14 @@ test('a write that failed leaves no files', async () => {
   expect(content()).toEqual({ a: '1' });
   expect(generations()).toHaveLength(1);
 });
+
+test.each([
+  ['an empty path', '', 'must not be empty'],
+  ['an absolute path', '/a', 'must be relative path: /a'],
+  ['a path that is too long', 'a'.repeat(4097), 'must be less than or equal to 4096 characters'],
+  ['a path with ..', 'a/../b', "must not contain '..': a/../b"],
+  ['a path that begins with ..', '..a', "must not start with '..': ..a"],
+])('a volume with %s is refused, and nothing is written', async (_, path, message) => {
+  await expect(write({ a: '1', [path]: '2' })).rejects.toThrow(`invalid path: ${message}`);
+  expect(readdirSync(folder)).toEqual([]);
+});
