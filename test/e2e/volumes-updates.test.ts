@@ -27,10 +27,12 @@ const printChanges = (show: string): string => `
 
 /**
  * Returns a shell script that runs `command` in the content folder to which the volume's link ..data points, and sets $shown to the
- * output. If the link changes while `command` runs, the script reads again, so that $shown never mixes the files of two folders.
+ * output. If the link changes while `command` runs, the script reads again, so that $shown never mixes the files of two folders. Errors
+ * are not printed, because the old folder may be removed while `command` runs.
  */
 const readConsistently = (volume: string, command: string): string => {
-  const read = `folder=$(readlink ${volume}/..data); shown=$(cd "${volume}/$folder" && ${command})`;
+  const run = `{ cd "${volume}/$folder" && ${command}; } 2>/dev/null`;
+  const read = `folder=$(readlink ${volume}/..data); shown=$(${run})`;
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
@@ -49,7 +51,7 @@ describe.concurrent('volumes with the content of objects', () => {
   test('files of a changed ConfigMap or Secret are replaced atomically in a running container, but a subPath mount keeps its content', async () => {
     await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
     await lifepod.apply(object('Secret', 'key', { token: 'old' }));
-    const read = readConsistently('/conf', 'cat a b gone 2>/dev/null | tr "\\n" ,');
+    const read = readConsistently('/conf', 'cat a b gone | tr "\\n" ,');
     const show = `${read}; echo "$shown $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"`;
     const volumes = [
       { name: 'conf', configMap: { name: 'conf' } },
