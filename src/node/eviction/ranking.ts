@@ -24,7 +24,7 @@ export interface ContainerUse {
   processes?: number;
 }
 
-/** The measured usage of a Pod. */
+/** The memory, disk space, inodes and processes that a Pod uses. A value that was not measured is absent, or its map is empty. */
 export interface PodUse {
   /** The usage of each container, by container name. */
   containers: ReadonlyMap<string, ContainerUse>;

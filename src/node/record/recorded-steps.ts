@@ -13,7 +13,7 @@ export interface RecordedSteps {
 
 /** The maximum number of remembered steps other than results. It suffices for thousands of containers and for weeks of restarts. */
 const MAX_STEPS = 100_000;
-/** The maximum number of remembered probe results and failed actions, whose keys contain a time. */
+/** The maximum number of remembered steps whose keys contain an @ before a time: probe results, and failed actions except pulls. */
 const MAX_RESULTS = 10_000;
 /**
  * The maximum number of subjects (probes and failed actions) whose last result is remembered. For further subjects, the record

@@ -65,7 +65,10 @@ interface PodState {
   draining: Promise<void> | undefined;
   /** Whether the last attempt to read or write has failed or takes too long. */
   stalled: boolean;
-  /** The number of calls of record(). Each waiter waits until the calls up to its number are written. */
+  /**
+   * The number of calls of record() so far. A waiter is resolved when the steps of its first `reports` calls are written, or when a
+   * request fails or takes too long.
+   */
   reports: number;
   waiters: { reports: number; resolve(): void }[];
   released: boolean;

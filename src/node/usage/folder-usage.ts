@@ -19,8 +19,8 @@ export interface DiskUse {
 }
 
 /**
- * The maximum length of a path in bytes; longer paths are opened in several steps. The kernel accepts 4096 bytes, of which the last
- * name may need 256.
+ * The maximum length in bytes of a folder's path; a folder with a longer path is opened in several steps. The kernel accepts paths of up
+ * to 4096 bytes, and the name of an entry in the folder, with its slash, adds up to 256 bytes.
  */
 const LONGEST_PATH = 3800;
 const BLOCK_BYTES = 512;

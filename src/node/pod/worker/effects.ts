@@ -43,8 +43,9 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'finalizeDeletion',
 ]);
 /**
- * The types of recorded steps that the actions in FORGETS need not wait for. Such steps occur while the Pod is being removed, and a
- * new agent can derive them from the fact that nothing of the Pod is left.
+ * The types of steps for which the actions in FORGETS do not wait if the same decision reports both, because these steps do not show how
+ * a run ended. If an agent dies before it writes such a step, a new agent reports it again. The exception is SandboxStopped of a
+ * sandbox that no longer exists, which Removed implies.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
