@@ -55,7 +55,10 @@ export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] 
     termination === undefined ? [] : [shownTermination(at, termination)],
   );
 
-/** The latest deadlines that the deletions, the first `nodeEnd` and the forced deletion up to `now` allow, shown in the status or not. */
+/**
+ * The deadlines set by the deletions, `nodeEnd` and the forced deletion that happened by `now`: for each, its time plus its grace period.
+ * The status may not show them yet. `nextNodeEnd` is not counted.
+ */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
   const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;

@@ -186,8 +186,8 @@ const properties: Record<string, Property> = {
     const { statuses, trace } = result;
     const isStopped = ({ name, attempt }: TraceEntry): boolean =>
       trace.some((each) => each.what === 'signal' && each.name === name && each.attempt === attempt);
-    // An entry may be Skipped in the middle of its run if the node or a client grants a grace period of 0, or if a process may end, or
-    // its record be lost, unobserved.
+    // An entry may be Skipped in the middle of its run if the node or a client grants a grace period of 0. It may also be Skipped if
+    // something else, such as a reboot, may end its process or lose its record before an agent observes the run.
     const hasNoTime =
       life.nodeEnd?.by.graceSeconds === 0 || (life.deletions ?? []).some(({ graceSeconds }) => graceSeconds === 0);
     const isCutShort = losesSomething(life) || hasNoTime;

@@ -47,7 +47,10 @@ const extras = oneIn(
   ),
 );
 
-/** Lives that end as their scripts determine, unless deletions, deadlines, losses, faults or crashes intervene. */
+/**
+ * Lives that follow the scripts of their containers, unless a probe, hook, deletion, deadline, loss, fault or crash intervenes. Some do
+ * not end on their own: their apps are restarted or run until they are stopped.
+ */
 export const lives = fc
   .record({
     init: fc.integer({ min: 0, max: 3 }),

@@ -54,7 +54,7 @@ const immutableFields = [
   'reportingInstance',
 ] as const;
 
-/** Validates an update of an Event, which may change only the series. */
+/** Validates an update of an Event. Apart from the metadata, only the series may change. */
 export function validateNewEventUpdate(event: CoreV1Event, old: CoreV1Event): FieldError[] {
   const errors = [
     ...validateEvent(event, 'reportingController'),
