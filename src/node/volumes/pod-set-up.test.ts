@@ -124,7 +124,6 @@ test('a volume whose update fails keeps its files, and the update is retried aft
 test('setUpVolumes() rejects if an emptyDir volume fails, even if a container has created ..data in the volume', async () => {
   const volume: Volume = { name: 'scratch', emptyDir: { medium: 'Paper' } };
   const pod = podWith([volume]);
-  // A container can create this folder.
   await mkdir(join(on.folder(pod, volume), '..data'), { recursive: true });
   await expect(setUp(pod)).rejects.toThrow(mountFailure('scratch', 'unknown storage medium "Paper"'));
   expect(on.warnings).toEqual([]);

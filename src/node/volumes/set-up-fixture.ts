@@ -9,6 +9,7 @@ import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import type { Timers } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
@@ -23,6 +24,9 @@ export interface SetUpFixture {
   failures: string[];
   /** The messages of the errors that were logged as warnings. */
   warnings: unknown[];
+  /** The times of all timers that were started through the ports, and of those that may still fire. */
+  started: number[];
+  running: Set<number>;
   folder(pod: Pod, volume: Volume): string;
   /** Resolves with the text of a file in the volume. */
   text(pod: Pod, volume: Volume, file: string): Promise<string>;
@@ -62,11 +66,12 @@ export async function setUpFixture(): Promise<SetUpFixture> {
   const timers = createVirtualTimers();
   const failures: string[] = [];
   const warnings: unknown[] = [];
+  const [started, running] = [[] as number[], new Set<number>()];
   const operations = createSerialByKey();
   const ports: SetUpPorts = {
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
     client: inProcessClient(backend),
-    timers,
+    timers: recorded(timers, started, running),
     log: { ...silentLog, warn: (_, fields) => warnings.push(fields?.['error']) },
     nodeName: 'n',
     onFailure: (_, { message }) => failures.push(message),
@@ -80,6 +85,8 @@ export async function setUpFixture(): Promise<SetUpFixture> {
     timers,
     failures,
     warnings,
+    started,
+    running,
     folder,
     text: (pod, volume, file) => readFile(join(folder(pod, volume), file), 'utf8'),
     async write(name, data) {
@@ -107,6 +114,27 @@ function holdReads(backend: RegistryBackend): ReturnType<SetUpFixture['holdReads
     release() {
       backend.get = get;
       for (const resume of waiting.splice(0)) resume();
+    },
+  };
+}
+
+/** Returns the timers with a record of their times; see SetUpFixture. */
+function recorded(timers: Timers, started: number[], running: Set<number>): Timers {
+  return {
+    now: timers.now,
+    at(time, callback) {
+      started.push(time);
+      running.add(time);
+      const timer = timers.at(time, () => {
+        running.delete(time);
+        callback();
+      });
+      return {
+        cancel() {
+          running.delete(time);
+          timer.cancel();
+        },
+      };
     },
   };
 }
