@@ -1,38 +1,9 @@
 import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
-import type { Connection } from '../cri/connection.ts';
+import { containerd } from './containerd-fixture.ts';
 import { guardImport } from './failed-import.ts';
 
 const { signal } = new AbortController();
-
-/** A containerd whose names refer to the given digests, and whose CRI shows the same names. `calls`: the changing calls, in order. */
-function containerd(names: Record<string, string>) {
-  const calls: string[] = [];
-  const unary = async (method: string, request: unknown): Promise<unknown> => {
-    const call = method.replace(/^.*\.(\w+\/\w+)$/, '$1');
-    if (call === 'Images/List')
-      return { images: Object.entries(names).map(([name, digest]) => ({ name, target: { digest } })) };
-    if (call === 'ImageService/ImageStatus') {
-      const { image: name } = (request as { image: { image: string } }).image;
-      const id = names[name];
-      const image = { id, repoTags: [name], repoDigests: [], size: 1, uid: null, username: '', pinned: false };
-      return { image: id === undefined ? null : image };
-    }
-    if (call === 'Images/Delete') {
-      const { name } = request as { name: string };
-      calls.push(`delete ${name}`);
-      delete names[name];
-    } else if (call === 'Images/Update') {
-      const { name, target } = (request as { image: { name: string; target: { digest: string } } }).image;
-      calls.push(`restore ${name}`);
-      names[name] = target.digest;
-    } else if (call === 'Leases/AddResource')
-      calls.push(`hold ${(request as { resource: { id: string } }).resource.id}`);
-    else calls.push(call);
-    return {};
-  };
-  return { names, calls, connection: { unary } as unknown as Connection };
-}
 
 test('undo() restores the names that the import has changed, and deletes those that it has added', async () => {
   const { names, calls, connection } = containerd({ 'kept:1': 'old', 'other:1': 'other' });

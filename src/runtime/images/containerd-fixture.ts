@@ -1,0 +1,73 @@
+/** For tests of images: a containerd that stores only the names of images, as a connection or as a server. */
+import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
+import type { Connection } from '../cri/connection.ts';
+import { loadDefinitions } from '../cri/definitions.ts';
+
+/** A containerd whose names refer to the given digests, and whose CRI shows the same names. `calls`: the changing calls, in order. */
+export function containerd(names: Record<string, string>) {
+  const calls: string[] = [];
+  const unary = async (method: string, request: unknown): Promise<unknown> => {
+    const call = method.replace(/^.*\.(\w+\/\w+)$/, '$1');
+    if (call === 'Images/List')
+      return { images: Object.entries(names).map(([name, digest]) => ({ name, target: { digest } })) };
+    if (call === 'ImageService/ImageStatus') {
+      const { image: name } = (request as { image: { image: string } }).image;
+      const id = names[name];
+      const image = { id, repoTags: [name], repoDigests: [], size: 1, uid: null, username: '', pinned: false };
+      return { image: id === undefined ? null : image };
+    }
+    if (call === 'Images/Delete') {
+      const { name } = request as { name: string };
+      calls.push(`delete ${name}`);
+      delete names[name];
+    } else if (call === 'Images/Update') {
+      const { name, target } = (request as { image: { name: string; target: { digest: string } } }).image;
+      calls.push(`restore ${name}`);
+      names[name] = target.digest;
+    } else if (call === 'Leases/AddResource')
+      calls.push(`hold ${(request as { resource: { id: string } }).resource.id}`);
+    else calls.push(call);
+    return {};
+  };
+  return { names, calls, connection: { unary } as unknown as Connection };
+}
+
+const SERVICES = [
+  'containerd.services.images.v1.Images',
+  'containerd.services.leases.v1.Leases',
+  'runtime.v1.ImageService',
+];
+
+type Answer = (error: { code: number; details: string } | null, response?: unknown) => void;
+
+/**
+ * Starts a server that responds like `connection` at the socket `endpoint`. Calls `before` with the full name of the method before
+ * each call. If `before` throws, the call fails with this error.
+ */
+export async function serveContainerd(
+  endpoint: string,
+  { unary }: Connection,
+  before: (method: string) => void,
+): Promise<{ close(): void }> {
+  const server = new Server();
+  const { signal } = new AbortController();
+  for (const name of SERVICES) {
+    const service = loadDefinitions()[name] as ServiceDefinition;
+    const handler = (method: string) => async (call: { request: object }, answer: Answer) => {
+      try {
+        before(method);
+        answer(null, await unary(method, call.request, signal));
+      } catch (error) {
+        answer({ code: status.UNKNOWN, details: (error as Error).message });
+      }
+    };
+    server.addService(
+      service,
+      Object.fromEntries(Object.keys(service).map((method) => [method, handler(`${name}/${method}`)])),
+    );
+  }
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
+  );
+  return { close: () => server.forceShutdown() };
+}

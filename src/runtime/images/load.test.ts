@@ -1,0 +1,224 @@
+/** Tests the loading of archives with a script in place of ctr, and with a server that stores only the names of images. */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import type { Timers } from '../../platform/platform.ts';
+import { findProgram } from '../../platform/processes.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { writeImageArchive } from './archive-writer.ts';
+import { containerd, serveContainerd } from './containerd-fixture.ts';
+import { loadImageArchives } from './load.ts';
+
+vi.mock('../../platform/processes.ts', { spy: true });
+
+const A = 'docker.io/library/a:1';
+const B = 'example.com/b:1';
+const never = new AbortController().signal;
+
+let folder: string;
+let endpoint: string;
+let runtime: ReturnType<typeof containerd>;
+let server: { close(): void };
+/** The methods that fail. */
+let failing: string[];
+/** Each delay of the load calls the next function and sets the clock forward by its result; without one, by a minute. */
+let steps: (() => number)[];
+let timers: Timers;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-load-'));
+  endpoint = `unix://${path('c.sock')}`;
+  runtime = containerd({});
+  failing = [];
+  steps = [];
+  timers = steppedTimers();
+  server = await serveContainerd(endpoint, runtime.connection, (method) => {
+    assignNames();
+    if (failing.some((end) => method.endsWith(end))) throw new Error(`${method} fails`);
+  });
+  vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const path = (name: string): string => join(folder, name);
+const load = (files: string[], signal = never): Promise<string[]> =>
+  loadImageArchives({ endpoint, timers }, files, signal);
+
+function steppedTimers(): Timers {
+  const virtual = createVirtualTimers();
+  return {
+    now: virtual.now,
+    at(time, callback) {
+      setImmediate(() => virtual.suspend(steps.shift()?.() ?? 60_000));
+      return virtual.at(time, callback);
+    },
+  };
+}
+
+/** Assigns the names that the script has written to `names`: in each line, a name and a digest. */
+function assignNames(): void {
+  if (!existsSync(path('names'))) return;
+  for (const line of readFileSync(path('names'), 'utf8').trim().split('\n')) {
+    const [name = '', digest = ''] = line.split(' ');
+    runtime.names[name] = digest;
+  }
+  rmSync(path('names'));
+}
+
+/** Installs a script as ctr. `imports` are its commands for an import. Its tag command assigns the new name to the digest `tagged`. */
+function installCtr(imports: string): void {
+  const script = `#!/bin/sh
+cd ${folder}
+echo "$*" >> calls
+case $6 in
+import) ${imports} ;;
+tag) echo "$9 tagged" >> names ;;
+esac
+`;
+  writeFileSync(path('ctr'), script);
+  chmodSync(path('ctr'), 0o755);
+}
+/** Returns the commands that read the whole archive, assign the name to the digest, and report that the image was unpacked. */
+const importOf = (name: string, digest = 'new'): string =>
+  `cat > stdin; echo '${name} ${digest}' >> names; echo 'unpacking ${name} (sha256:1)...done'`;
+
+/** Returns the arguments of the calls of ctr, without the address and the namespace. */
+const ctrCalls = (): string[] => {
+  const begin = `--address ${path('c.sock')} --namespace k8s.io images `;
+  const lines = readFileSync(path('calls'), 'utf8').trimEnd().split('\n');
+  expect(lines.filter((line) => !line.startsWith(begin))).toEqual([]);
+  return lines.map((line) => line.slice(begin.length));
+};
+
+async function archiveOf(name: string, file = 'image.tar', bytes = 1): Promise<string> {
+  const content = { type: 'file', path: 'file', mode: 0o644, content: Buffer.alloc(bytes) } as const;
+  await writeImageArchive(path(file), name, [content], { env: [] });
+  return path(file);
+}
+
+async function rejection(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    (value) => new Error(`resolved with ${value}`),
+    (error: Error) => error,
+  );
+}
+
+test('the load of an archive fails with the name of the package if ctr is not installed', async () => {
+  vi.mocked(findProgram).mockReturnValueOnce(undefined);
+  const text = `the command 'ctr' is missing: install the package containerd`;
+  expect(await rejection(load([await archiveOf('a:1')]))).toEqual(new UserError(text));
+  expect(findProgram).toHaveBeenLastCalledWith('ctr');
+});
+
+test('the load imports each archive in order and returns the complete references', async () => {
+  const files = [await archiveOf(A, 'a.tar'), await archiveOf(B, 'b.tar')];
+  installCtr(`if [ -e stdin ]; then ${importOf(B)}; else ${importOf(A)}; cp stdin first; fi`);
+  expect(await load(files)).toEqual([A, B]);
+  expect(ctrCalls()).toEqual(['import -', 'import -']);
+  expect(readFileSync(path('first'))).toEqual(readFileSync(path('a.tar')));
+  expect(readFileSync(path('stdin'))).toEqual(readFileSync(path('b.tar')));
+  expect(runtime.names).toEqual({ [A]: 'new', [B]: 'new' });
+  // The names are new, so no image needs protection.
+  expect(runtime.calls).toEqual([]);
+});
+
+test('the load decompresses an archive before ctr reads the archive', async () => {
+  const file = await archiveOf(A);
+  writeFileSync(path('image.tar.gz'), gzipSync(readFileSync(file)));
+  installCtr(importOf(A));
+  expect(await load([path('image.tar.gz')])).toEqual([A]);
+  expect(readFileSync(path('stdin'))).toEqual(readFileSync(file));
+});
+
+test('an image that ctr has stored under a short name is tagged with the complete name', async () => {
+  installCtr(importOf('a:1'));
+  expect(await load([await archiveOf('a:1')])).toEqual([A]);
+  expect(ctrCalls()).toEqual(['import -', `tag --force a:1 ${A}`]);
+  expect(runtime.names).toEqual({ 'a:1': 'new', [A]: 'tagged' });
+});
+
+test('the images that had the names before are protected only during the import', async () => {
+  Object.assign(runtime.names, { [A]: 'complete', 'a:1': 'short' });
+  installCtr(importOf(A));
+  expect(await load([await archiveOf('a:1')])).toEqual([A]);
+  expect(runtime.calls).toEqual(['Leases/Create', 'hold short', 'hold complete', 'Leases/Delete']);
+});
+
+test('a failed import restores the names and reports the error of ctr', async () => {
+  runtime.names[A] = 'old';
+  installCtr(`${importOf(A, 'broken')}; echo ' no such layer ' >&2; exit 1`);
+  const file = await archiveOf(A);
+  const text = `containerd does not accept the image archive ${file}: no such layer`;
+  expect(await rejection(load([file]))).toEqual(new UserError(text));
+  expect(runtime.names).toEqual({ [A]: 'old' });
+  expect(runtime.calls).toEqual(['Leases/Create', 'hold old', `restore ${A}`, 'Leases/Delete']);
+});
+
+test('a failed import reports the error of ctr even if the names cannot be restored', async () => {
+  runtime.names[A] = 'old';
+  failing = ['Images/Update'];
+  installCtr(`${importOf(A, 'broken')}; echo 'no such layer' >&2; exit 2`);
+  expect((await rejection(load([await archiveOf(A)]))).message).toMatch(/: no such layer$/);
+  expect(runtime.calls.at(-1)).toBe('Leases/Delete');
+});
+
+test('an import that ends before ctr has read the whole archive reports the error of ctr', async () => {
+  installCtr(`echo 'no space left' >&2; exit 1`);
+  const file = await archiveOf(A, 'large.tar', 4_000_000);
+  expect((await rejection(load([file]))).message).toMatch(/: no space left$/);
+});
+
+test('an import that a signal ends has failed', async () => {
+  installCtr(`${importOf(A)}; kill -KILL $$`);
+  expect((await rejection(load([await archiveOf(A)]))).message).toMatch(/^containerd does not accept/);
+  expect(runtime.names).toEqual({});
+});
+
+test('a failed import keeps the images of earlier archives and does not import later archives', async () => {
+  const files = [await archiveOf(A, 'a.tar'), await archiveOf(B, 'b.tar'), await archiveOf(B, 'c.tar')];
+  installCtr(`if [ -e stdin ]; then exit 1; else ${importOf(A)}; fi`);
+  expect((await rejection(load(files))).message).toMatch(/b\.tar: $/);
+  expect(ctrCalls()).toEqual(['import -', 'import -']);
+  expect(runtime.names).toEqual({ [A]: 'new' });
+});
+
+test('an abort kills ctr', async () => {
+  installCtr(`echo $$ > pid.new; mv pid.new pid; kill -STOP $$`);
+  const aborting = new AbortController();
+  const loading = rejection(load([await archiveOf(A)], aborting.signal));
+  await vi.waitFor(() => expect(existsSync(path('pid'))).toBe(true));
+  aborting.abort();
+  expect((await loading).name).toBe('AbortError');
+  const pid = Number(readFileSync(path('pid'), 'utf8'));
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
+});
+
+/** Installs a ctr that imports the image, which CRI does not list before a step assigns the name. */
+const installSlowCtr = (): void => installCtr(`cat > stdin; echo 'unpacking ${A} (sha256:1)...done'`);
+
+test('the load waits up to 30 seconds until CRI lists the image', async () => {
+  installSlowCtr();
+  const start = timers.now();
+  const add = (): number => {
+    runtime.names[A] = 'new';
+    return 5;
+  };
+  steps = [() => 5, () => 29_995, add];
+  expect(await load([await archiveOf(A)])).toEqual([A]);
+  expect([timers.now() - start, steps]).toEqual([30_005, []]);
+});
+
+test('the load fails if CRI does not list the image after more than 30 seconds', async () => {
+  installSlowCtr();
+  steps = [() => 30_001];
+  const text = `the runtime does not list the image ${A} after loading it`;
+  expect(await rejection(load([await archiveOf(A)]))).toEqual(new UserError(text));
+  expect(steps).toEqual([]);
+});
