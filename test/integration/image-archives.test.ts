@@ -74,6 +74,17 @@ test.each(['--help', '', ' ', 'Upper/Case:1', 'a:b:c', 'a\nb', `${'x'.repeat(300
   },
 );
 
+test('a load whose reference exists resolves only once the runtime shows the new image', async () => {
+  const ids = new Set<string | undefined>();
+  for (let i = 0; i < 10; i++) {
+    const file = { type: 'file', path: 'file', mode: 0o644, content: randomBytes(100) } as const;
+    await writeImageArchive(path('again.tar'), 'example.com/again:1', [file], { env: [] });
+    await load('again.tar');
+    ids.add((await real.runtime.imageStatus('example.com/again:1', never))?.id);
+  }
+  expect(ids.size).toBe(10);
+});
+
 describe('an image whose layer cannot be unpacked', () => {
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
   const broken = (name: string, layer: string, content = layer): Promise<void> => {

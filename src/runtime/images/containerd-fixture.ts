@@ -3,18 +3,25 @@ import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc
 import type { Connection } from '../cri/connection.ts';
 import { loadDefinitions } from '../cri/definitions.ts';
 
-/** A containerd whose names refer to the given digests, and whose CRI shows the same names. `calls`: the changing calls, in order. */
+/**
+ * A containerd whose names refer to the given digests. `calls`: the changing calls, in order. CRI shows the given names. It shows a later
+ * target of a name once the ID of the image, `sha256:` and the digest, is a name too, and until then the target before.
+ */
 export function containerd(names: Record<string, string>) {
   const calls: string[] = [];
+  const shown = { ...names };
   const unary = async (method: string, request: unknown): Promise<unknown> => {
     const call = method.replace(/^.*\.(\w+\/\w+)$/, '$1');
     if (call === 'Images/List')
       return { images: Object.entries(names).map(([name, digest]) => ({ name, target: { digest } })) };
     if (call === 'ImageService/ImageStatus') {
       const { image: name } = (request as { image: { image: string } }).image;
-      const id = names[name];
+      const digest = names[name];
+      if (digest === undefined) delete shown[name];
+      else if (names[`sha256:${digest}`] !== undefined) shown[name] = digest;
+      const id = `sha256:${shown[name]}`;
       const image = { id, repoTags: [name], repoDigests: [], size: 1, uid: null, username: '', pinned: false };
-      return { image: id === undefined ? null : image };
+      return { image: shown[name] === undefined ? null : image };
     }
     if (call === 'Images/Delete') {
       const { name } = request as { name: string };

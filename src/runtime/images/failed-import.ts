@@ -21,18 +21,24 @@ interface NamedImage {
 }
 
 export interface ImportGuard {
+  /** For each reference: the ID of the image that CRI showed before the import; undefined if CRI showed none. */
+  idsBefore: ReadonlyMap<string, string | undefined>;
   /**
    * Reassigns the names to the images that had them before the import, and deletes the names that did not exist before. Resolves once
    * CRI shows the result, or after 30 s.
    */
   undo(): Promise<void>;
-  /** Ends the protection of the previous images. Must be called after the import, whether or not the import failed. */
+  /**
+   * Ends the protection of the previous images. Must be called after the import, whether or not the import failed. Never rejects: a
+   * lease that cannot be deleted expires.
+   */
   release(): Promise<void>;
 }
 
 /**
  * Records which images have the names before an import, and protects these images from garbage collection until release().
- * `references`: the names that the import may assign, both as written in the archive and in CRI's complete form.
+ * `references`: the names that the import may assign, both as written in the archive and in CRI's complete form. `signal` ends only the
+ * recording: undo() and release() also run after an abort, because an aborted import must not leave unfinished images.
  */
 export async function guardImport(
   connection: Connection,
@@ -43,23 +49,24 @@ export async function guardImport(
   const before = new Map((await listNames(connection, signal)).map((image) => [image.name, image]));
   const held = references.flatMap((name) => before.get(name)?.target?.digest ?? []);
   const lease = held.length === 0 ? undefined : await hold(connection, new Set(held), timers, signal);
-  const listedBefore = new Map<string, string | undefined>();
-  for (const name of references) listedBefore.set(name, (await imageStatus(connection, name, signal))?.id);
+  const idsBefore = new Map<string, string | undefined>();
+  for (const name of references) idsBefore.set(name, (await imageStatus(connection, name, signal))?.id);
 
+  const { signal: unaborted } = new AbortController();
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
   /** The digests of the imported images. CRI may have added further names for these images: their IDs. */
   const broken = new Set<string | undefined>();
   /** Restores all changed names that refer to imported images. Returns whether there were any. */
   async function restore(): Promise<boolean> {
-    const changed = (await listNames(connection, signal)).filter(isNew);
+    const changed = (await listNames(connection, unaborted)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
     const wrong = changed.filter(({ target }) => broken.has(target?.digest));
     for (const { name } of wrong) {
       const image = before.get(name);
       const undone =
         image === undefined
-          ? connection.unary(`${IMAGES}/Delete`, { name, sync: true }, signal)
-          : connection.unary(`${IMAGES}/Update`, { image }, signal);
+          ? connection.unary(`${IMAGES}/Delete`, { name, sync: true }, unaborted)
+          : connection.unary(`${IMAGES}/Update`, { image }, unaborted);
       await undone.catch((error: unknown) => {
         if (!hasCode(error, 'NotFound')) throw error;
       });
@@ -67,26 +74,29 @@ export async function guardImport(
     return wrong.length > 0;
   }
   const isSettled = async (): Promise<boolean> => {
-    for (const [name, id] of listedBefore) if ((await imageStatus(connection, name, signal))?.id !== id) return false;
+    for (const [name, id] of idsBefore) if ((await imageStatus(connection, name, unaborted))?.id !== id) return false;
     return true;
   };
 
   return {
+    idsBefore,
     async undo() {
       const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
       // CRI processes new names asynchronously. Until CRI has finished, it may still add an image's ID as another name.
       while ((await restore()) || !(await isSettled())) {
         if (timers.now() > deadline) return;
-        await delay(POLL_MILLIS, timers, signal);
+        await delay(POLL_MILLIS, timers, unaborted);
       }
     },
     async release() {
-      if (lease !== undefined) await connection.unary(`${LEASES}/Delete`, { id: lease }, signal);
+      if (lease === undefined) return;
+      await connection.unary(`${LEASES}/Delete`, { id: lease }, unaborted).catch(() => undefined);
     },
   };
 }
 
-const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
+/** Returns all names in containerd's namespace of CRI, with the images that they refer to. */
+export const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 
 /** Creates a lease that protects the images from garbage collection, even while other images have their names. Returns the lease's ID. */

@@ -62,17 +62,30 @@ function steppedTimers(): Timers {
   };
 }
 
-/** Assigns the names that the script has written to `names`: in each line, a name and a digest. */
+/**
+ * Assigns the names that the script has written to `names`: in each line, a name and a digest, followed by "before CRI" if CRI has not
+ * processed the name yet.
+ */
 function assignNames(): void {
   if (!existsSync(path('names'))) return;
   for (const line of readFileSync(path('names'), 'utf8').trim().split('\n')) {
-    const [name = '', digest = ''] = line.split(' ');
-    runtime.names[name] = digest;
+    const [name = '', digest = '', unprocessed] = line.split(' ');
+    const names = { [name]: digest };
+    Object.assign(runtime.names, unprocessed === undefined ? withIds(names) : names);
   }
   rmSync(path('names'));
 }
 
-/** Installs a script as ctr. `imports` are its commands for an import. Its tag command assigns the new name to the digest `tagged`. */
+/** Adds the IDs of the images as names, as CRI does. */
+const withIds = (names: Record<string, string>): Record<string, string> => ({
+  ...names,
+  ...Object.fromEntries(Object.values(names).map((digest) => [`sha256:${digest}`, digest])),
+});
+
+/**
+ * Installs a script as ctr. `imports` are its commands for an import. Its tag command assigns the new name to the digest `tagged`. The
+ * content of the digest `index` is an index of two platforms, one of which is missing; other digests are manifests of images.
+ */
 function installCtr(imports: string): void {
   const script = `#!/bin/sh
 cd ${folder}
@@ -80,6 +93,12 @@ echo "$*" >> calls
 case $6 in
 import) ${imports} ;;
 tag) echo "$9 tagged" >> names ;;
+get) case $7 in
+  index) echo '{"manifests":[{"digest":"missing"},{"digest":"present"}]}' ;;
+  missing) exit 1 ;;
+  present) echo '{"config":{"digest":"sha256:index"}}' ;;
+  *) echo "{\\"config\\":{\\"digest\\":\\"sha256:$7\\"}}" ;;
+  esac ;;
 esac
 `;
   writeFileSync(path('ctr'), script);
@@ -124,7 +143,7 @@ test('the load imports each archive in order and returns the complete references
   expect(ctrCalls()).toEqual(['import -', 'import -']);
   expect(readFileSync(path('first'))).toEqual(readFileSync(path('a.tar')));
   expect(readFileSync(path('stdin'))).toEqual(readFileSync(path('b.tar')));
-  expect(runtime.names).toEqual({ [A]: 'new', [B]: 'new' });
+  expect(runtime.names).toEqual(withIds({ [A]: 'new', [B]: 'new' }));
   // The names are new, so no image needs protection.
   expect(runtime.calls).toEqual([]);
 });
@@ -141,28 +160,29 @@ test('an image that ctr has stored under a short name is tagged with the complet
   installCtr(importOf('a:1'));
   expect(await load([await archiveOf('a:1')])).toEqual([A]);
   expect(ctrCalls()).toEqual(['import -', `tag --force a:1 ${A}`]);
-  expect(runtime.names).toEqual({ 'a:1': 'new', [A]: 'tagged' });
+  expect(runtime.names).toEqual(withIds({ 'a:1': 'new', [A]: 'tagged', 'sha256:new': 'new' }));
 });
 
 test('the images that had the names before are protected only during the import', async () => {
-  Object.assign(runtime.names, { [A]: 'complete', 'a:1': 'short' });
+  Object.assign(runtime.names, withIds({ [A]: 'complete', 'a:1': 'short' }));
   installCtr(importOf(A));
   expect(await load([await archiveOf('a:1')])).toEqual([A]);
   expect(runtime.calls).toEqual(['Leases/Create', 'hold short', 'hold complete', 'Leases/Delete']);
 });
 
 test('a failed import restores the names and reports the error of ctr', async () => {
-  runtime.names[A] = 'old';
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
   installCtr(`${importOf(A, 'broken')}; echo ' no such layer ' >&2; exit 1`);
   const file = await archiveOf(A);
   const text = `containerd does not accept the image archive ${file}: no such layer`;
   expect(await rejection(load([file]))).toEqual(new UserError(text));
-  expect(runtime.names).toEqual({ [A]: 'old' });
-  expect(runtime.calls).toEqual(['Leases/Create', 'hold old', `restore ${A}`, 'Leases/Delete']);
+  expect(runtime.names).toEqual(withIds({ [A]: 'old' }));
+  const undone = [`restore ${A}`, 'delete sha256:broken'];
+  expect(runtime.calls).toEqual(['Leases/Create', 'hold old', ...undone, 'Leases/Delete']);
 });
 
 test('a failed import reports the error of ctr even if the names cannot be restored', async () => {
-  runtime.names[A] = 'old';
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
   failing = ['Images/Update'];
   installCtr(`${importOf(A, 'broken')}; echo 'no such layer' >&2; exit 2`);
   expect((await rejection(load([await archiveOf(A)]))).message).toMatch(/: no such layer$/);
@@ -186,7 +206,26 @@ test('a failed import keeps the images of earlier archives and does not import l
   installCtr(`if [ -e stdin ]; then exit 1; else ${importOf(A)}; fi`);
   expect((await rejection(load(files))).message).toMatch(/b\.tar: $/);
   expect(ctrCalls()).toEqual(['import -', 'import -']);
-  expect(runtime.names).toEqual({ [A]: 'new' });
+  expect(runtime.names).toEqual(withIds({ [A]: 'new' }));
+});
+
+test('a failed import reports the error of ctr even if the lease cannot be deleted', async () => {
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
+  failing = ['Leases/Delete'];
+  installCtr(`echo 'no such layer' >&2; exit 2`);
+  expect((await rejection(load([await archiveOf(A)]))).message).toMatch(/: no such layer$/);
+});
+
+test('an aborted import restores the names and ends the protection of the previous images', async () => {
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
+  installCtr(`${importOf(A, 'broken')}; touch begun; kill -STOP $$`);
+  const aborting = new AbortController();
+  const loading = rejection(load([await archiveOf(A)], aborting.signal));
+  await vi.waitFor(() => expect(existsSync(path('begun'))).toBe(true));
+  aborting.abort();
+  expect((await loading).name).toBe('AbortError');
+  expect(runtime.names).toEqual(withIds({ [A]: 'old' }));
+  expect(runtime.calls.at(-1)).toBe('Leases/Delete');
 });
 
 test('an abort kills ctr', async () => {
@@ -207,13 +246,35 @@ test('the load waits up to 30 seconds until CRI lists the image', async () => {
   installSlowCtr();
   const start = timers.now();
   const add = (): number => {
-    runtime.names[A] = 'new';
+    Object.assign(runtime.names, withIds({ [A]: 'new' }));
     return 5;
   };
   steps = [() => 5, () => 29_995, add];
   expect(await load([await archiveOf(A)])).toEqual([A]);
   expect([timers.now() - start, steps]).toEqual([30_005, []]);
 });
+
+test('the load waits until CRI lists the new image of a reference that exists', async () => {
+  Object.assign(runtime.names, withIds({ [A]: 'old' }));
+  installCtr(importOf(A, 'new before CRI'));
+  const process = (): number => {
+    Object.assign(runtime.names, withIds({ [A]: 'new' }));
+    return 5;
+  };
+  steps = [() => 5, process];
+  expect(await load([await archiveOf(A)])).toEqual([A]);
+  expect(steps).toEqual([]);
+});
+
+test.each(['old', 'index'])(
+  'the load does not wait if the archive contains the image that CRI lists: %s',
+  async (digest) => {
+    Object.assign(runtime.names, withIds({ [A]: digest }));
+    installCtr(importOf(A, digest));
+    expect(await load([await archiveOf(A)])).toEqual([A]);
+    expect(timers.now()).toBe(steppedTimers().now());
+  },
+);
 
 test('the load fails if CRI does not list the image after more than 30 seconds', async () => {
   installSlowCtr();

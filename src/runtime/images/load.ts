@@ -11,7 +11,7 @@ import { findProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { archiveReferences, openArchive } from './archive-reader.ts';
-import { guardImport } from './failed-import.ts';
+import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
@@ -31,41 +31,53 @@ const LISTED_WITHIN_MILLIS = 30_000;
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
   if (ctr === undefined) throw new UserError(`the command 'ctr' is missing: install the package containerd`);
-  const args = ['--address', options.endpoint.replace(/^unix:\/\//, ''), '--namespace', CRI_NAMESPACE, 'images'];
   const connection = connect(options.endpoint);
+  const load: Load = {
+    ctr,
+    args: ['--address', options.endpoint.replace(/^unix:\/\//, ''), '--namespace', CRI_NAMESPACE],
+    connection,
+    timers: options.timers,
+    signal,
+  };
   try {
     const loaded: string[] = [];
-    for (const file of files) {
-      const names = await archiveReferences(file, signal);
-      const report = await importWhole(connection, names, options.timers, signal, () =>
-        importArchive(ctr, [...args, 'import', '-'], file, signal),
-      );
-      for (const name of names) {
-        const reference = normalizeReference(name);
-        // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
-        if (!report.includes(`unpacking ${reference} `)) {
-          await runCommandOk(ctr, [...args, 'tag', '--force', name, reference], { signal });
-        }
-        await listed(connection, reference, options.timers, signal);
-        loaded.push(reference);
-      }
-    }
+    for (const file of files) loaded.push(...(await loadArchive(load, file)));
     return loaded;
   } finally {
     connection.close();
   }
 }
 
+interface Load {
+  /** The path of ctr. */
+  ctr: string;
+  /** The arguments of ctr before the command. */
+  args: readonly string[];
+  connection: Connection;
+  timers: Timers;
+  signal: AbortSignal;
+}
+
+/** Returns the loaded references in complete form. */
+async function loadArchive(load: Load, file: string): Promise<string[]> {
+  const { ctr, args, connection, timers, signal } = load;
+  const names = await archiveReferences(file, signal);
+  const complete = names.map(normalizeReference);
+  const guard = await guardImport(connection, [...new Set([...names, ...complete])], timers, signal);
+  const report = await importWhole(guard, () => importArchive(load, file));
+  for (const [index, name] of names.entries()) {
+    const reference = complete[index] as string;
+    // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
+    if (!report.includes(`unpacking ${reference} `)) {
+      await runCommandOk(ctr, [...args, 'images', 'tag', '--force', name, reference], { signal });
+    }
+    await listed(load, reference, guard.idsBefore.get(reference));
+  }
+  return complete;
+}
+
 /** Calls `run`, which imports an archive. If the import fails, for example because of a damaged layer, restores the image names. */
-async function importWhole(
-  connection: Connection,
-  names: readonly string[],
-  timers: Timers,
-  signal: AbortSignal,
-  run: () => Promise<string>,
-): Promise<string> {
-  const references = [...new Set([...names, ...names.map(normalizeReference)])];
-  const guard = await guardImport(connection, references, timers, signal);
+async function importWhole(guard: ImportGuard, run: () => Promise<string>): Promise<string> {
   try {
     return await run();
   } catch (error) {
@@ -78,9 +90,13 @@ async function importWhole(
 }
 
 /** Imports the archive and returns ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot read compressed ones. */
-async function importArchive(ctr: string, args: string[], file: string, signal: AbortSignal): Promise<string> {
+async function importArchive({ ctr, args, signal }: Load, file: string): Promise<string> {
   const source = await openArchive(file);
-  const child = spawn(ctr, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
+  const child = spawn(ctr, [...args, 'images', 'import', '-'], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    signal,
+    killSignal: 'SIGKILL',
+  });
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
@@ -92,12 +108,44 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
-/** Resolves once CRI lists the image; throws a UserError after 30 s. Polls, because CRI does not report when it has added an image. */
-async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves once CRI shows the imported image under the reference; throws a UserError after 30 s. Polls, because CRI does not report when
+ * it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
+ */
+async function listed(load: Load, reference: string, idBefore: string | undefined): Promise<void> {
+  const { connection, timers, signal } = load;
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
-  while ((await imageStatus(connection, reference, signal)) === undefined) {
+  let ids: string[] | undefined;
+  for (;;) {
+    const id = (await imageStatus(connection, reference, signal))?.id;
+    if (id !== undefined && id !== idBefore) return;
+    // Either CRI still shows the previous image, or the archive contains this image again.
+    if (id !== undefined) {
+      ids ??= await imageIds(load, reference);
+      if (ids.includes(id)) return;
+    }
     if (timers.now() > deadline)
       throw new UserError(`the runtime does not list the image ${reference} after loading it`);
     await delay(POLL_MILLIS, timers, signal);
   }
+}
+
+/** Returns the IDs, one for each platform, of the image that has the name in containerd. CRI identifies an image by its configuration. */
+async function imageIds(load: Load, name: string): Promise<string[]> {
+  const { ctr, args, connection, signal } = load;
+  const ids = async (digest: string): Promise<string[]> => {
+    const content = await runCommandOk(ctr, [...args, 'content', 'get', digest], { signal });
+    const { config, manifests = [] } = JSON.parse(content) as Manifest;
+    if (config !== undefined) return [config.digest];
+    // The archive may lack the manifests of other platforms.
+    return (await Promise.all(manifests.map((manifest) => ids(manifest.digest).catch(() => [])))).flat();
+  };
+  const target = (await listNames(connection, signal)).find((image) => image.name === name)?.target;
+  return target ? ids(target.digest) : [];
+}
+
+/** A manifest of an image, or an index of the manifests of several platforms. */
+interface Manifest {
+  config?: { digest: string };
+  manifests?: { digest: string }[];
 }
