@@ -1,7 +1,7 @@
 /**
  * The Events of a Pod (as the kubelet of v1.33 reports them) and the steps of its record: facts with keys, each reported once. A new
- * agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step that has an @ in its
- * key and only repeats the last step whose key begins with the same text before the @.
+ * agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step whose key ends with an @
+ * and a time, if the step only repeats the last step whose key has the same text before the @.
  *
  * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
  * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from

@@ -14,6 +14,14 @@ describe('fresh', () => {
     expect(createRecordedSteps().fresh([probe, { ...next, type: 'ProbeFailing' }])).toHaveLength(2);
     expect(createRecordedSteps().fresh([probe, { ...next, key: 'Probe/liveness/app/1@2' }])).toHaveLength(2);
   });
+  it('fresh() keeps each pull of an image with a digest, although the digest follows an @', () => {
+    const pulling = (at: number) => ({
+      key: `pullImage/example.com/a@sha256:1/app/0/Pulling/${at}`,
+      at,
+      type: 'Pulling',
+    });
+    expect(createRecordedSteps().fresh([pulling(0), pulling(5)])).toEqual([pulling(0), pulling(5)]);
+  });
   it('fresh() remembers the first steps of a Pod however many probe results followed', () => {
     const recorded = createRecordedSteps();
     const started = { key: 'Started/app/0', at: 0, type: 'Started' };

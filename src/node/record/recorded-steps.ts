@@ -13,7 +13,7 @@ export interface RecordedSteps {
 
 /** The maximum number of remembered steps other than results. It suffices for thousands of containers and for weeks of restarts. */
 const MAX_STEPS = 100_000;
-/** The maximum number of remembered steps whose keys contain an @ before a time: probe results, and failed actions except pulls. */
+/** The maximum number of remembered steps whose keys end with an @ and a time: probe results, and failed actions except pulls. */
 const MAX_RESULTS = 10_000;
 /**
  * The maximum number of subjects (probes and failed actions) whose last result is remembered. For further subjects, the record
@@ -44,11 +44,10 @@ export function createRecordedSteps(): RecordedSteps {
 }
 
 /**
- * Returns the probe or action that the step is about: the part of its key before the last @ (see src/lifecycle/report.ts).
- * Undefined if the key contains no @.
+ * Returns the probe or action that the step is about: the part of its key before a final @ and time (see src/lifecycle/report.ts).
+ * Undefined if the key has no such end. The digest of an image also has an @, but not at the end of a key.
  */
-const subjectOf = ({ key }: Transition): string | undefined =>
-  key.includes('@') ? key.slice(0, key.lastIndexOf('@')) : undefined;
+const subjectOf = ({ key }: Transition): string | undefined => /^(.*)@\d+$/s.exec(key)?.[1];
 
 type Result = Pick<Transition, 'type' | 'reason' | 'message'>;
 
