@@ -4,14 +4,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MOST_CHARACTERS=72
-# Prints the hash and subject of each commit, except merges, that origin/main does not contain. Without origin/main, prints those of the
-# last 20 commits.
+# Prints the hash and subject of each commit, except merges, that origin/main does not contain, and of the last 20 commits: in a fresh
+# clone, origin/main contains all.
 new_commits() {
-  local range=(-n 20 HEAD)
-  if git rev-parse --quiet --verify origin/main >/dev/null; then range=(origin/main..HEAD); fi
-  git log --no-merges --format='%h %s' "${range[@]}"
+  git log --no-merges --format='%h %s' -n 20 HEAD
+  if git rev-parse --quiet --verify origin/main >/dev/null; then git log --no-merges --format='%h %s' origin/main..HEAD; fi
 }
-too_long=$(new_commits | (
+too_long=$(new_commits | sort --unique | (
   LC_ALL=C.UTF-8 # Makes ${#subject} count characters, not bytes.
   while read -r hash subject; do
     [ "${#subject}" -le "$MOST_CHARACTERS" ] || echo "  $hash $subject (${#subject} characters)"

@@ -1,11 +1,14 @@
-/** Checks that comments and test titles begin with their subject and do not describe components as people. */
+/**
+ * Checks that comments and test titles begin with their subject, and that they, the messages, the documents and the scripts do not
+ * describe components as people.
+ */
 import { expect, test } from 'vitest';
-import { read, titlesIn, typeScript } from './sources.ts';
+import { files, read, titlesIn, typeScript } from './sources.ts';
 
 /** Matches openings that precede the subject, or that describe a component as a person. */
 const OPENING = /^(?:of|who|whoever|nobody|what is) /i;
 /** Matches phrases that have a plain equivalent, such as notify, report or unchanged. */
-const PHRASE = /\b(?:is told|are told|tells of|told of|as ever|nobody|whoever|anew)\b/gi;
+const PHRASE = /\b(?:is told|are told|tells of|told of|as ever|nobody|whoever|anew|goes on)\b/gi;
 
 const BLOCK_COMMENT = /^[ \t]*\/\*\*?((?:(?!\*\/)[\s\S])*)\*\//gm;
 /** Matches consecutive comment lines as one comment. */
@@ -25,11 +28,19 @@ function commentsIn(source: string): string[] {
 
 const hasTitles = (path: string): boolean => path.startsWith('test/') || path.endsWith('.test.ts');
 
+/** Returns the string literals that contain a space: a message has at least two words. */
+const messagesIn = (source: string): string[] =>
+  [...source.matchAll(/(['"`])((?:\\.|(?!\1)[^\n\\])*)\1/g)]
+    .map(([, , text = '']) => text)
+    .filter((text) => text.includes(' '));
+
+/** Matches the lines of an example that print the word "nobody". */
+const PROGRAM_OUTPUT = /echo nobody|or nobody$/;
+
+const phrasesIn = (text: string): string[] => [...text.matchAll(PHRASE)].map(([phrase]) => `${phrase}: ${text}`);
+
 function findingsIn(texts: readonly string[]): string[] {
-  return texts.flatMap((text) => [
-    ...(OPENING.test(text) ? [text] : []),
-    ...[...text.matchAll(PHRASE)].map(([phrase]) => `${phrase}: ${text}`),
-  ]);
+  return texts.flatMap((text) => [...(OPENING.test(text) ? [text] : []), ...phrasesIn(text)]);
 }
 
 /** All sources except this file, whose test data contains the forbidden phrases. */
@@ -44,6 +55,34 @@ test('comments and test titles contain no phrase that has a plain equivalent', (
     return findingsIn(texts).map((finding) => `${path}: ${finding}`);
   });
   expect(found, 'reword these comments and titles').toEqual([]);
+});
+
+test('messages contain no phrase that has a plain equivalent', () => {
+  const found = sources
+    .filter((path) => path.startsWith('src/') && !hasTitles(path))
+    .flatMap((path) =>
+      messagesIn(read(path))
+        .flatMap(phrasesIn)
+        .map((finding) => `${path}: ${finding}`),
+    );
+  expect(found, 'reword these messages').toEqual([]);
+});
+
+test('documents and scripts contain no phrase that has a plain equivalent', () => {
+  // CONTRIBUTING.md lists the phrases that must not be used.
+  const documents = files.filter((path) => /\.(md|sh|yaml|life)$/.test(path) && path !== 'CONTRIBUTING.md');
+  const found = documents.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line) => (PROGRAM_OUTPUT.test(line) ? [] : phrasesIn(line)))
+      .map((finding) => `${path}: ${finding}`),
+  );
+  expect(found, 'reword these lines').toEqual([]);
+});
+
+test('the check finds the phrases in messages, and not in names', () => {
+  const source = "const a = `the Pod is told to stop`; const user = 'nobody';\nconst b = 'nobody waits';";
+  expect(messagesIn(source).flatMap(phrasesIn)).toEqual(['is told: the Pod is told to stop', 'nobody: nobody waits']);
 });
 
 test('the check finds the phrases in block, line and trailing comments and in titles', () => {
