@@ -74,7 +74,7 @@ async function readLogEnd(logFile: string, signal: AbortSignal): Promise<string>
     }
   } catch (error) {
     if (signal.aborted) throw error;
-    return `Error reading termination message from logs: ${(error as Error).message}`;
+    return `Error on reading termination message from logs: ${(error as Error).message}`;
   }
   return text.toString('utf8');
 }

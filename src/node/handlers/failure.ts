@@ -39,6 +39,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network is unreachable',
   ETIMEDOUT: 'connection timed out',
   EPIPE: 'broken pipe',
+  EADDRNOTAVAIL: 'cannot assign requested address',
   EACCES: 'permission denied',
   EINVAL: 'invalid argument',
 };
