@@ -122,6 +122,18 @@ describe('startNodeStatus', () => {
     });
   });
 
+  it('the agent does not write the status because another client has added a condition', async () => {
+    const other = { type: 'KernelDeadlock', status: 'False', reason: 'KernelHasNoDeadlock', message: '' };
+    const type = 'application/strategic-merge-patch+json';
+    const nodes = inProcessClient(backend).resource<Node>(NODES);
+    await nodes.patch('n1', undefined, type, { status: { conditions: [other] } }, 'status');
+    backend.calls.length = 0;
+    await advance(10_000);
+    expect(writes().filter((call) => !call.includes('leases'))).toEqual([]);
+    pressures = new Set(['DiskPressure']);
+    await advance(10_000);
+    expect(node().status?.conditions?.map(({ type }) => type)).toContain('KernelDeadlock');
+  });
   it('the agent lists the images again after imagesChanged()', async () => {
     expect(node().status?.images).toEqual([]);
     images = [{ id: 'x', tags: ['x:1'], digests: ['x@sha256:1'], sizeBytes: 7 }];

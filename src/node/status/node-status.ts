@@ -115,7 +115,7 @@ async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeS
     const now = timers.now();
     const status = await readStatus(options, state, node.status?.conditions ?? [], now);
     nodeEvents.reported(node.status, status);
-    if (!heartbeat && sameJson(withoutHeartbeat(status), withoutHeartbeat(node.status))) return;
+    if (!heartbeat && sameJson(reported(status, status), reported(node.status, status))) return;
     // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels.
     const type = 'application/strategic-merge-patch+json';
     node = await nodes.patch(nodeName, undefined, type, { status }, 'status');
@@ -153,8 +153,11 @@ const sorted = (value: unknown): unknown =>
         )
       : value;
 
-/** Returns the parts of the status that this node reports, without the heartbeat times, which always change. */
-const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
+/**
+ * Returns the parts of `status` that this node reports, without the heartbeat times, which always change. `next`: the status to report;
+ * conditions of other types belong to other clients.
+ */
+const reported = (status: NodeStatus | undefined, next: NodeStatus): unknown => ({
   addresses: status?.addresses,
   allocatable: status?.allocatable,
   capacity: status?.capacity,
@@ -162,7 +165,10 @@ const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
   features: status?.features,
   runtimeHandlers: status?.runtimeHandlers,
   images: status?.images ?? [],
-  conditions: status?.conditions?.map(({ lastHeartbeatTime: _, ...condition }) => condition),
+  conditions: next.conditions?.map(({ type }) => {
+    const condition = status?.conditions?.find((other) => other.type === type);
+    return { ...condition, lastHeartbeatTime: undefined };
+  }),
 });
 
 async function readStatus(
