@@ -68,6 +68,14 @@ describe('podLimits()', () => {
       { cpuShares: 1024, cpuQuotaMicros: 100_000, memoryBytes: gib },
     ],
     [
+      'the limits of the other containers if a defer container requests nothing but zeros',
+      {
+        containers: limited({ cpu: '1', memory: '1Gi' }),
+        deferContainers: [deferOf('a', { resources: { requests: { cpu: '0', memory: '0' } } })],
+      },
+      { cpuShares: 1024, cpuQuotaMicros: 100_000, memoryBytes: gib },
+    ],
+    [
       'no memory limit if a defer container with a memory request has none',
       {
         containers: limited({ cpu: '1', memory: '1Gi' }),

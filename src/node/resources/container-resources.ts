@@ -3,7 +3,12 @@
  * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behavior).
  */
 import { isSidecar } from '../../api/core/v1/pod/containers.ts';
-import { effectiveRequests, type ResourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
+import {
+  countedDefers,
+  effectiveRequests,
+  type ResourceQuantities,
+  summedLimits,
+} from '../../api/core/v1/pod/resources.ts';
 import { type QosClass, qosClass as qosClassOfSpec } from '../../api/core/v1/pod/status/qos.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
@@ -131,15 +136,12 @@ const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Q
   Number(unit(quantities.get(name) ?? NOTHING));
 
 /**
- * Whether all containers limit the resource; a limit of zero means no limit. Defer containers without requests and limits are
- * ignored, since they use the resources of the other containers.
+ * Whether all containers limit the resource; a limit of zero means no limit. Defer containers whose requests and limits are all zero
+ * are ignored, since they use the resources of the other containers.
  */
 function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
-  const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
-  return [...initContainers, ...containers, ...deferContainers.filter(hasResources)].every(
+  const { initContainers = [], containers = [] } = spec ?? {};
+  return [...initContainers, ...containers, ...countedDefers(spec ?? {})].every(
     ({ resources }) => milli(resources?.limits?.[name]) > 0,
   );
 }
-
-const hasResources = ({ resources }: Container): boolean =>
-  [resources?.requests, resources?.limits].some((list) => Object.keys(list ?? {}).length > 0);
