@@ -10,11 +10,16 @@ const KEY = /^[\x01-\x7f]+$/;
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
 /**
- * Returns a valid key that sorts like `key`, which may be too long or contain characters beyond ASCII: the keys after the result are the
- * same as the keys after `key`.
+ * Returns a key that sorts like `key`, which may be too long or contain NUL or characters beyond ASCII: the valid keys after the result
+ * are the same as the valid keys after `key`.
  */
-export const comparableKey = (key: string): string =>
-  isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
+export function comparableKey(key: string): string {
+  if (isKey(key)) return key;
+  const start = key.slice(0, MAX_KEY_BYTES);
+  const valid = /^[\x01-\x7f]*/.exec(start)?.[0] ?? '';
+  // NUL sorts before every character of a valid key, other characters sort after them.
+  return valid.length === start.length || start[valid.length] === '\0' ? valid : `${valid}\x7f`;
+}
 
 /** Throws if the transaction writes an invalid key, or writes a key twice. Compared keys may be invalid: such a key does not exist. */
 export function checkTxn(txn: Txn): void {

@@ -109,7 +109,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
 
   test('reads accept keys that cannot be stored: nothing is found, and paging continues after them', async () => {
     const store = await create();
-    for (const key of ['/a', '/b', `/b${'k'.repeat(1000)}`, '/c']) await store.txn(put(key, 'v'));
+    for (const key of ['/a', '/ab', '/b', `/b${'k'.repeat(1000)}`, '/c']) await store.txn(put(key, 'v'));
     const keysAfter = async (after: string) =>
       (await store.range({ prefix: '/', after })).items.map(({ key }) => key.slice(0, 2));
     for (const key of [`/b${'k'.repeat(8000)}`, `/b${'ü'.repeat(8000)}`, `/bz${'😀'.repeat(8000)}`]) {
@@ -119,6 +119,12 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
       expect(await keysAfter(key)).toEqual(['/c']);
     }
     expect(await keysAfter(`/a${'z'.repeat(8000)}`)).toEqual(['/b', '/b', '/c']);
+    for (const key of ['/b\0', '/b\0ü']) {
+      expect(await store.get(key)).toBeUndefined();
+      expect((await store.range({ prefix: key })).items).toEqual([]);
+    }
+    expect(await keysAfter('/a\0z')).toEqual(['/a', '/b', '/b', '/c']);
+    expect(await keysAfter(`/a${'b'.repeat(1021)}\0`)).toEqual(['/b', '/b', '/c']);
   });
 
   test('the pages of a prefix show one revision while the store changes', async () => {
