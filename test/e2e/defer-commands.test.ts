@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
-import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, record, test } from '../support/shared-engine.ts';
 
 const terminated = (seen: Pod, name: string) => statusOf(seen, name).state?.terminated;
 

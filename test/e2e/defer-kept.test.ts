@@ -4,7 +4,7 @@ import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';
 import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-pods.ts';
 import { isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
-import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, record, test } from '../support/shared-engine.ts';
 
 const deletion = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
 const log = (name: string): string[] => logOf(lifepod, name);

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { podMemoryFolder } from '../../src/node/volumes/pod-memory.ts';
 import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-pods.ts';
 import { isReady, runs } from '../support/pods.ts';
-import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, record, test } from '../support/shared-engine.ts';
 
 test('defer containers can read a ConfigMap and a Secret that are deleted together with their Pod', async () => {
   const refers = {

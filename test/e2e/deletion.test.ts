@@ -1,7 +1,7 @@
 /** Deletion of Pods: stop signals, grace periods, forced deletion, and Pods that have not started or have finished. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
-import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, test } from '../support/shared-engine.ts';
 
 const ready = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');

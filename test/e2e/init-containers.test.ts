@@ -1,7 +1,7 @@
 /** Init containers, restart policies, phases, and validation of Pods. */
 import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, test } from '../support/shared-engine.ts';
 
 const waitFor = (name: string, what: string): Promise<string> =>
   lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { WAIT } from '../support/manifests.ts';
-import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { lifepod, test } from '../support/shared-engine.ts';
 
 const BETA = 'pod.beta.kubernetes.io/init-containers';
 const ALPHA = 'pod.alpha.kubernetes.io/init-containers';

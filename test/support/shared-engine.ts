@@ -1,13 +1,17 @@
 /**
  * The engine that all end-to-end tests of one Vitest worker share. `test` defines a test with a namespace of its own;
- * `testInFileNamespace` defines tests that share a namespace because they build on each other. `lifepod` runs kubectl and lifepod in that
- * namespace.
+ * `testInFileNamespace` defines tests that share the namespace of their file, because they run concurrently or build on each other.
+ * `lifepod` runs kubectl and lifepod in that namespace.
  *
  * Tests that kill, fill, reconfigure or inspect an engine have one of their own (own-engine.ts).
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
-import { runCommandOk } from '../../src/platform/processes.ts';
+import { parseDocument } from 'yaml';
+import type { Namespace } from '../../src/api/generated/types.ts';
+import { NAMESPACES } from '../../src/api/resources.ts';
+import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { clientOf, type Lifepod, type RunningLifepod, startLifepod } from './lifepod.ts';
 import { type PodRecord, recordPods } from './pods.ts';
 
@@ -25,7 +29,8 @@ let entered = 0;
 async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
   const namespace = `test-${process.pid}-${entered++}`;
   const kubeconfig = join(engine.dataDir, `${namespace}.kubeconfig`);
-  await engine.kubectlOk('create', 'namespace', namespace);
+  const namespaces = (await clientFromKubeconfig(engine.kubeconfig)).resource<Namespace>(NAMESPACES);
+  await namespaces.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const { options, pid, kill } = engine;
   lifepod = {
     ...clientOf(engine.dataDir, kubeconfig, namespace),
@@ -41,8 +46,9 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
   };
   // After a restart, the engine may listen on another port.
   const connect = async (): Promise<void> => {
-    await runCommandOk('cp', [engine.kubeconfig, kubeconfig]);
-    await lifepod.kubectlOk('config', 'set-context', '--current', '--namespace', namespace);
+    const config = parseDocument(readFileSync(engine.kubeconfig, 'utf8'));
+    config.setIn(['contexts', 0, 'context', 'namespace'], namespace);
+    writeFileSync(kubeconfig, config.toString(), { mode: 0o600 });
     record = await recordPods(lifepod, namespace);
   };
   await connect();
@@ -52,7 +58,8 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
 /** Deletes the namespace without waiting: its Pods end while the next test runs. If a Pod does not end, `lifepod down` fails later. */
 const leave = async (engine: Lifepod, { namespace }: NamespacedLifepod): Promise<void> => {
   record.end();
-  await engine.kubectlOk('delete', 'namespace', namespace, '--wait=false');
+  const client = await clientFromKubeconfig(engine.kubeconfig);
+  await client.resource(NAMESPACES).delete(namespace);
 };
 
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of other fixtures from this pattern
