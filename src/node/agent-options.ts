@@ -1,4 +1,4 @@
-/** The options of a node agent: the client of the API, the runtime, and the settings of the node. */
+/** Defines the options of a node agent: the client of the API, the runtime, and the settings of the node. */
 import type { Client } from '../client/client.ts';
 import type { NodeFacts } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -21,7 +21,10 @@ export interface NodeAgentOptions extends Platform {
   capacity: Capacity;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** The maximum extension of a Pod's grace period by defer containers or outages. Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
+  /**
+   * The maximum extension of a Pod's grace period by its defer containers and, separately, by outages. Absent:
+   * DEFAULT_MAX_EXTENSION_SECONDS.
+   */
   maxGracePeriodExtensionSeconds?: number;
   /** false: a Pod keeps its phase while its defer containers run. Otherwise, the phase is Terminating during that time. */
   terminatingPhase?: boolean;
@@ -39,7 +42,7 @@ export interface NodeAgentOptions extends Platform {
   allowedUnsafeSysctls?: readonly string[];
   /** The resolv.conf(5) file that Pods inherit from the node. Absent or '': readNodeResolver() reads the machine's own files. */
   resolvConf?: string;
-  /** The ports that eviction needs. Absent: no Pod is evicted. */
+  /** The ports that eviction needs. Absent: the node evicts no Pod. */
   eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
   signal: AbortSignal;
 }

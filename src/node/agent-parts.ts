@@ -1,8 +1,8 @@
 /**
- * Composes the parts of the node agent: storage, the execution of actions, admission, and terminations by the node.
+ * Composes the parts of the node agent that depend on each other: storage, the execution of actions, admission, static Pods, and
+ * terminations by the node.
  *
- * Boundary: only this file knows all parts of the node agent; it passes each part the interfaces of the parts that it needs.
- * agent.ts starts the parts.
+ * Boundary: creates the parts and passes each part the interfaces of the parts that it needs; agent.ts starts them.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -117,13 +117,13 @@ interface Base {
   events: ReturnType<typeof createEventRecorder>;
   sourceOf(pod: Pod): PodSource;
   isStatic(pod: Pod): boolean;
-  /** The Pods that have workers. */
+  /** Returns the Pods that have workers. */
   livePods(): Pod[];
 }
 
 type Storage = ReturnType<typeof createStorage>;
 
-/** Creates the managers of images, volumes, and copies of the objects that Pods refer to. */
+/** Creates the managers of images, of volumes, and of the copies of the objects that defer containers refer to. */
 function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   const { client, runtime, timers, log, signal, dataDir, capacity } = options;
   const memory = createPodMemory(podMemoryFolder(dataDir), signal);
@@ -157,8 +157,8 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
 }
 
 /**
- * Creates the executor of the workers' actions, and the parts that it needs. The returned hooks `addresses` remember the addresses of the
- * Pods' ready sandboxes.
+ * Creates the executor of the workers' actions, and the parts that it needs. The returned hooks `addresses` remember the addresses of
+ * each Pod's last ready sandbox until the Pod's worker ends.
  */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
@@ -219,7 +219,9 @@ interface Ends {
   recorder: PodRecorder;
 }
 
-/** Returns the hooks in the order that they require: `runs` is updated before `ending` checks whether a Pod still has containers. */
+/**
+ * Returns the hooks in the order in which they must be called: `runs` is updated before `ending` checks whether a Pod still has containers.
+ */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,
   { images }: Storage,

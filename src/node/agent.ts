@@ -89,7 +89,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   };
 }
 
-/** Passes the Pods in the API that are bound to this node, and their changes, to apply(), and mirror Pods to the static Pods. */
+/** Passes the Pods in the API that are bound to this node, and their changes, to apply(); mirror Pods to `staticPods` instead. */
 function followApiPods({ options, pods, staticPods, apply }: AgentParts): Informer<Pod> {
   const { nodeName, log, timers, signal } = options;
   const changed = (pod: Pod, removed: boolean): void =>
@@ -108,7 +108,7 @@ function followApiPods({ options, pods, staticPods, apply }: AgentParts): Inform
   );
 }
 
-/** Removes folders and control groups of Pods that have no worker. Folders that appear later are removed as well. */
+/** Removes folders and control groups of Pods that have no worker. Folders of such Pods that appear later are removed as well. */
 async function removeOrphans({ options, logsRoot, workers, volumes, facts }: AgentParts): Promise<void> {
   const { timers, log, signal } = options;
   const isKnown = (uid: string): boolean => workers.has(uid);

@@ -1,8 +1,8 @@
 /**
  * Removes the folders and logs of Pods that no longer exist: when the agent starts, and whenever a folder of an unknown Pod appears.
  *
- * Boundary: removes only entries of podsRoot and logsRoot. Entries whose names do not have the form of a Pod's folder belong to the user
- * and are kept.
+ * Boundary: removes folders of podsRoot only through removePod(). Entries of podsRoot and logsRoot whose names do not have the form of a
+ * Pod's folder belong to the user and are kept.
  * Invariants:
  *  1. Files of known Pods are never touched.
  *  2. A removal that fails is retried, since mounts may be busy for a while.
@@ -30,8 +30,8 @@ export interface OrphanOptions {
 }
 
 /**
- * Starts the removal. Resolves after the first pass over the existing folders. Call this function only after all Pods of the node were
- * listed, so that `isKnown` knows them.
+ * Starts the removal. Resolves after the first pass over the existing folders; rejects if the folders cannot be created or watched. Call
+ * this function only after all Pods of the node were listed, since the files of all Pods that isKnown() does not know are removed.
  */
 export async function startOrphanRemoval(options: OrphanOptions): Promise<void> {
   const { podsRoot, logsRoot, isKnown, timers, log, signal } = options;
@@ -64,7 +64,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
     timer?.cancel();
     if (!complete && !signal.aborted) timer = timers.at(timers.now() + RETRY_MILLIS, () => void look());
   };
-  /** Runs one pass at a time. A call during a pass leads to another pass. */
+  /** Runs one pass at a time. A call during a pass causes another pass afterwards. */
   const look = (): Promise<void> => {
     again = true;
     running ??= (async () => {

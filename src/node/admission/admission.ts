@@ -38,7 +38,7 @@ export interface AdmissionOptions extends Platform {
   allowedUnsafeSysctls?: readonly string[];
   /** Returns why the node currently refuses the Pod, whatever resources the Pod requests; undefined: there is no such reason. */
   unwanted(pod: Pod): Refusal | undefined;
-  /** Starts the worker of an admitted Pod. */
+  /** Starts the worker of a Pod that is admitted or needs no check. */
   begin(pod: Pod): void;
   /** Called when a Pod is refused, to record the Event. */
   refused(pod: Pod, refused: Refusal): void;
@@ -55,7 +55,7 @@ export interface Admission {
   synced: Promise<void>;
   /**
    * Starts or refuses the Pod: immediately, when open() is called, or, if the Pod is critical, once there is room. Ignores a Pod that was
-   * refused before.
+   * refused before, unless the Pod is being deleted.
    */
   admit(pod: Pod): void;
   /**
@@ -67,15 +67,15 @@ export interface Admission {
   forget(pod: Pod): void;
   /** Called when a Pod that had started has ended and its resources are free. */
   cleared(pod: Pod): void;
-  /** Called when a Pod that had started has reached a terminal phase, so that it no longer counts: checks the waiting Pods again. */
+  /** Called when a Pod that had started has reached a terminal phase, so that it no longer counts: checks the Pods that wait for room. */
   roomMade(): void;
   /** Called after all Pods that had started before this agent are known: decides on the Pods that admit() has held back. */
   open(): void;
 }
 
 /**
- * Returns whether the Pod selects nodes by label. A static Pod that does so waits for the Node object, which may be the only source of the
- * labels; other static Pods start whether or not the API answers.
+ * Returns whether the Pod restricts its nodes with a nodeSelector or nodeAffinity. Such a static Pod waits for open(), because the Node
+ * object may be the only source of the labels; other static Pods start whether or not the API answers.
  */
 const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;

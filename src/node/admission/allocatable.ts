@@ -25,7 +25,7 @@ const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity:
   pid: ['pids', quantityValue],
 };
 
-/** Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that quotes the invalid part of the option. */
+/** Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that contains `option` and the invalid part. */
 export function parseReserved(option: string, text: string): Reserved {
   const reserved = { ...NOTHING };
   const seen = new Set<string>();
@@ -61,16 +61,16 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 export interface PodAmounts {
-  /** The maximum that all Pods together may use. Except for disk space, it becomes the limits of their common control group. */
+  /** The maximum that all Pods together may use; their common control group gets its CPU shares and other limits from it. */
   limits: Amounts;
   /**
-   * The total that Pods can request: the limits minus the hard eviction thresholds, so that no Pod is evicted while all Pods use only what
-   * they requested.
+   * The total that Pods can request: the limits minus the hard eviction thresholds of memory and disk space, so that Pods that use only
+   * what they requested do not cause the node to reach these thresholds.
    */
   allocatable: Amounts;
 }
 
-/** Computes the limits and the allocatable resources. Throws an Error if `reserved` exceeds the machine's `capacity`. */
+/** Computes the limits and the allocatable resources. Throws an Error if `reserved` exceeds `capacity` in any resource. */
 export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: readonly Threshold[]): PodAmounts {
   const kept = (signal: Signal, of: number): number => {
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);

@@ -57,7 +57,8 @@ test('a container waits until the Services are known; a sandbox and a static Pod
   void waiting.then(() => {
     done = true;
   });
-  // This call takes at least as many turns of the event loop as the waiting call would need.
+  // This call begins after the waiting call and takes the same steps except the wait. Therefore, `done` would be true by its end if the
+  // other call did not wait.
   expect((await environmentOf(true)(pod, container, signal)).services).toEqual([]);
   expect(done).toBe(false);
   known = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'late' } }];

@@ -38,7 +38,7 @@ export interface PodEnvironmentOptions {
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** The file for readNodeResolver(); undefined: the machine's files. */
+  /** The file for readNodeResolver(); undefined or '': the machine's files. */
   resolvConf?: string | undefined;
   logsRoot: string;
   seccompRoot: string;
@@ -47,7 +47,7 @@ export interface PodEnvironmentOptions {
   cgroups?: CgroupFacts;
   runtimeFeatures?: RuntimeFeatures | undefined;
   services: Pick<Informer<Service>, 'synced' | 'list'>;
-  /** Copies of the objects that defer containers refer to, used if the API cannot return them. */
+  /** The copies of the objects that defer containers refer to, used if the API does not return an object. */
   kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
   /** Returns the addresses of the Pod's last ready sandbox; empty before a sandbox is ready. */
@@ -61,9 +61,10 @@ const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): bool
 
 /**
  * Returns the facts for the configuration of the container, or of the sandbox if `container` is undefined. Reads the objects that the
- * container's variables refer to. For a container other than a defer container, also copies the objects that the Pod's defer containers
- * refer to. Reads the Pod's RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass. Omits objects that
- * do not exist. Rejects if the RuntimeClass does not exist, if an object cannot be read and has no copy, or if `signal` is aborted.
+ * container's variables refer to, and omits those that do not exist. For a defer container, a copy replaces an object that does not exist
+ * or cannot be read. For another container, also copies the objects that the Pod's defer containers refer to. Reads the Pod's
+ * RuntimeClass for the sandbox, and for a container whose mounts depend on the RuntimeClass. Rejects if the RuntimeClass does not exist,
+ * if it or an object without a copy cannot be read, or if `signal` is aborted.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -147,8 +148,8 @@ async function readReferences<T extends KubeObject>(
 
 /**
  * Returns a function that lists the Services for the variables of a Pod's container. The function waits until the Services were listed
- * from the API, because variables cannot be added to a running container. It does not wait for static Pods, which start without the
- * API. The function returns the same array until a Service changes, so that results can be cached per array.
+ * from the API, because variables cannot be added to a running container, except if the Pod is static, because static Pods start without
+ * the API. The function returns the same array until a Service is added, changed or deleted, so that results can be cached per array.
  */
 function createServiceLookup({
   services: informer,

@@ -102,7 +102,7 @@ export const containerLogPath = (containerName: string, attempt: number): string
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** Returns the folder of the termination messages, which contains a folder for each container. */
+/** Returns the folder of the termination messages, which contains a folder for each container with a terminationMessagePath. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
@@ -266,7 +266,7 @@ const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /**
  * Returns the mount's path inside the volume; '' for the volume itself. Throws a ContainerConfigError if the path is absolute,
- * contains '..' or is too long, or if subPathExpr is too long or refers to a variable that is not set or empty.
+ * contains '..' as an element or is too long, or if subPathExpr is too long or refers to a variable that is unset or empty.
  */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,

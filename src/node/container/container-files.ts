@@ -1,7 +1,7 @@
 /**
  * Creates the files that a container's configuration refers to: /etc/hosts, the file for the termination message, the folders for the
- * logs, and the mounts of subPaths. This is done just before the sandbox or the container is created. Also deletes the files of removed
- * runs. Each function is idempotent.
+ * logs, and the mounts of subPaths. The functions are called just before the sandbox or the container is created. Also deletes the files
+ * of removed runs. Each function is idempotent.
  * The small files are created synchronously: each step takes microseconds, while asynchronous calls would delay the start by
  * milliseconds.
  */
@@ -94,7 +94,7 @@ export const createRunRemoval =
   async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
     await rm(terminationMessageFile(podDirectory(uidOf(pod)), name, attempt), { force: true });
     const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
-    // The pattern also matches the rotated files of each log.
+    // LOG also matches the rotated files of each log.
     const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));
     if (!logs.some((log) => log.of > attempt)) return;
     for (const log of logs) if (log.of <= attempt) await rm(join(folder, log.file), { force: true });
@@ -110,7 +110,7 @@ async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   // Do not rewrite a file that is already correct, since a container could read the file while it is incomplete.
   if (containsExactly(file, text)) return;
   // A container may have grown the file to many gigabytes. Truncate the file asynchronously, since writeFileSync() would block the
-  // event loop while the kernel frees them.
+  // event loop while the kernel frees the disk space.
   if (existsSync(file)) await truncate(file);
   mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
   writeFileSync(file, text);

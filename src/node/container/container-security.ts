@@ -11,8 +11,8 @@ import { ContainerConfigError } from './container-config-error.ts';
 type Security = ContainerConfig['security'];
 
 /**
- * `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if runAsNonRoot is set and the container would
- * run as root, or the user is given only by the image, as a name, so that this is unknown.
+ * `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if runAsNonRoot is true and the container would
+ * run as root, or only the image gives the user, as a name, so that it is unknown whether the user is root.
  */
 export function containerSecurity(
   pod: Pod,
@@ -46,7 +46,7 @@ export function containerSecurity(
   };
 }
 
-/** Returns the policy for supplemental groups, which the Pod sets for all of its containers; empty if the Pod sets none. */
+/** Returns the policy for supplemental groups, which applies to all containers of the Pod; empty if it is not set or unknown. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};
@@ -61,7 +61,7 @@ function profile(
   return type === 'Localhost' ? { type, localhostRef: localhostRef(source.localhostProfile ?? '') } : { type };
 }
 
-/** Returns the user in the image's `user[:group]`. If the user is empty, the image runs as root. */
+/** Returns the user in the image's `user[:group]`; '' stands for root. */
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 

@@ -1,6 +1,6 @@
 /**
- * Removes dead containers when the disk is full, if the Pod does not need them any more. They are removed before images, since an
- * image cannot be removed while a container uses it.
+ * When the disk is full, removes the dead containers that their Pods no longer need. They are removed before images, since an image
+ * cannot be removed while a container uses it.
  * Boundary: as long as the disk is not full, the core (src/lifecycle) decides which containers to remove. The statuses and the last
  * log of each container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
@@ -21,8 +21,8 @@ type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
  * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows
- * and all earlier runs, but only those before the first that has not exited. For other Pods, these are the exited runs of containers
- * that run again; none if the Pod is being deleted. Pure.
+ * and all earlier runs, but only those before the first that has not exited. For other Pods, these are the exited runs before the
+ * running run of a container; none if the Pod is being deleted. Pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))

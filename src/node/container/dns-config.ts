@@ -22,7 +22,7 @@ export interface DnsFacts {
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
-/** Some resolver libraries abort on longer search paths. */
+/** Upstream omits longer search paths, since some resolver libraries abort on search paths of more than 255 characters. */
 const MAX_SEARCH_PATH_CHARACTERS = 253;
 
 /** Returns the Pod's resolver configuration. `cut`: upstream's messages about nameservers and search paths that were omitted. */
@@ -85,7 +85,7 @@ function limitSearches(searches: string[]): string[] {
   return kept;
 }
 
-/** Parses the content of a resolv.conf(5) file. */
+/** Parses the content of a resolv.conf(5) file. The last `search` or `domain` line and the last `options` line apply. */
 export function parseResolvConf(text: string): DnsConfig {
   const config: DnsConfig = { servers: [], searches: [], options: [] };
   for (const line of text.split('\n')) {

@@ -21,8 +21,8 @@ import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
   /**
-   * All Services. Of those with a cluster IP, default/kubernetes gets variables and, unless enableServiceLinks is false, so do the
-   * Services in the Pod's namespace.
+   * All Services. Containers get variables for default/kubernetes and, unless enableServiceLinks is false, for the Services in the Pod's
+   * namespace, if the Service has a cluster IP.
    */
   services: readonly Service[];
   /** Returns an object of the Pod's namespace; undefined if it does not exist. */
@@ -67,7 +67,7 @@ class BoundedVariables extends Map<string, string> {
   }
 }
 
-/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Like upstream, envFrom skips invalid names. */
+/** Whether the name is printable ASCII without `=`, the relaxed rule of v1.33. Variables of envFrom with other names are skipped. */
 const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
 
 function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {

@@ -1,12 +1,11 @@
 import { ContainerConfigError } from './container-config-error.ts';
 
 /**
- * The maximum size of a program's arguments and environment on Linux, in bytes. Source: "Limits on size of arguments and
- * environment" of execve(2).
+ * The maximum size of a program's arguments and environment on Linux, in bytes, if the stack limit does not make it smaller. Source:
+ * "Limits on size of arguments and environment" of execve(2).
  */
 export const MAX_PROCESS_BYTES = 6 * 1024 * 1024;
 
-/** Returns the error for arguments and an environment that are too large to start a program. */
 export const processTooLarge = (): ContainerConfigError =>
   new ContainerConfigError(
     'the arguments and environment with their references expanded are larger than 6 MiB, the limit of Linux',

@@ -9,8 +9,8 @@ const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 /**
  * Reads `file` if given, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot
  * reach, returns systemd-resolved's configuration with the servers behind the stubs, if it has any. A file that cannot be read counts
- * as empty. The files are read synchronously for each container: they have a few lines, and four round trips through the thread pool
- * would take longer than all other preparations of a container.
+ * as empty. The files are read synchronously for each sandbox and container, since they have only a few lines, and an asynchronous read
+ * would take several round trips through the thread pool.
  */
 export function readNodeResolver(
   file: string | undefined,

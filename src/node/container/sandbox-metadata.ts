@@ -4,10 +4,10 @@ import type { SandboxConfig } from '../../runtime/runtime.ts';
 
 /**
  * The limit for the labels and annotations of one sandbox. It bounds the size of the runtime's responses, which contain all sandboxes,
- * including those of up to 12,500 ended Pods.
+ * including those of ended Pods, of which 12,500 are kept by default.
  */
 const MAX_BYTES = 8 * 1024;
-/** The overhead of a label or annotation in a CRI message, in bytes. */
+/** An upper bound for the overhead of a label or annotation in a CRI message, in bytes. */
 const ENTRY_BYTES = 12;
 /** The annotation in which kubectl apply stores the whole manifest. Its omission is not reported, since the runtime does not need it. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -1,6 +1,6 @@
 /**
- * Opens subPaths of volumes. A container may replace a folder of its volume with a symbolic link at any moment. Therefore the path is
- * traversed with handles, without following links.
+ * Opens subPaths of volumes. A container may replace a folder of its volume with a symbolic link at any moment. Therefore, the links of
+ * the path are resolved first, and the resolved path is then traversed with handles, without following links.
  */
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { join, relative, sep } from 'node:path';
 /** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
 const O_PATH = 0o10000000;
 
-/** A folder of a subPath cannot be created. */
+/** A missing folder of a subPath cannot be created, for example because it would be outside the volume. */
 export class SubPathFolderError extends Error {}
 
 /**

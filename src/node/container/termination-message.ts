@@ -37,8 +37,8 @@ export interface TerminationMessageOptions {
 }
 
 /**
- * Returns the message; '' if there is none. If reading fails, the message is upstream's text about the error. Rejects only if
- * `signal` is aborted.
+ * Returns the message; '' if there is none. If reading fails, the message describes the error, as upstream's does. Rejects only if
+ * `signal` is aborted or logEnded() rejects.
  */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
   const { file, logFile, logEnded, policy, exitCode } = options;

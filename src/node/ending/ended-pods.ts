@@ -5,8 +5,8 @@ import type { Timers } from '../../platform/platform.ts';
 
 export interface EndedPods {
   /**
-   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker. If it has none, its absence from the list of
-   * workers shows that it has ended.
+   * Records that the Pod has ended. `hasWorker`: whether the Pod still has a worker. A Pod without a worker is not stored, because its
+   * absence from the list of workers shows that it has ended.
    */
   add(podUid: string, hasWorker: boolean): void;
   /** Whether the Pod has ended but still has a worker. */

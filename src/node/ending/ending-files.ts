@@ -1,7 +1,7 @@
 /**
  * Reads and writes a file in the Pod's folder that records that the node terminates the Pod, and with which grace period. The file is
  * written before the Pod's worker is notified, so that the next agent continues the termination instead of restarting the containers.
- * The file is deleted with the folder.
+ * The file is deleted with the folder, or by pod-terminations.ts when the Pod starts again.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -78,8 +78,8 @@ export interface NodeEnding {
   /** Starts to evict Pods when the node is under pressure. */
   startEviction(parts: EvictionParts): void;
   /**
-   * Terminates every Pod because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod has ended or its
-   * time is up, with the Pods that have not ended; see terminateByPriority().
+   * Terminates all Pods that have not ended, because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod
+   * has ended or its time is up, with the Pods that have not ended; see terminateByPriority().
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }

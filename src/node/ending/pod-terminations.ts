@@ -20,7 +20,10 @@ export interface NodeEndsOptions {
 }
 
 export interface NodeEnds {
-  /** Terminates the Pod, or shortens its termination if the node has already started one. Does nothing for a Pod without a worker. */
+  /**
+   * Terminates the Pod. If the node is already terminating the Pod, this can only shorten the grace period. Does nothing for a Pod without
+   * a worker.
+   */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Returns the termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   restore(pod: Pod): NodeEnd | undefined;

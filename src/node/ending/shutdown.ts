@@ -1,6 +1,6 @@
 /**
- * Terminates the Pods when the machine shuts down, in groups by priority. A group starts when all Pods of the previous group have
- * ended or their time is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
+ * Terminates the Pods when the machine shuts down, in groups of ascending priority. The termination of a group starts when all Pods of
+ * the previous group have ended or their time is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -26,8 +26,8 @@ export interface ShutdownParts {
 }
 
 /**
- * Terminates the Pods of all workers. Waits until each Pod has ended or its period is over, and then up to KILL_SECONDS for the Pods
- * that are being killed. Resolves with the Pods that have not ended.
+ * Terminates the Pods that have workers and have not ended. Waits until each Pod has ended or its period is over, and then up to
+ * KILL_SECONDS for the Pods that are being killed. Resolves with the Pods that have not ended.
  */
 export async function terminateByPriority(
   periods: readonly ShutdownPeriod[],

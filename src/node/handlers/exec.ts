@@ -13,8 +13,8 @@ export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 export const MAX_OUTPUT = 10 * 1024;
 
 /**
- * Runs the command of a probe. Resolves if the command exits with 0. Rejects with a HandlerFailure if it exits with another code
- * (the message is its output) or times out. Other errors of the runtime are rethrown unchanged.
+ * Runs the command of a probe. Resolves if the command exits with 0. Rejects with a HandlerFailure if the command exits with another code
+ * (the message is the start of its output) or times out. Other errors of the runtime are rethrown unchanged.
  */
 export async function execProbe(
   runtime: ExecPort,
@@ -34,7 +34,7 @@ export const combined = ({ stdout, stderr }: ExecResult): string => stdout + std
 
 /**
  * The maximum number of characters of a probe's command, before and after its references are expanded. The command is expanded for
- * each run and the result is not kept: without this limit, the memory for the expanded commands would be unbounded.
+ * each run of the probe, so the limit of expandAll(), 6 MiB per command, would allow many probes to occupy too much memory.
  */
 const MAX_COMMAND_LENGTH = 256 * 1024;
 

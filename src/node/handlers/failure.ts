@@ -29,7 +29,7 @@ export interface Ends {
 export const joinHostPort = (host: string, port: number): string =>
   isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** The texts of strerror(3) for the errors that the network or the peer can cause, by error code. */
+/** Go's texts for the errors that the network or the peer can cause, by error code. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',

@@ -6,7 +6,7 @@ export interface Address {
   /** The host name or IP address, without brackets. */
   hostname: string;
   port: number;
-  /** The value of the Host header. */
+  /** The value of the Host header, unless the probe or hook specifies one. */
   host: string;
   /** The path and the query, in the form in which they are sent. */
   target: string;

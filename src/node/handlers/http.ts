@@ -41,7 +41,7 @@ export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
 const MAX_REDIRECTS = 10;
-/** The limit of Go's client. The default of Node.js is 16 KiB. */
+/** The maximum size of a response's headers. The default of Node.js, 16 KiB, is far below the 10 MiB that Go's client accepts. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**

@@ -25,7 +25,10 @@ const exec = { exec: { command: ['check'] } };
 /** A probe of a port on which nothing listens. */
 const tcp = { tcpSocket: { port: 1 } };
 
-/** `execSync` and `observe`: the answers of the runtime; `observe` returns the container's state, undefined if it was removed. */
+/**
+ * Returns functions that run the liveness probe and the preStop hook of a container. `execSync` and `observe`: the answers of the runtime;
+ * `observe` resolves with the container's state, or with undefined if the container was removed.
+ */
 function handlers(
   container: Partial<Container>,
   execSync: () => Promise<{ exitCode: number }>,

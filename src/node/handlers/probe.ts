@@ -18,7 +18,7 @@ import { type HandlerTarget, httpRequest, KUBERNETES_MINOR, resolveHost, resolve
 
 export interface ProbeOutcome {
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
-  /** The failure, the warning or, for Unknown, the error; empty on success without a warning. */
+  /** The failure, the warning or, for Unknown, the error; empty for Success. */
   message: string;
 }
 

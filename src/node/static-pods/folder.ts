@@ -11,8 +11,8 @@ import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
 /**
- * The kernel reports each change of a file, but not when the writer has finished: after this time without changes, the files count
- * as complete.
+ * fs.watch() reports each change of a file, but not when the writer has finished: after this time without changes, the files count as
+ * complete.
  */
 const SETTLE_MILLIS = 50;
 
@@ -23,7 +23,7 @@ export interface ManifestFile {
   failure?: string;
 }
 
-/** Returns the entries of the folder in the order of their names, without hidden ones and files that are removed during the reading. */
+/** Returns the entries of the folder in the order of their names, except hidden entries and entries that disappear during the call. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));
@@ -49,8 +49,8 @@ export interface FollowOptions {
 }
 
 /**
- * Creates the folder, and creates it again whenever it is removed. Calls `changed` once after each group of changes, until `signal`
- * aborts.
+ * Creates the folder, and creates it again whenever it is removed. Calls `changed` when the folder has not changed for SETTLE_MILLIS after
+ * a change, until `signal` aborts.
  */
 export function followFolder(folder: string, changed: () => void, { log, timers, signal }: FollowOptions): void {
   let watcher: FSWatcher | undefined;

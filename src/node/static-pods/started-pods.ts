@@ -18,7 +18,7 @@ export interface Slots {
    * UID. Throws if the record cannot be written.
    */
   putStatus(uid: string, status: PodStatus): void;
-  /** Records the Pod, then passes it to its worker. If the record cannot be written, logs the error and returns false. */
+  /** Records the Pod and passes it to its worker. If the record cannot be written, logs the error and returns false instead. */
   tryPut(record: PodRecord): boolean;
   /**
    * Like tryPut(), but passes the Pod to its worker even if the record cannot be written. In that case, the Pod is recorded with its next

@@ -128,7 +128,7 @@ describe('static Pods', () => {
   let dataDir: string;
   let stop: AbortController;
   let logged: string[];
-  /** The calls of apply() as `web-node-1 image`, followed by ` ending` if the Pod is terminating and ` removed` if it is removed. */
+  /** The calls of apply() as `NAME IMAGE`, followed by ` removed` if the Pod is removed, or ` ending` if it is only terminating. */
   let applied: string[];
   let waiting: { count: number; resolve: () => void } | undefined;
   let shuttingDown: boolean;
@@ -152,7 +152,7 @@ describe('static Pods', () => {
   };
   const file = (name: string): string => join(dataDir, 'manifests', name);
   const pods = new Map<string, Pod>();
-  /** Resolves when apply() has been called `count` times in total. */
+  /** Resolves when apply() has been called `count` times since the last start of the engine. */
   const appliedTimes = (count: number): Promise<void> =>
     new Promise((resolve) => {
       waiting = { count, resolve };

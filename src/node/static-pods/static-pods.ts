@@ -7,7 +7,7 @@
  *  2. At most one Pod of each name (namespace/name) runs: the new Pod of a changed file starts after the old one has ended.
  *  3. A Pod is recorded on the disk before it starts, and remains recorded until nothing of the Pod is left on the node. A Pod that cannot
  *     be recorded does not start yet; a Pod that has started can be terminated even if this cannot be recorded.
- *  4. A file that can no longer be read changes nothing: its Pod runs until the file is corrected or removed.
+ *  4. A manifest that becomes invalid or unreadable changes nothing: its Pod runs at least until the file is corrected or removed.
  *  5. A Pod that a shutdown of the machine has ended is removed and starts again after the next start of the machine, even if its
  *     termination is completed only then.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
@@ -48,11 +48,13 @@ export interface StaticPods extends PodSource {
   mirrorSeen(mirror: Pod, removed: boolean): void;
   /** Returns the UID that the node uses for the Pod that has this UID in the API: the UID of the static Pod for a mirror. */
   ownUid(uid: string): string;
-  /** Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed. */
+  /**
+   * Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed and the deletion of their
+   * mirrors has been tried.
+   */
   endAll(): Promise<void>;
 }
 
-/** Returns the path of the folder with the manifests. */
 export const manifestsFolder = (dataDir: string): string => join(dataDir, 'manifests');
 
 const NOTHING: Wanted = { pods: new Map(), unreadable: new Set() };

@@ -36,7 +36,8 @@ export function openRecords(folder: string, log: Log): Records {
         try {
           return [JSON.parse(readTextIfPresent(join(folder, name)) ?? '') as PodRecord];
         } catch (error) {
-          // Without the record, the containers of the Pod are terminated, like those of every Pod that the node does not know.
+          // Without the record, the containers of the Pod are terminated, like those of every unknown Pod, unless the manifest still
+          // defines the same Pod.
           log.error('the record of a static Pod cannot be read', { file: name, error: (error as Error).message });
           rmSync(join(folder, name), { force: true });
           return [];

@@ -32,7 +32,10 @@ export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() =>
  */
 const MAX_CLIENTS = 16;
 
-/** Creates a gate that lets at most `limit` commands start at the same time. A command occupies a slot only until it has started. */
+/**
+ * Creates a gate that lets at most `limit` commands start at the same time. A command occupies a slot until the caller reports its start
+ * or end, but no longer than STARTING_MILLIS.
+ */
 export function createStartGate(timers: Timers, limit = 4 * availableParallelism()): StartGate {
   const starting: Record<Starter, number> = { handler: 0, client: 0 };
   const waiting: Record<Starter, Set<() => void>> = { handler: new Set(), client: new Set() };
