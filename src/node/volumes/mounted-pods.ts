@@ -73,7 +73,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
   const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
 
-  /** Processes a Pod of the queue, which limits how many Pods are updated at the same time and combines changes that arrive together. */
+  /** Processes a Pod of the queue. The queue limits how many Pods are updated at a time, and combines changes that arrive together. */
   async function refresh(uid: string): Promise<void> {
     const underWay = operations.pending(uid);
     if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));

@@ -32,7 +32,8 @@ import { VolumeError } from './volume-error.ts';
 export interface VolumeManager {
   /**
    * Sets up all volumes of the Pod. The caller calls mount() again after a restart of the agent. Rejects with a VolumeError if a
-   * volume cannot be set up and has no files from an earlier call, and with an OutcomeUnknownError if the runtime did not answer.
+   * volume cannot be set up, except if the volume keeps its files (invariant 5), and with an OutcomeUnknownError if the runtime did
+   * not answer.
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   /**
