@@ -80,7 +80,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
   }
 }
 
-/** Updates the part in the API if `part.exists`, otherwise creates it. Then sets `part.exists` to true. */
+/** Updates the part in the API if `part.exists`, otherwise creates it. If `part.exists` was wrong, corrects it and tries again. */
 export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, part: RecordPart): Promise<void> {
   const { name: podName, namespace, uid: podUID = '' } = pod.metadata;
   const record: PodRecord = {

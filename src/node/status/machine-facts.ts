@@ -11,7 +11,7 @@ import { readProcessLimits } from '../usage/machine-usage.ts';
 export const DEFAULT_MAX_PODS = 110;
 
 export interface CapacityOptions {
-  /** A folder on the disk that holds logs and emptyDir volumes. Its size is the node's ephemeral storage. */
+  /** A folder on the disk that holds logs and emptyDir volumes. The size of this disk is the capacity of ephemeral-storage. */
   folder: string;
   /** Resources reserved for the system and the node's daemons. Absent: none. */
   reserved?: Reserved;

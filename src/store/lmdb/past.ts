@@ -8,7 +8,10 @@ import type { StoredValue } from '../store.ts';
 import { type Tables, toRecord } from './tables.ts';
 
 export interface Past {
-  /** The keys with the prefix that have changed after the revision `after`, with their values at that revision (undefined: no value). */
+  /**
+   * The keys with the prefix that have changed after the revision `after`, with their values at that revision (undefined: the key did
+   * not exist).
+   */
   changed: Map<string, StoredValue | undefined>;
   /** The newest revision whose record was read; `after` if no record was read. */
   read: number;
