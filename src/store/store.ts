@@ -1,6 +1,6 @@
 /**
  * The interface of the store, modeled on etcd. All keys share one revision counter, and all writes of a transaction have the same
- * revision. lmdb/ and memory/ implement the interface (later perhaps etcd/) and share one test suite in test/contract.
+ * revision. lmdb/ and memory/ implement the interface and share one test suite in test/contract.
  *
  * Invariants:
  *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), and each listener of watch() has been called with the

@@ -6,12 +6,11 @@ import { CompactedError } from './store.ts';
 const MAX_KEY_BYTES = 1024;
 const KEY = /^[\x01-\x7f]+$/;
 
-/** Returns whether the text is a valid key. */
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
 /**
- * Returns a key that sorts like `key`, which may be too long or contain NUL or characters beyond ASCII: the valid keys after the result
- * are the same as the valid keys after `key`.
+ * Returns a key that sorts like `key`, which may be too long or contain NUL or characters beyond ASCII: apart from keys that contain
+ * DEL, the valid keys after the result are the same as the valid keys after `key`.
  */
 export function comparableKey(key: string): string {
   if (isKey(key)) return key;
@@ -115,8 +114,8 @@ export interface NewestState {
 }
 
 /**
- * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns, and keys only
- * until the last of these.
+ * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns, and stops
+ * reading keys soon after the last of these.
  * `changed`: the keys that have changed after the older state, with their older values (undefined: the key did not exist).
  */
 export function rewoundRange(

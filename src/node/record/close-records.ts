@@ -18,7 +18,7 @@ const PAGE_SIZE = 100;
 const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
 
 /**
- * Returns the last steps of a Pod that no longer exists on its node or in the API. They include Removed, since an agent may have died
+ * Returns the last steps of a Pod that exists neither on its node nor in the API. They include Removed, since an agent may have died
  * before it wrote this step.
  */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
@@ -33,7 +33,7 @@ export interface CloseRecordsOptions {
   gone(pod: Pod): void;
 }
 
-/** Checks all records. Resolves when done, also if the check has failed; the failure is logged. */
+/** Checks all records. Resolves when the check has ended; a failure is logged, unless `signal` has aborted. */
 export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
   const pods = client.resource<Pod>(PODS);
   /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */
@@ -45,7 +45,7 @@ export async function closeRecords({ client, log, signal, isKnown, gone }: Close
     for (const { type } of transitions) if (RELEVANT_STEPS.has(type)) steps.add(type);
     lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
   };
-  /** Whether the record contains the last steps. A Pod that was never scheduled has no step Removed. */
+  /** Whether the record contains the last steps. The record of a Pod that was never scheduled needs no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
   const exists = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {

@@ -11,14 +11,17 @@ import { isApiError } from '../../machinery/status.ts';
 import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi } from './step-conversion.ts';
 
-/** The size at which a new part begins, measured like RecordPart.bytes. It bounds the cost of a write, which contains a whole part. */
+/**
+ * The maximum size of a part with several steps, measured like RecordPart.bytes. It bounds the cost of a write, which contains a
+ * whole part.
+ */
 const PART_BYTES = 16 * 1024;
 
 /** The newest part of a record. */
 export interface RecordPart {
   number: number;
   steps: PodTransition[];
-  /** The total size of the steps as JSON, in characters. */
+  /** The approximate total size of the steps as JSON, in characters. */
   bytes: number;
   /** Whether the part exists in the API. */
   exists: boolean;
@@ -67,7 +70,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
       yield [number, part];
       continue;
     }
-    // If the Pod's object is known and its status has no start time, no agent has recorded anything.
+    // If the Pod's object is known and its status has no start time, no agent has started the Pod, so its record has no later parts.
     if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
     // The first parts of a long record may have been deleted.
     const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });
@@ -77,7 +80,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
   }
 }
 
-/** Creates or updates the part in the API. */
+/** Updates the part in the API if `part.exists`, otherwise creates it. If `part.exists` was wrong, corrects it and tries again. */
 export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, part: RecordPart): Promise<void> {
   const { name: podName, namespace, uid: podUID = '' } = pod.metadata;
   const record: PodRecord = {
@@ -93,7 +96,7 @@ export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, pa
     part.exists = true;
   } catch (error) {
     if (!isApiError(error, part.exists ? 'NotFound' : 'AlreadyExists')) throw error;
-    // The part was deleted in the meantime because it was too old, or an earlier request whose response was lost has created it.
+    // A controller has deleted the part in the meantime, or an earlier request whose response was lost has created it.
     part.exists = !part.exists;
     await writePart(records, pod, part);
   }

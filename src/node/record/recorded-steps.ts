@@ -51,6 +51,5 @@ const subjectOf = ({ key }: Transition): string | undefined => /^(.*)@\d+$/s.exe
 
 type Result = Pick<Transition, 'type' | 'reason' | 'message'>;
 
-/** Whether the result equals the last result of the same subject. */
 const isRepeated = (next: Result, last: Result | undefined): boolean =>
   last !== undefined && last.type === next.type && last.reason === next.reason && last.message === next.message;

@@ -3,11 +3,11 @@
  *
  * Boundary: the core determines the steps; record-parts.ts reads and writes the objects; a controller deletes old records.
  * Invariants:
- *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
- *     Steps that are reported during a write of the same Pod are collected for the next write.
+ *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it. Steps that are
+ *     reported during a write of the same Pod are collected for the next write.
  *  2. Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
  *  3. A step is written once, even if it is reported again, since the existing record is read before the first write of a Pod. A step
- *     may be repeated only if the record cannot be read or exceeds the limits in recorded-steps.ts.
+ *     may be repeated only if the part that contains it was deleted, or the record exceeds the limits in recorded-steps.ts.
  *  4. Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
@@ -34,7 +34,7 @@ export interface RecorderOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** When it aborts, retries end. For steps that were reported before, one more write without a retry is tried. */
+  /** After it has aborted, a request that is waiting for its retry is tried once more, and a request that fails is not retried. */
   signal: AbortSignal;
 }
 
@@ -47,9 +47,9 @@ export interface PodRecorder {
    * taking too long.
    */
   written(uid: string): Promise<void> | undefined;
-  /** The Pod no longer exists on the node or in the API: records the last steps, unless they are recorded already. */
+  /** The Pod exists neither on the node nor in the API: records the last steps, unless they are recorded, and releases the Pod. */
   gone(pod: Pod): void;
-  /** No more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written. */
+  /** No more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written or given up. */
   release(uid: string): void;
   /** Resolves when all steps that were reported are written, or the recorder has given them up. */
   flushed(): Promise<void>;
@@ -149,7 +149,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   return self;
 }
 
-/** Retries until the attempt succeeds. Resolves to false if the API rejects the request permanently or the agent has ended. */
+/** Retries until the attempt succeeds. Resolves to false if it fails permanently (see isPermanent()) or after the agent has ended. */
 async function retry(
   state: PodState,
   { timers, log, signal }: RecorderOptions,

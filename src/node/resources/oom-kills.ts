@@ -84,7 +84,10 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   /** The runtime's reason for the end of each judged run, by the run's ID. */
   const judged = new Map<string, string | undefined>();
 
-  /** Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. */
+  /**
+   * Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. Marks the runs whose end
+   * the status has shown as judged.
+   */
   const adopt = (pod: Pod, runs: readonly ContainerObservation[]): OomAccount => {
     const kept = readAccount(file, log);
     const shown = shownRuns(pod, runs);

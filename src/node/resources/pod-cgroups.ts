@@ -50,7 +50,7 @@ export interface PodCgroups {
   add(pod: Pod): void;
   /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
-  /** Returns the OOM kills in the Pod's containers; undefined if the kernel does not count OOM kills or the Pod has no group. */
+  /** Returns the OOM kills in the Pod's containers; undefined on cgroup v1, or if the Pod's group or its memory controller is missing. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
   /**
    * Called when nothing of the Pod runs: removes the Pod's group, except parts that still contain processes, and no longer counts the

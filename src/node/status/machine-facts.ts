@@ -1,4 +1,4 @@
-/** Reads the capacity and the system information of the machine from /proc, /sys and /etc. */
+/** Reads the capacity and the system information of the machine. */
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../../api/generated/types.ts';
@@ -11,7 +11,7 @@ import { readProcessLimits } from '../usage/machine-usage.ts';
 export const DEFAULT_MAX_PODS = 110;
 
 export interface CapacityOptions {
-  /** A folder on the disk that holds images, logs and emptyDir volumes. */
+  /** A folder on the disk that holds logs and emptyDir volumes. The size of this disk is the capacity of ephemeral-storage. */
   folder: string;
   /** Resources reserved for the system and the node's daemons. Absent: none. */
   reserved?: Reserved;

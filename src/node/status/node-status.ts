@@ -3,7 +3,8 @@
  * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
  * Invariants:
  *  1. There is only one timer for reports.
- *  2. The status is checked every ten seconds. It is written when it has changed, and at least about every five minutes.
+ *  2. The status is checked at the latest ten seconds after the previous check has ended. It is written when it has changed, and at
+ *     least about every five minutes.
  *  3. The Node is read before each comparison, so that changes by other clients are taken into account.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */

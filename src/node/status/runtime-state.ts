@@ -4,7 +4,7 @@
  *  1. Only one query runs at a time; concurrent readers share the query's answer.
  *  2. No reader waits longer than 30 s. A runtime that has hung for 30 s counts as down until it answers.
  *  3. After a successful listing, images are listed again only after imagesChanged() was called.
- * Source: pkg/kubelet/runtime.go of v1.33 (the 30 s).
+ * Source: pkg/kubelet/runtime.go and kubelet.go of v1.33 (maxWaitForContainerRuntime: 30 s).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';
 import type { Timers } from '../../platform/platform.ts';

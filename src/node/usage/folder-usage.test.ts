@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(() => runCommandOk('rm', ['-rf', folder]));
 
-/** Runs the script in the test's folder. */
 const shell = (script: string): Promise<unknown> => runCommandOk('sh', ['-ec', `cd '${folder}'; ${script}`]);
 
 it('folderUsage counts everything below the folder, each file once, and follows no links', async () => {

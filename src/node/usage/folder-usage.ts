@@ -4,10 +4,10 @@
  *
  * Invariants:
  *  1. folderUsage() rejects only when `signal` aborts. An entry that cannot be read and the content of a folder that cannot be
- *     opened count as zero; the error is reported to `unreadable`, unless the entry no longer exists.
- *  2. Few files are open at a time, however deep the folders are. Only the names of folders and the
- *     numbers of inodes with several hard links are kept in memory.
- *  3. Only one file system call runs at a time, so that a measurement puts little load on the disk.
+ *     opened count as zero; the error is reported to `unreadable`, unless the entry no longer exists or is no longer a folder.
+ *  2. Few files are open at a time, however deep the folders are. Only the names of folders and the numbers of inodes with several
+ *     hard links are kept in memory.
+ *  3. A call of folderUsage() runs only one file system call at a time, so that it puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -35,8 +35,8 @@ interface Folder {
 }
 
 /**
- * Returns the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if it does not
- * exist or cannot be read. A file with several hard links counts once.
+ * Returns the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if lstat() fails,
+ * for example because nothing exists at `path`. A file with several hard links counts once.
  */
 export async function folderUsage(
   path: string,

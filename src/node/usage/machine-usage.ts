@@ -10,7 +10,7 @@ const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** The CPU time that all cores together have been in use since the machine started. It excludes idle time. */
+  /** The CPU time that all cores together have been in use since the machine started. It excludes idle time and iowait. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
@@ -21,7 +21,7 @@ export async function readMachineUsage(now: () => Millis): Promise<MachineUsage>
   return { at: now(), ...parseStat(stat), memory: parseMemory(meminfo) };
 }
 
-/** Parses /proc/stat. The CPU time excludes idle time and iowait; user and nice already include the time of virtual machines. */
+/** Parses /proc/stat. The fields for virtual machines are not added to the CPU time, since user and nice already include them. */
 export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Millis } {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (/^cpu +(.+)$/m.exec(text)?.[1] ?? '')
     .split(' ')
@@ -86,7 +86,7 @@ export function parseInterfaces(text: string): InterfaceUsage[] {
     .filter(({ name }) => name !== 'lo');
 }
 
-/** Returns the machine's interfaces with an IPv4 default route; all interfaces if there is no such route. */
+/** Returns the machine's interfaces with an IPv4 default route; if there are none, all interfaces except the loopback interface. */
 export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   const [all = [], routes] = await Promise.all([readInterfaces('self'), readFile('/proc/net/route', 'utf8')]);
   const outward = defaultInterfaces(routes);

@@ -20,7 +20,7 @@ export interface PodMetricsOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Watches the node's Pods in the API, and updates the metrics when their statuses change. */
+/** Watches the node's Pods in the API, and updates the metrics when Pods are added, change or are deleted. */
 export function startPodMetrics({ client, nodeName, metrics, timers, log, signal }: PodMetricsOptions): void {
   const starts = metrics.histogram(
     'lifepod_pod_start_duration_seconds',

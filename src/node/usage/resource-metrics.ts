@@ -115,7 +115,7 @@ const NETWORK_METRICS: readonly Metric<InterfaceUsage>[] = [
   },
 ];
 
-/** Returns the metrics of /metrics/resource: CPU and memory of the node, the Pods and the containers. */
+/** Returns the metrics of /metrics/resource: CPU and memory of the node, Pods and containers, and the containers' start times. */
 export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): MetricFamily[] {
   const labelsOf = (pod: UsedPod, { name }: UsedContainer): Labels => ({ container: name, ...podLabels(pod) });
   const starts = containerFamily(CONTAINER_START, pods, labelsOf);

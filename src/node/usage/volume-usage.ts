@@ -16,15 +16,15 @@ export interface VolumeUsage {
   usedBytes: number;
   inodesUsed: number;
   /**
-   * The usage of the volume's file system, if the volume is in memory or belongs to a claim; absent if the volume is on the disk
-   * of the Pod's folder.
+   * The usage of the volume's file system, if the volume is in memory or belongs to a claim; absent for other volumes, which are
+   * on the disk of the Pod's folder.
    */
   own?: DiskUsage;
   /** The name of the claim, in the Pod's namespace; absent if the volume does not belong to a claim. */
   claim?: string;
 }
 
-/** A result is reused for this long, because the duration of a walk through volumes depends on the files that Pods have written. */
+/** A result is reused for this long, because a walk through the volumes is slow if the Pod has written many files. */
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {

@@ -62,8 +62,8 @@ export interface KeptFile extends Omit<PayloadFile, 'data'> {
 }
 
 /**
- * Completes the links to the current files of a volume whose new files are not available. Returns the current files by their paths
- * relative to the volume; undefined if no files were ever written.
+ * Completes the links to the current files of a volume whose update has failed. Returns the current files by their paths relative
+ * to the volume; undefined if no files were ever written.
  */
 export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);

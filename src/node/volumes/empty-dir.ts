@@ -31,8 +31,8 @@ export async function setUpEmptyDir(
 
 /**
  * Gives the folder to the group `fsGroup`, with mode 2777, unless the folder has this group already. Does nothing if `fsGroup` is
- * undefined. The mode is set before the group, so that a folder with the group has always had the mode, even after a crash. Later
- * calls do not set the mode again, since the Pod may have changed it.
+ * undefined. The mode is set before the group, so that a crash cannot leave a folder that has the group and never had the mode.
+ * Later calls do not set the mode again, since the Pod may have changed it.
  */
 export async function giveToGroup(folder: string, fsGroup: number | undefined): Promise<void> {
   if (fsGroup === undefined || (await stat(folder)).gid === fsGroup) return;
@@ -62,8 +62,8 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Mounts a tmpfs of this size at the folder, unless something is mounted there. If `bytes` is 0, the tmpfs has the kernel's
- * default size, half of the machine's memory.
+ * Mounts a tmpfs of at most `bytes` bytes at the folder, unless something is mounted there. If `bytes` is 0, the tmpfs has the
+ * kernel's default size, half of the machine's memory.
  */
 async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });

@@ -48,11 +48,11 @@ export interface MountedPods {
 export interface MountedPodsPorts extends SetUpPorts {
   /** Runs the operations on a Pod's volumes one at a time. The key of an operation is the Pod's UID. */
   operations: SerialByKey;
-  /** When it aborts, all updates end. */
+  /** Stops all updates. */
   signal: AbortSignal;
   /**
-   * Called when mount() of the Pod has failed and an object in the Pod's volumes has changed since, so that another mount() may
-   * succeed.
+   * Called instead of an update of the Pod's volumes if the last mount() has failed. The update may be due because an object in
+   * the volumes has changed, so that another mount() may succeed.
    */
   onRetry?(podUid: string): void;
 }
@@ -73,7 +73,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
   const timer = createRefreshTimer(mounted, timers, signal, refreshes.add);
 
-  /** Processes a Pod of the queue, which limits how many Pods are updated at the same time and combines changes that arrive together. */
+  /** Processes a Pod of the queue. The queue limits how many Pods are updated at a time, and combines changes that arrive together. */
   async function refresh(uid: string): Promise<void> {
     const underWay = operations.pending(uid);
     if (underWay === undefined) return operations.run(uid, () => rewriteObjects(uid));
@@ -144,13 +144,13 @@ const entryOf = (pod: Pod, keeps: MountedPod['keeps'] = { tokens: new Map(), roo
 
 interface RefreshTimer {
   set(entry: MountedPod, refreshAt: number): void;
-  /** Adjusts the timer. Called after a Pod was removed from `mounted`. */
+  /** Adjusts the timer after a Pod was removed from `mounted`. */
   update(): void;
 }
 
 /**
  * Creates one timer for all Pods. It calls `refresh` for each Pod at the Pod's refreshAt, and then every RETRY_MILLIS until set()
- * is called for the Pod.
+ * is called for the Pod or the Pod is removed from `mounted`.
  */
 function createRefreshTimer(
   mounted: ReadonlyMap<string, MountedPod>,

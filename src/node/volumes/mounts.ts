@@ -121,18 +121,17 @@ export async function mountTmpfs(folder: string, options: string[], signal: Abor
       if (!(error instanceof CommandError) || !isUnknownOptionError(error.message)) throw error;
     }
   await runCommandOk('mount', mountWith(options), { signal });
-  // The same failure without the option has another cause.
+  // If the mount fails without the option too, the option was not the cause, so knowsNoswap stays true.
   knowsNoswap = false;
 }
 
 /**
  * Whether mount(8) failed because an option is unknown, and not for a temporary reason. Knows the messages of util-linux before
- * and after 2.39, and of busybox.
+ * 2.39 and since 2.39, and of busybox.
  */
 export const isUnknownOptionError = (stderr: string): boolean =>
   /bad option|unknown parameter|invalid argument/i.test(stderr);
 
-/** Mounts a hugetlbfs at the folder. `pageBytes` is the size of its pages in bytes. */
 export async function mountHugetlbfs(folder: string, pageBytes: number, signal: AbortSignal): Promise<void> {
   const options = `pagesize=${pageBytes},mode=0777`;
   await runCommandOk('mount', ['-t', 'hugetlbfs', '-o', options, 'nodev', folder], { signal });
@@ -147,8 +146,8 @@ export async function bindMount(source: string, target: string, signal: AbortSig
 }
 
 /**
- * Makes an existing bind mount read-only; the kernel does not support this in the call that creates the mount. Does not fail if
- * the mount is read-only already.
+ * Makes an existing mount read-only; for a bind mount, the kernel does not support this in the call that creates the mount. Does
+ * not fail if the mount is read-only already.
  */
 export async function remountReadOnly(folder: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['-o', 'remount,bind,ro', folder], { signal });

@@ -41,8 +41,8 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
 
 /**
  * Gives the entry and its content to the group, except symbolic links. Uses handles, since a process may replace a folder of the
- * volume with a link at any moment. Changes the content of a folder before the folder itself, so that a folder with the group has no
- * content without the group, even after an interruption; the policy OnRootMismatch relies on this.
+ * volume with a link at any moment. Changes the content of a folder before the folder itself, so that an interruption cannot leave a
+ * changed folder with unchanged content; the policy OnRootMismatch relies on this order.
  */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();

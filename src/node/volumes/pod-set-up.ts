@@ -59,9 +59,9 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 
 /**
  * Sets up the Pod's volumes for which `kind` returns true. If a configMap, secret, downwardAPI or projected volume with files from
- * an earlier call fails, it keeps these files. If other volumes fail, rejects with the error of one and reports the others. Returns
- * when to set up the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if
- * never.
+ * an earlier call fails, it keeps these files, unless the signal has aborted or the error is an OutcomeUnknownError. If other
+ * volumes fail, rejects with the error of one and reports the others. Returns when to set up the volumes again, in milliseconds
+ * since the epoch, to replace a token or to retry a failed update; Infinity if never.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,
@@ -109,8 +109,8 @@ function earliest(times: readonly (number | undefined | (() => number | undefine
 }
 
 /**
- * Logs that a volume could not be updated and still has its old files, and reports the error if it is a VolumeError. Returns when
- * to retry the update, in milliseconds since the epoch.
+ * Logs that a volume could not be updated, and reports the error if it is a VolumeError. Returns when to retry the update, in
+ * milliseconds since the epoch.
  */
 export function reportStale(pod: Pod, error: Error, { timers, log, onFailure }: SetUpOptions): number {
   log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });

@@ -69,7 +69,6 @@ interface KeyedSource {
   defaultMode?: number;
 }
 
-/** Collects the files of a configMap volume, or of a configMap source of a projected volume. */
 export async function collectConfigMap(
   { read }: PayloadSource,
   wanted: KeyedSource,
@@ -85,8 +84,8 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
 
 /**
  * Returns a function that reads and decodes each object once, however many volumes and sources of the Pod refer to the object. The
- * function rejects with a NoRoomError if the values of all objects that it reads, as encoded in the API, are larger than
- * MAX_READ_BYTES in total.
+ * function rejects with a NoRoomError if the values of all objects that it reads, as encoded in the API, have more than
+ * MAX_READ_BYTES characters in total.
  */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();

@@ -7,8 +7,9 @@ import { mountsUnder, unmountUnder } from './mounts.ts';
 import { EMPTY_DIRS, type PodDirectories } from './set-up.ts';
 
 /**
- * Unmounts everything in the Pod's folders, then removes the Pod's emptyDir volumes, `parts` of the folder on disk ('' is the
- * whole folder) and the whole folder in memory. Rejects if something in one of the folders is still mounted.
+ * Unmounts everything in the Pod's folders and releases the files of its image volumes, then removes the Pod's emptyDir volumes,
+ * `parts` of the folder on disk ('' is the whole folder) and the whole folder in memory. Rejects if something in one of the folders
+ * is still mounted.
  */
 export async function removeParts(
   { disk, memory, podUid, images }: PodDirectories & { podUid: string; images: VolumeImages | undefined },

@@ -32,7 +32,7 @@ export interface SetUpFixture {
   text(pod: Pod, volume: Volume, file: string): Promise<string>;
   /** Creates or replaces a ConfigMap of the Pods' namespace with these values. */
   write(name: string, data: Record<string, string>): Promise<void>;
-  /** Makes each get call wait until release() is called. Returns the number of waiting calls. */
+  /** Makes each get call wait until release() is called. waiting() returns the number of waiting calls. */
   holdReads(): { waiting(): number; release(): void };
   /** Makes the API server issue the tokens token-1, token-2 and so on, without an expiration time in the response. */
   issueTokens(): void;

@@ -18,7 +18,7 @@ import { isInMemory } from './references.ts';
 import { VolumeError } from './volume-error.ts';
 
 const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
-/** The folder of the emptyDir volumes, relative to the Pod's folder. Containers can write to it. */
+/** The folder of the emptyDir volumes, relative to the Pod's folder. Containers can write to these volumes. */
 export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
 
 /**
@@ -113,8 +113,8 @@ export async function setUpVolume(
 const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
 
 /**
- * Keeps the files of a volume whose new files are not available. In a projected volume, only the files of downwardAPI sources are
- * updated, if the files then fit the size limit. Returns whether the volume was ever written.
+ * Keeps the files of a volume whose update has failed. In a projected volume, the files of downwardAPI sources are still updated
+ * if the files then fit the size limit. Returns whether the volume was ever written.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
   const kept = await keepPayload(folder);

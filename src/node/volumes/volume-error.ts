@@ -1,14 +1,14 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
 /**
- * A volume cannot currently be set up, or has a problem that does not prevent this; a retry may succeed. Users see the reason and
- * the message in an Event or in the status of the containers.
+ * The error of a volume that cannot currently be set up, so that a retry may succeed, or that has a problem which does not prevent
+ * its setup. Users see the reason and the message in an Event or in the status of the containers.
  */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
   /**
    * FailedMount; the waiting reason of the containers if an image is not available; or AlreadyMountedVolume if other Pods use the
-   * volume and its group is not the Pod's fsGroup.
+   * volume and the group of its files is not the Pod's fsGroup.
    */
   readonly reason: string;
   declare readonly image?: string;

@@ -2,13 +2,13 @@
  * Manages the volumes of the node's Pods. Volumes are set up before the containers are created and removed after the containers
  * have ended.
  * Boundary: changes only the Pods' folders, <rootDirectory>/<Pod UID> on disk and one per Pod in memory, apart from hostPaths that
- * it creates and the ownership of PersistentVolumes. Reads objects through the client and mounts with mount(8). mounted-pods.ts
- * updates mounted volumes.
+ * it creates and the ownership of PersistentVolumes. Reads objects and requests tokens through the client, and mounts with
+ * mount(8). mounted-pods.ts updates mounted volumes.
  * Invariants:
  *  1. mount() and unmount() are idempotent, even if the engine died during an earlier call.
  *  2. Nothing outside the Pods' folders is ever removed, and a folder that contains a mount is not removed.
  *  3. All files of a configMap, secret, downwardAPI or projected volume change at the same time.
- *  4. The replacement of a token in a volume starts before 80% of the token's lifetime have passed.
+ *  4. A token in a mounted volume is due for replacement before 80% of its lifetime have passed.
  *  5. When a source of a mounted volume (a ConfigMap, a Secret, a field of the Pod) changes, the volume is rewritten; there is no
  *     polling. If the update fails, the volume keeps its files, and the update is retried after a delay. An update whose files are
  *     too large is retried at the next change, or after a delay if the files fit because other volumes of the Pod have become
@@ -31,8 +31,9 @@ import { VolumeError } from './volume-error.ts';
 
 export interface VolumeManager {
   /**
-   * Sets up all volumes of the Pod. The caller calls this again after a restart of the agent. Rejects with a VolumeError if a
-   * volume cannot be set up, and with an OutcomeUnknownError if the runtime did not answer.
+   * Sets up all volumes of the Pod. The caller calls mount() again after a restart of the agent. Rejects with a VolumeError if a
+   * volume cannot be set up, except if the volume keeps its files (invariant 5), and with an OutcomeUnknownError if the runtime did
+   * not answer.
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   /**
@@ -68,8 +69,8 @@ export interface VolumeManagerOptions extends SetUpOptions {
   /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
   /**
-   * Called when mount() of the Pod has failed and may succeed now, because an object in its volumes has changed or the volumes of
-   * another Pod were removed.
+   * Called when the last mount() of the Pod has failed and should be repeated, because an update of its volumes is due, or because
+   * the Pod has claims and volumes of another Pod were removed.
    */
   onRetry?(podUid: string): void;
 }

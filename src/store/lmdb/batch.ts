@@ -84,7 +84,7 @@ export async function commit({ root, current, history, meta }: Tables, batch: Ba
       else current.remove(event.key);
     }
     for (const [revision, events] of changes) {
-      // A large batch may exceed the limit of the history. Skip the records that would have to be deleted immediately.
+      // Skip the records that the batch itself would delete, for example because a large batch exceeds the limit of the history.
       if (revision <= batch.compacted) continue;
       history.put(revision, fromChanges(events.map((event) => ({ key: eventKey(event), previous: event.previous }))));
     }

@@ -39,7 +39,10 @@ export async function commitFailure(
   return { failure, reopen: true };
 }
 
-/** Returns the cause of an error. lmdb rejects with a general error whose `commitError` is a promise that rejects with the cause. */
+/**
+ * Returns the cause of an error, or the error itself if it has no `commitError`. lmdb rejects with a general error whose `commitError`
+ * is a promise that rejects with the cause.
+ */
 async function rootCause(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> };
   if (commitError === undefined) return error;

@@ -37,7 +37,7 @@ const FREE_LIST_BYTES = 2 * 8;
 /** Space for each deleted history record. It is small because old records are adjacent, and the commit reuses the pages they free. */
 const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 
-/** File systems on which overwriting also allocates new blocks. Source: statfs(2), and the kernel's magic.h. */
+/** File systems on which overwriting also allocates new blocks. Sources: the kernel's magic.h; OpenZFS (ZFS_SUPER_MAGIC). */
 const COPY_ON_WRITE = new Set([0x9123683e /* btrfs */, 0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */]);
 
 /** The content of a commit, from which its size is calculated. */

@@ -1,6 +1,6 @@
 /**
- * Reads the store's history. The read regularly yields to other work, because the history can have many records (by default 10,000) and
- * 64 MiB.
+ * Reads the store's history. The read regularly yields to other work, because the history can have many records (by default up to
+ * 10,000) with 64 MiB in total.
  */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
@@ -8,7 +8,10 @@ import type { StoredValue } from '../store.ts';
 import { type Tables, toRecord } from './tables.ts';
 
 export interface Past {
-  /** The keys that have changed after the revision `after`, with their values at that revision (undefined: the key did not exist). */
+  /**
+   * The keys with the prefix that have changed after the revision `after`, with their values at that revision (undefined: the key did
+   * not exist).
+   */
   changed: Map<string, StoredValue | undefined>;
   /** The newest revision whose record was read; `after` if no record was read. */
   read: number;
