@@ -1,9 +1,12 @@
-/** For tests of images: a containerd that stores only the names of images, as a connection or as a server. */
+/** A containerd that stores only the names of images, as a connection or as a server, for tests of images. */
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import type { Connection } from '../cri/connection.ts';
 import { loadDefinitions } from '../cri/definitions.ts';
 
-/** A containerd whose names refer to the given digests, and whose CRI shows the same names. `calls`: the changing calls, in order. */
+/**
+ * A containerd whose image names refer to the given digests, and whose CRI lists the same images. `calls`: the calls that
+ * change something, in order.
+ */
 export function containerd(names: Record<string, string>) {
   const calls: string[] = [];
   const unary = async (method: string, request: unknown): Promise<unknown> => {

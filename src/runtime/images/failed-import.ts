@@ -22,8 +22,8 @@ interface NamedImage {
 
 export interface ImportGuard {
   /**
-   * Reassigns the names to the images that had them before the import, and deletes the names that did not exist before. Resolves once
-   * CRI shows the result, or after 30 s.
+   * Reassigns the names to the images that had them before the import, and deletes the names of the imported images that did
+   * not exist before. Resolves once CRI shows the result, or after about 30 s.
    */
   undo(): Promise<void>;
   /** Ends the protection of the previous images. Must be called after the import, whether or not the import failed. */

@@ -24,9 +24,9 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Loads the files in order. Returns the loaded references in complete form (docker.io/library/busybox:1.28). Throws a UserError if
- * ctr is not installed, if a file is not an archive of named images, if containerd does not accept it, or if CRI does not list one of its
- * images within 30 s. The images of the files before this file stay loaded.
+ * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects
+ * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd does not accept the
+ * file, or if CRI does not list one of its images within 30 s. The images of the preceding files stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
@@ -92,7 +92,10 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
-/** Resolves once CRI lists the image; throws a UserError after 30 s. Polls, because CRI does not report when it has added an image. */
+/**
+ * Resolves once CRI lists the image; rejects with a UserError after 30 s. Polls, because CRI does not report when it has added
+ * an image.
+ */
 async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
   while ((await imageStatus(connection, reference, signal)) === undefined) {
