@@ -44,8 +44,8 @@ const SERVICES = [
 type Answer = (error: { code: number; details: string } | null, response?: unknown) => void;
 
 /**
- * Starts a server that responds like `connection` at the socket `endpoint`. Calls `before` with the full name of the method before
- * each call. If `before` throws, the call fails with this error.
+ * Starts a server at the socket `endpoint` that responds to each call with the result of `unary`. Calls `before` with the full
+ * name of the method before each call. If `before` throws, the call fails with this error.
  */
 export async function serveContainerd(
   endpoint: string,
