@@ -8,7 +8,7 @@
  *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge,
  *     table or addresses of another instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
- *  3. After tearDownNetwork(), the kernel has no objects of the instance, and no address is leased.
+ *  3. tearDownNetwork() removes the bridge, the interfaces that are attached to it, the table and all leases of addresses.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface NetworkOptions {
   instance: string;
   /** The range of the Pods' addresses; its first usable address becomes the gateway. */
   podCidr: string;
-  /** Used only to check that the range overlaps no other network. Absent: not checked. */
+  /** Used only to check that this range overlaps neither the Pod range nor a route of the machine. Absent: not checked. */
   serviceCidr?: string;
   /** The address on which the cluster's DNS listens. */
   dnsIp: string;
@@ -55,8 +55,8 @@ export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDi
 }
 
 /**
- * Sets up the network, or updates it. Rejects with a UserError if the Pod range is too small, if the Pod or Service range overlaps another
- * network, or if IP forwarding cannot be enabled.
+ * Sets up the network, or updates it. Rejects with a UserError if the Pod range is too small, if the Pod and the Service range
+ * overlap each other or a route of the machine, or if IP forwarding cannot be enabled.
  */
 export async function setUpNetwork(options: NetworkOptions): Promise<NetworkNames & { gateway: string }> {
   const { signal } = options;
@@ -157,8 +157,8 @@ async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
 }
 
 /**
- * Creates the bridge if it does not exist, and sets its addresses. Their order matters: the CNI bridge plugin uses the bridge's first
- * address as the gateway.
+ * Creates the bridge if it does not exist, and sets its addresses. Their order matters: the CNI plugin bridge refuses a bridge
+ * whose first IPv4 address is not the gateway.
  */
 async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
   const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });

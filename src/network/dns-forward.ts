@@ -14,8 +14,9 @@ const MAX_IN_FLIGHT = 1000;
 
 export interface Forwarder {
   /**
-   * Asks the name servers one after another. Resolves with the first response, whose ID is that of the query. Rejects if there is no
-   * server, if no server responds in time, if MAX_IN_FLIGHT calls are in progress, or when `signal` aborts.
+   * Asks the name servers one after another. Resolves with the first response, whose ID is that of the query. Rejects if there
+   * is no server, if every server fails or does not respond in time, if MAX_IN_FLIGHT calls are in progress, or when `signal`
+   * aborts.
    */
   ask(query: Buffer, transport: 'udp' | 'tcp', signal: AbortSignal): Promise<Buffer>;
 }

@@ -92,8 +92,8 @@ export function createResponder(
   }
 
   /**
-   * Returns the records of an alias's target. If the target cannot be resolved, or the question is not for addresses, returns none: the
-   * client then gets only the alias.
+   * Returns the records of an alias's target. If the target cannot be resolved, if there are more than MAX_ALIASES aliases in a
+   * row, or if the question is not for addresses, returns none: the client then gets only the aliases found so far.
    */
   async function follow(question: Question, depth: number): Promise<Answer[]> {
     if (depth > MAX_ALIASES || (question.type !== 'A' && question.type !== 'AAAA')) return [];

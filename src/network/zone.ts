@@ -1,7 +1,8 @@
 /**
  * Answers DNS questions for cluster names from the current Services, without side effects.
- * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a choice,
- * the answers are the same as CoreDNS's (for example, a headless Service without endpoints does not exist).
+ * Source: "Kubernetes DNS-Based Service Discovery" 1.1.0 and "DNS for Services and Pods" of v1.33. Where these documents leave a
+ * choice, the answers are the same as CoreDNS's. For example, the name of a headless Service without endpoints does not exist;
+ * lifepod has no endpoints, so this applies to every headless Service.
  */
 import type { SrvAnswer, StringAnswer, TxtAnswer } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';

@@ -38,8 +38,8 @@ export interface OomKills {
 export interface Cgroups {
   version: 1 | 2;
   /**
-   * Whether set() must be called before the runtime creates the first container of a group, because the group would otherwise be created
-   * for that container, without limits.
+   * Whether set() must be called before the runtime creates the first sandbox or container in a group, because the runtime
+   * would otherwise create the group without limits.
    */
   isMadeByRuntimeToo: boolean;
   /** Returns the value of CRI's `cgroup_parent` for the group: its path, or, if the cgroup driver is systemd, the name of its slice. */
@@ -58,10 +58,8 @@ export interface Cgroups {
 
 export const QUOTA_PERIOD_MICROS = 100_000;
 
-/** Returns the version of the control groups that are mounted at `root`. */
 export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(root, 'cgroup.controllers')) ? 2 : 1);
 
-/** Opens the control groups that are mounted at `root`. */
 export const openCgroups = (root = CGROUP_ROOT): Promise<Cgroups> =>
   cgroupVersion(root) === 2 ? openV2(root) : openV1(root);
 

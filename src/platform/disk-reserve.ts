@@ -14,7 +14,7 @@ const PLENTY_BYTES = 16 * BALLAST_BYTES;
 
 const ballastPath = (dataDir: string): string => join(dataDir, 'ballast');
 
-/** Creates the file, if it is missing and 16 MiB of the disk are free. Never throws, because an engine also runs without the file. */
+/** Creates the file, if it is missing and at least 16 MiB of the disk are free. Never throws: an engine also runs without it. */
 export function keepBallast(dataDir: string): void {
   try {
     if (existsSync(ballastPath(dataDir))) return;

@@ -79,7 +79,10 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The unit of the times in /proc/PID/stat: Linux reports hundredths of a second on all processors. Source: proc_pid_stat(5). */
+/**
+ * The unit of the times in /proc/PID/stat. Linux reports hundredths of a second on all processors that Node.js supports.
+ * Source: proc_pid_stat(5).
+ */
 const TICK_MILLIS = 10;
 
 /** Returns the time since the process started, which changes of the wall clock do not affect. Throws if the process does not exist. */

@@ -44,8 +44,9 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ERROR'; object: Status };
 
 /**
- * Receives the events of a watch. `initial` is set if the object belongs to the initial state of the watch: `shared` if the object is in
- * the cache, `own` if the object was read only for this watch. It is undefined for changes and bookmarks.
+ * Receives the events of a watch. In the API server, `initial` is set if the object belongs to the initial state of the watch:
+ * `shared` if the object is in the cache, `own` if the object was read only for this watch. It is undefined for all other
+ * events, and for all events over HTTP.
  */
 export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 
@@ -68,7 +69,10 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/** The user that the client's certificate names, or system:anonymous if the client has no valid certificate. */
+/**
+ * The user that the client's certificate names. system:anonymous is the user of requests that need no authentication, such as
+ * /healthz.
+ */
 export interface UserInfo {
   name: string;
   groups: string[];
@@ -82,8 +86,8 @@ export interface ResourceBackend {
    */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
-   * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, or 410 as an ERROR
-   * event). Rejects if the watch cannot start.
+   * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, 410 as an ERROR event
+   * or, over HTTP, a lost connection). Rejects if the watch cannot start or, over HTTP, if an event cannot be decoded.
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
   /**

@@ -37,7 +37,7 @@ export interface NodeReports {
   usage(): Promise<NodeUsage>;
   /**
    * Returns the document at a path of the node's own server, such as `/stats/summary`; undefined if there is no document at the path.
-   * Rejects with an ApiError (503 ServiceUnavailable) if the node with the name `node` cannot be reached.
+   * Rejects with an ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

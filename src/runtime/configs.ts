@@ -74,7 +74,7 @@ export interface ContainerConfig {
     /** Limit for the sum of memory and swap. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** Limits in bytes, by page size. The page sizes are in the kernel's notation: 2MB, 1GB. */
+    /** Limits in bytes, by page size, which is written as in the names of the kernel's cgroup files: 2MB, 1GB. */
     hugepageBytes?: Record<string, number>;
     /** Values to write to the files of the container's cgroup, by file name. Set only with cgroup v2. */
     unified?: Record<string, string>;

@@ -2,10 +2,11 @@
  * The node's interface to the container runtime: CRI's calls, with lifepod's labels as fields. cri/ implements the interface for
  * containerd and any other CRI v1 runtime; simulated/ implements it in virtual time. test/contract runs one suite on both.
  *
- * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container whose
- * (Pod UID, name, attempt) exists, returns the existing ID; stop and remove treat NotFound as success. Every call except close()
- * takes an AbortSignal. A call with an unknown outcome rejects with an OutcomeUnknownError. An aborted call rejects with the
- * signal's reason; its outcome may be unknown, too.
+ * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container
+ * whose (Pod UID, name, attempt) exists, returns the existing ID; stopping or removing a sandbox or container that does not
+ * exist succeeds. Every call except close() takes an AbortSignal. A call with an unknown outcome rejects with an
+ * OutcomeUnknownError. An aborted call, except events() and imageChanges(), rejects with the signal's reason; its outcome may
+ * be unknown, too.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -30,10 +31,7 @@ export interface SandboxObservation {
   attempt: number;
   ready: boolean;
   createdAt: Millis;
-  /**
-   * The primary address first. Empty while the sandbox has no address, and if it uses the host's network. A CRI runtime also reports
-   * no addresses of a sandbox that is not ready.
-   */
+  /** The primary address first. A CRI runtime reports no addresses if the sandbox is not ready or uses the host's network. */
   ips: string[];
 }
 
@@ -143,7 +141,7 @@ export class OutcomeUnknownError extends Error {
 
 export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** Resolves with a message for each unmet condition, such as NetworkReady or RuntimeReady; with no message if the runtime is ready. */
+  /** Resolves with a message for each required condition (RuntimeReady, NetworkReady) that the runtime reports as not met. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
   /** The method is absent, or resolves with undefined, if the runtime does not report its features. */
@@ -171,9 +169,9 @@ export interface ContainerRuntime {
   /** Makes the runtime reopen the container's log file. Must be called each time the file has been rotated. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Resolves when the log of an exited container contains all of its output: an exit may be observed before the runtime has written
-   * the last output. Waits at most 10 seconds, and does not reject if the runtime is unreachable. The method is absent if the runtime
-   * writes no logs.
+   * Resolves when the log of an exited container contains all of its output: an exit may be observed before the runtime has
+   * written the last output. Resolves after about 10 seconds even if the log may be incomplete, unless the log still grows.
+   * Does not reject if the runtime is unreachable. The method is absent if the runtime writes no logs.
    */
   logEnded?(id: string, signal: AbortSignal): Promise<void>;
   /**

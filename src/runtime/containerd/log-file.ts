@@ -15,7 +15,7 @@ export interface LogFile {
   close(): void;
 }
 
-/** Opens the log for appending. Whenever it exceeds 8 MiB, copies it to `<path>.1` if the disk has room, and truncates it. */
+/** Opens the log for appending. Whenever it exceeds 8 MiB, copies it to `<path>.1`, if possible, and truncates it. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;

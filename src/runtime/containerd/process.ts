@@ -26,8 +26,9 @@ export interface ContainerdProcess {
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**
-   * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, or if the launch is
-   * aborted, the process is killed. Rejects once the process has exited, on its own or because it was killed.
+   * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, if a call to
+   * it fails, or if the launch is aborted, the process is killed. Rejects once the process has exited, on its own or because
+   * it was killed.
    */
   readonly ready: Promise<string>;
   /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
@@ -75,7 +76,7 @@ export function launchContainerd(options: LaunchOptions, signal?: AbortSignal): 
   };
 }
 
-/** Environment variables that are passed to containerd, and therefore to its shims and CNI plugins. Only PATH is passed as well. */
+/** Besides PATH, only these environment variables are passed to containerd, and therefore to its shims and CNI plugins. */
 const PASSED_VARIABLES = [
   'TZ',
   'LANG',
@@ -125,8 +126,9 @@ function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<voi
 }
 
 /**
- * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if, before that, containerd exits, `giveUp` is
- * aborted, or 60 s have passed. In all cases, finally aborts `giveUp`, which ends the wait for the socket.
+ * Resolves with containerd's version once containerd serves CRI. Rejects with a UserError if, before that, containerd exits,
+ * a call to containerd fails, `giveUp` is aborted, or 60 s have passed. In all cases, finally aborts `giveUp`, which ends the
+ * wait for the socket.
  */
 async function servesCri(
   { paths, logFile, timers }: LaunchOptions,

@@ -1,6 +1,6 @@
 /**
- * Clears the state that a private containerd leaves behind. Before containerd starts, this is a containerd process that outlived its
- * engine and, after a reboot, the content of the run folder. When lifepod is taken down, it also includes the remaining shims and
+ * Clears the state that a private containerd leaves behind: before containerd starts, a containerd process that outlived its
+ * engine and, after a reboot, the content of the run folder; when lifepod is taken down, also the remaining shims and
  * containers with their mounts, cgroups and sockets.
  */
 import { readFileSync, rmSync } from 'node:fs';
@@ -29,8 +29,8 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
 }
 
 /**
- * Ends the containerd of this data folder if containerd outlived its engine. Rejects if containerd does not end. Containers and their
- * shims keep running.
+ * Ends the containerd of this data folder, if one is still running. Rejects if it does not end even after SIGKILL. Containers
+ * and their shims keep running.
  */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
@@ -71,8 +71,8 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
 const END_SANDBOXES_MILLIS = 30_000;
 
 /**
- * Stops and removes all sandboxes through CRI, so that their networks, cgroups and sockets are removed too. On the first error, logs
- * it and leaves the remaining sandboxes to clearRunState().
+ * Stops and removes all sandboxes through CRI, so that their networks, cgroups and sockets are removed too. On the first
+ * error, or after 30 s in total, logs the error and leaves the remaining sandboxes to clearRunState().
  */
 export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   const connection = connect(endpoint);

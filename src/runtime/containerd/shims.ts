@@ -1,4 +1,4 @@
-/** Finds containerd's shims through the files that containerd writes to the bundle folder of each container, and removes their sockets. */
+/** Finds containerd's shims through the files in the bundle folders of their containers, and removes the shims' sockets. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
@@ -14,7 +14,10 @@ export interface Shim {
   protocol: string;
 }
 
-/** Returns the shim of each container and sandbox that CRI created. `state`: containerd's state folder, such as /run/containerd. */
+/**
+ * Returns the shim of each container and sandbox that CRI created, if its bundle folder contains the address of a Unix socket.
+ * `state`: containerd's state folder, such as /run/containerd.
+ */
 export function findBundledShims(state: string): Shim[] {
   const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
   if (!existsSync(bundles)) return [];
@@ -32,8 +35,9 @@ interface Bootstrap {
 }
 
 /**
- * Reads the address, the version and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json. Without
- * this file, the address is in the file `address`, as written by containerd 1.x, and the shim uses version 2 over ttrpc.
+ * Reads the address, the version and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json.
+ * If this file is missing (containerd 1.x) or incomplete, the address is read from the file `address`, and the version is 2
+ * over ttrpc.
  */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
@@ -45,7 +49,7 @@ function readBundle(bundle: string): Bootstrap {
       ? { address, version, protocol }
       : plain;
   } catch {
-    // A file is incomplete because containerd was killed while writing the file, or `bundle` is not a bundle folder.
+    // bootstrap.json is incomplete because containerd was killed while writing the file, or `bundle` is not a folder.
     return plain;
   }
 }

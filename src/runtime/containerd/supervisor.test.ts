@@ -11,8 +11,9 @@ interface Launch {
 }
 
 /**
- * A machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch. `logged`: the
- * level and the fields of all messages. `restarts`: how often beforeRestart() was called.
+ * A machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch.
+ * beforeRestart() waits for `mend`. `logged`: the level and the fields of all messages. `restarts`: how often beforeRestart()
+ * was called.
  */
 function machine(failures: Readonly<Record<number, string>> = {}, mend?: Promise<void>) {
   const timers = createVirtualTimers(0);

@@ -8,7 +8,7 @@ import type { ContainerdExit, ContainerdProcess } from './process.ts';
 
 export interface SupervisorOptions {
   launch(signal?: AbortSignal): ContainerdProcess;
-  /** Called before each restart. containerd is restarted when the promise has resolved. */
+  /** Called before each restart. containerd is restarted when the promise has resolved, unless stop() was called meanwhile. */
   beforeRestart(): Promise<unknown>;
   log: Log;
   timers: Timers;
@@ -19,7 +19,7 @@ export interface Supervisor {
   readonly version: string;
   /** containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
-  /** Registers a listener that is called after each exit before stop(). */
+  /** Registers a listener that is called after each exit of containerd, until stop() is called. */
   onExit(listener: (exit: ContainerdExit) => void): void;
   /** Stops containerd and waits until it has exited. */
   stop(): Promise<void>;

@@ -12,7 +12,7 @@ interface Request {
   method: string;
   payload: Buffer;
 }
-/** A frame from the client: all of its header's fields, and the decoded data. */
+/** A frame from the client: all fields of its header except the length, and the decoded data. */
 interface Received {
   stream: number;
   type: number | undefined;
@@ -89,7 +89,8 @@ test('responses that arrive in another order, in one chunk, belong to the calls 
 });
 
 test('a response is complete although its first bytes arrive with the previous response', async () => {
-  // The server sends the rest of a response only after the next request, so the client has read the first bytes before that.
+  // The server sends the first bytes of a response together with the previous response, and the rest only after the request. The
+  // client has therefore read the first bytes before the rest is sent.
   const early = [4, 9, 10, 13];
   let sent = 0;
   handle = ({ stream }, socket) => {

@@ -1,6 +1,7 @@
 /**
- * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps the methods to calls of
- * CRI and, for features that CRI lacks, of containerd's own services. Which containers are running is always read from the runtime.
+ * Implements the interface of runtime.ts for a container runtime with a CRI v1 socket (containerd, CRI-O). Maps the methods to
+ * calls of CRI and, for features that CRI lacks, of containerd's own services. Each observation lists the sandboxes and
+ * containers from the runtime; facts.ts only supplements these lists.
  *
  * Invariants:
  * 1. A call that changes a sandbox or container is not retried, except in stop-and-remove.ts: the caller observes the Pod again and

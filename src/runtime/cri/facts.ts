@@ -16,7 +16,10 @@ export interface ContainerFacts {
   /** The exit of the container's first process, from an event, a task or a shim. */
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
-  /** Resolved when containerd has deleted the task, which it does after it has copied all output to the log. Use logEndOf(). */
+  /**
+   * Resolved when containerd has deleted the task, which it does after it has read all output of the container (log-end.ts).
+   * To wait for it, call logEndOf(), which creates it if it is missing.
+   */
   logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit. While it is set, the container is not queried again. */
   final?: ContainerObservation;

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What CRI reports: undefined if it does not know the container, an error if it fails. */
+/** What CRI reports about the container: undefined if CRI does not know the container, an Error if the query fails. */
 type Report = Partial<ContainerStatus> | undefined | Error;
 
 const running: Report = { state: 'CONTAINER_RUNNING', finishedAt: 0 };
@@ -58,7 +58,7 @@ function prepare(report: Report, signal = new AbortController().signal) {
           },
         );
       called = true;
-      // The queries of the file's size that are under way end before these.
+      // The queries of the log's size that are under way end before these queries of the folder.
       for (let turn = 0; turn < 20; turn++) await stat(folder);
       return result;
     },

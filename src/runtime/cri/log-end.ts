@@ -1,8 +1,8 @@
 /**
- * Waits until containerd has written the log of an exited container. An exit is reported as soon as containerd's event arrives. By then,
- * containerd's CRI plugin may not have copied the last output from the container's pipe to the log. Once it has read everything, it
- * deletes the task. After that it still writes the last few kB, and no event reports that it has written them. Therefore the log also
- * counts as complete only once it no longer grows.
+ * Waits until containerd has written the log of an exited container. An exit is reported as soon as containerd's event
+ * arrives. By then, containerd's CRI plugin may not have copied the last output from the container's pipe to the log. Once the
+ * plugin has read all output, it deletes the task, but it may still have to write the last few kB, and no event reports that it
+ * has written them. Therefore, after the deletion of the task, the log counts as complete only when it no longer grows.
  */
 import { stat } from 'node:fs/promises';
 import { atMost } from '../../platform/at-most.ts';
@@ -25,7 +25,10 @@ export interface LogEndParts {
   timers: Timers;
 }
 
-/** Resolves when the log of the exited container is complete, at the latest after some 10 seconds. Rejects only if `signal` is aborted. */
+/**
+ * Resolves when the log of the exited container is complete. Waits at most LOG_END_MILLIS for the deletion of the task, and then
+ * until the log no longer grows, if CRI has reported its path. Rejects only if `signal` is aborted.
+ */
 export async function logEnded(parts: LogEndParts, id: string, signal: AbortSignal): Promise<void> {
   const { facts, observer, timers } = parts;
   const known = facts.containers.get(id);
@@ -47,7 +50,7 @@ export async function logEnded(parts: LogEndParts, id: string, signal: AbortSign
   signal.throwIfAborted();
 }
 
-/** Resolves when the file has not grown for QUIET_MILLIS, or if it does not exist. */
+/** Resolves when the file has not grown for QUIET_MILLIS, if it does not exist, or when `signal` aborts. */
 async function quiet(path: string, timers: Timers, signal: AbortSignal): Promise<void> {
   for (let last: number | undefined; !signal.aborted; ) {
     const size = (await stat(path).catch(() => undefined))?.size;

@@ -114,11 +114,11 @@ async function unlessNotFound(
 }
 
 /**
- * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a container has
- * just exited on its own, CRI may not have recorded the exit yet. Until then, containerd requests the kill of a process that does not
- * exist any more while it closes the connection to the shim, so `call` fails with `ttrpc: closed` or `context canceled: unknown`, or
- * `notFound` with an ExitUnrecordedError. A removal may also be refused because the container is recorded as running. In these cases, `call` is repeated after a delay, up to
- * 100 times in total, because no event reports that the exit has been recorded.
+ * Calls `call`, which stops or removes a container or sandbox, and calls `notFound` if `call` fails with NotFound. If a
+ * container has just exited on its own, CRI may not have recorded the exit yet. Until then, `call` may fail with `ttrpc: closed`
+ * or `context canceled: unknown`, because containerd is closing the connection to the shim; `notFound` may fail with an
+ * ExitUnrecordedError; and a removal may be refused because the container is recorded as running. In these cases, `call` is
+ * repeated every 10 ms, up to 100 calls in total, because no event reports that the exit has been recorded.
  */
 async function endOnce(
   call: () => Promise<unknown>,

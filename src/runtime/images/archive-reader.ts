@@ -15,8 +15,8 @@ import { referenceError } from './references.ts';
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Returns the names of the images, as written in the archive. Throws a UserError if the file cannot be read, is not an archive of
- * images, contains no names, or contains an invalid name.
+ * Resolves with the names of the images, as written in the archive. Rejects with a UserError if the file cannot be read, is
+ * not an archive of images, contains no names, or contains an invalid name.
  */
 export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
   let indexes: Map<string, string>;

@@ -18,14 +18,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-/** Returns the entries of a tar file, in order. */
 async function entriesOf(tar: Buffer): Promise<{ header: Header; content: Buffer }[]> {
   const entries: { header: Header; content: Buffer }[] = [];
   for await (const entry of Readable.from([tar]).pipe(extract()))
     entries.push({ header: entry.header, content: await buffer(entry) });
   return entries;
 }
-/** Writes an image and returns its layer and its decoded configuration. */
+/** Writes an image, and returns the three entries of its archive and the decoded configuration. */
 async function written(entries: Entry[], config: Partial<ImageConfig> = {}) {
   await writeImageArchive(file, 'docker.io/library/a:1', entries, { env: [], ...config });
   const [layer, image, manifest] = await entriesOf(readFileSync(file));

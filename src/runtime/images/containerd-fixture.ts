@@ -1,11 +1,12 @@
-/** For tests of images: a containerd that stores only the names of images, as a connection or as a server. */
+/** A containerd that stores only the names of images, as a connection or as a server, for tests of images. */
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import type { Connection } from '../cri/connection.ts';
 import { loadDefinitions } from '../cri/definitions.ts';
 
 /**
- * A containerd whose names refer to the given digests. `calls`: the changing calls, in order. CRI shows the given names. It shows a later
- * target of a name once the ID of the image, `sha256:` and the digest, is a name too, and until then the target before.
+ * A containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that change
+ * something, in order. If a name gets another target later, CRI shows the previous target until the ID of the new image, `sha256:` and
+ * the digest, is a name too.
  */
 export function containerd(names: Record<string, string>) {
   const calls: string[] = [];
@@ -48,8 +49,8 @@ const SERVICES = [
 type Answer = (error: { code: number; details: string } | null, response?: unknown) => void;
 
 /**
- * Starts a server that responds like `connection` at the socket `endpoint`. Calls `before` with the full name of the method before
- * each call. If `before` throws, the call fails with this error.
+ * Starts a server at the socket `endpoint` that responds to each call with the result of `unary`. Calls `before` with the full
+ * name of the method before each call. If `before` throws, the call fails with this error.
  */
 export async function serveContainerd(
   endpoint: string,

@@ -24,8 +24,8 @@ export interface ImportGuard {
   /** For each reference: the ID of the image that CRI showed before the import; undefined if CRI showed none. */
   idsBefore: ReadonlyMap<string, string | undefined>;
   /**
-   * Reassigns the names to the images that had them before the import, and deletes the names that did not exist before. Resolves once
-   * CRI shows the result, or after 30 s.
+   * Reassigns the names to the images that had them before the import, and deletes the names of the imported images that did
+   * not exist before. Resolves once CRI shows the result, or after about 30 s.
    */
   undo(): Promise<void>;
   /**

@@ -22,9 +22,9 @@ let folder: string;
 let endpoint: string;
 let runtime: ReturnType<typeof containerd>;
 let server: { close(): void };
-/** The methods that fail. */
+/** A method fails if its full name ends with one of these texts. */
 let failing: string[];
-/** Each delay of the load calls the next function and sets the clock forward by its result; without one, by a minute. */
+/** Each delay of the load calls the next function and sets the clock forward by its result; if none is left, by a minute. */
 let steps: (() => number)[];
 let timers: Timers;
 

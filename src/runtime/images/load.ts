@@ -24,9 +24,9 @@ const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Loads the files in order. Returns the loaded references in complete form (docker.io/library/busybox:1.28). Throws a UserError if
- * ctr is not installed, if a file is not an archive of named images, if containerd does not accept it, or if CRI does not list one of its
- * images within 30 s. The images of the files before this file stay loaded.
+ * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects
+ * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd does not accept the
+ * file, or if CRI does not list one of its images within 30 s. The images of the preceding files stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
@@ -109,7 +109,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string): Promise
 }
 
 /**
- * Resolves once CRI shows the imported image under the reference; throws a UserError after 30 s. Polls, because CRI does not report when
+ * Resolves once CRI shows the imported image under the reference; rejects with a UserError after 30 s. Polls, because CRI does not report when
  * it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
  */
 async function listed(load: Load, reference: string, idBefore: string | undefined): Promise<void> {

@@ -36,7 +36,8 @@ function requiredProgram(name: string, debianPackage: string): string {
 
 /**
  * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
- * `reference`: the complete name, such as docker.io/library/busybox:1.28. Throws a UserError if busybox-static is not installed.
+ * `reference`: the complete name, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed
+ * or needs shared libraries.
  */
 export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const busybox = requiredProgram('busybox', 'busybox-static');
@@ -72,7 +73,7 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
 
 /**
  * Writes the archive of the image for Pod sandboxes. Its process is catatonit, which only reaps other processes.
- * `reference`: the complete name. Throws a UserError if catatonit is not installed.
+ * `reference`: the complete name. Rejects with a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const program = readFileSync(requiredProgram('catatonit', 'catatonit'));

@@ -1,6 +1,6 @@
 /**
- * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ (only for docker.io) and the
- * tag latest.
+ * Completes and validates image references. The defaults are the domain docker.io, the path prefix library/ (only for
+ * docker.io) and, for a reference without a digest, the tag latest.
  * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 

@@ -24,8 +24,10 @@ export interface Calls {
   readonly made: { at: Millis; call: string }[];
   readonly reachable: boolean;
   /**
-   * Makes one call: waits for its latency, then calls `effect`, even if the caller aborts the call meanwhile. The argument of `effect`
-   * returns a signal that is aborted if the caller aborts the call or the connection is cut. During an outage, rejects instead.
+   * Makes one call: waits for its latency, then calls `effect`, even if the caller aborts the call meanwhile, and resolves with
+   * the result of `effect`. The argument of `effect` returns a signal that is aborted if the caller aborts the call or the
+   * connection is cut. During an outage, rejects after the latency instead. If an outage begins meanwhile, rejects immediately;
+   * `effect` is then called only if the outage has `takesEffect`.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
   /**

@@ -8,7 +8,10 @@ import { createRuns } from './runs.ts';
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 const other = { uid: 'other', namespace: 'default', name: 'other' };
 
-/** Two Pods, each with a ready sandbox, and functions that create containers. `changes`: the UIDs of the Pods whose changes were reported. */
+/**
+ * Two Pods, each with a ready sandbox, and functions that create containers. `changes`: the UIDs of the Pods whose changes were
+ * reported.
+ */
 function start() {
   const timers = createVirtualTimers(0);
   const changes: string[] = [];

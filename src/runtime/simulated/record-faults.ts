@@ -13,11 +13,14 @@ export interface RecordFaultOptions {
 }
 
 export interface RecordFaults {
-  /** Ends the pause process of the Pod's sandbox, as an administrator could do. The Pod's containers keep running. */
+  /** Ends the pause process of each ready sandbox of the Pod, as an administrator could do. The Pod's containers keep running. */
   loseSandbox(podUid: string): void;
   /** Deletes the records of the exited containers with these names, as an administrator could do. Sends no event. */
   loseRecords(podUid: string, names: readonly string[]): void;
-  /** Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event of the exit. */
+  /**
+   * Kills the running containers with these names and deletes their records, as an administrator could do. Sends an event for
+   * each exit.
+   */
   vanish(podUid: string, names: readonly string[]): void;
   /**
    * For `millis`, the exited containers with these names cannot be removed: a removal of such a container resolves, as if NotFound had

@@ -2,8 +2,9 @@
  * A container runtime without processes: sandboxes and containers are records that follow a script on the given timers, so that the
  * whole life of a Pod passes in virtual time. It implements the interface of runtime.ts; test/contract tests it.
  *
- * Boundary: runs.ts has the runs of containers, records.ts the sandboxes, record-faults.ts changes that no call causes, images.ts the
- * images, exec.ts the commands in containers, calls.ts the latency and failures of calls.
+ * Boundary: runs.ts contains the runs of containers, records.ts the sandboxes and the effects of calls on sandboxes and
+ * containers, record-faults.ts the changes that no call causes, images.ts the images, exec.ts the commands in containers, and
+ * calls.ts the latency and failures of calls.
  * Invariants:
  *  1. A call takes effect after its latency even if its caller aborts it meanwhile, as with a real runtime. Only a
  *     stopContainer() or execSync() that is aborted before then has no effect.

@@ -164,7 +164,7 @@ test('shims are watched from the cut of an event stream until no event can be mi
   expect(calls).toEqual(['unwatch before 1', 'watch', 'unwatch before 2']);
 });
 
-/** Sends an event about the task of the container `id`, which belongs to a Pod whose UID is the same, to the subscribers. */
+/** Sends the first subscriber an event about the task of the container `id`, which belongs to the Pod with the UID `id`. */
 function sendTaskEvent(id: string, topic: string, message: string, content: object = {}): void {
   const codec = connect('unix:///nothing');
   const value = codec.encode(`containerd.services.events.v1.${message}`, { containerId: id, id, ...content });

@@ -190,8 +190,9 @@ async function publishUntilSeen(
 }
 
 /**
- * Resolves once containerd would have reported that memory had run out, at the latest after OOM_REPORT_MILLIS. The report is an event of
- * its own, which may follow the event of the exit, but precedes the deletion of the task.
+ * Resolves when it is known whether memory had run out: immediately if containerd has reported this, otherwise when the task is
+ * deleted, at the latest after OOM_REPORT_MILLIS. The report is an event of its own, which may follow the event of the exit, but
+ * precedes the deletion of the task.
  */
 async function oomReported(known: ContainerFacts, timers: Timers, signal: AbortSignal): Promise<void> {
   if (known.outOfMemory !== true) await atMost(logEndOf(known).promise, OOM_REPORT_MILLIS, timers, signal);

@@ -14,7 +14,10 @@ import { imageStatus } from './image-service.ts';
 const CONTAINERD = 'containerd.services.events.v1';
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
-/** CRI is polled: it receives the same events, then adds or removes the images, and does not report when it has done so. */
+/**
+ * The interval at which CRI is polled after an event. containerd's CRI plugin receives the same events, then adds or removes the
+ * images, and does not report when it has done so.
+ */
 const POLL_MILLIS = 10;
 const SETTLED_WITHIN_MILLIS = 5000;
 
