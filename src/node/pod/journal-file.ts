@@ -65,7 +65,8 @@ export function createKeptJournal(
 }
 
 /**
- * Moves start times that are in the future back to now, and the deadlines by the same time, since the clock may have been set back.
+ * Moves start times that are in the future back to now, and their deadlines by the same amount, since the clock may have been set
+ * back.
  * No stop or termination gets more time than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {

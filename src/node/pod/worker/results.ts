@@ -3,7 +3,6 @@ import { type Action, type HookResult, type ProbeResult, runKey } from '../../..
 import type { Outcome } from './ports.ts';
 
 export interface WorkerResults {
-  /** The results in the form of the core's input. */
   observed(): { probes: Record<string, ProbeResult>; hooks: Record<string, HookResult> };
   /** Sets the results of hooks that ran under the previous agent. */
   recovered(hooks: Record<string, HookResult>): void;
