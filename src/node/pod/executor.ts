@@ -19,7 +19,7 @@ import type { Outcome, WorkerPorts } from './worker/ports.ts';
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Rewrites the mounted volumes that contain fields of the Pod (downward API). */
+  /** Rewrites the mounted volumes that contain fields of the Pod or resources of its containers (downward API). */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** Unmounts the volumes and deletes the Pod's folders on disk and in memory. */
