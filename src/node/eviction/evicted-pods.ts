@@ -34,7 +34,7 @@ export interface EvictedPods {
 }
 
 export function createEvictedPods(timers: Timers, hasContainers: (podUid: string) => boolean): EvictedPods {
-  /** The Pods for which evictions wait, by UID. */
+  /** The evicted Pods for which evictions may have to wait, by UID. */
   const pods = new Map<string, EvictedPod>();
   const settle = (podUid: string): boolean => {
     const pod = pods.get(podUid);

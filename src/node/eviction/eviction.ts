@@ -23,12 +23,13 @@ import { isOfDisk, type Threshold } from './thresholds.ts';
 
 /**
  * The interval between checks, which is upstream's. Polling is necessary because the kernel does not report changes of all these
- * resources. A check starts earlier if the grace period of a threshold, a condition or the wait for an evicted Pod ends earlier.
+ * resources. A check starts earlier if a threshold becomes due or a condition ends before, or if the resources of an evicted Pod
+ * become free (see LOOK_AGAIN_MILLIS).
  */
 const LOOK_MILLIS = 10_000;
 /**
- * The delay between the end of the wait for an evicted Pod and the next check. Meanwhile the kernel and the runtime free the Pod's
- * resources.
+ * The longest delay of the next check after cleared() or emptied() has ended the wait for an evicted Pod. Meanwhile the kernel and
+ * the runtime free the Pod's resources.
  */
 const LOOK_AGAIN_MILLIS = 1_000;
 
@@ -93,8 +94,8 @@ function thresholdToActOn(due: readonly Threshold[], evicted: EvictedPods): Thre
 
 /**
  * Returns a function that evicts the Pods above their disk limits. If it evicts none and is called with a threshold, it reclaims
- * disk space for the threshold. A call does nothing while another one is running, so that only one walk through folders runs at a
- * time.
+ * the resource of the threshold. A call does nothing while another one is running, so that only one walk through folders runs at
+ * a time.
  */
 function createDiskRelief(
   relief: Relief,
@@ -124,15 +125,15 @@ function createDiskRelief(
 
 interface Checks {
   /**
-   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one or at the time of by(), but
-   * not before the previous one has ended.
+   * Starts the first check. Each further check starts LOOK_MILLIS after the start of the previous one, or earlier at the time given
+   * to by(), but not before the previous one has ended.
    */
   start(): void;
   /** Makes the next check start at `time` at the latest, or when the check that is running has ended. */
   by(time: Millis): void;
 }
 
-/** `check` must not reject. */
+/** Returns the schedule of the checks. `check` must not reject. */
 function createChecks(timers: Timers, signal: AbortSignal, check: () => Promise<void>): Checks {
   let timer: Timer | undefined;
   let checking = false;

@@ -21,12 +21,12 @@ export interface ReliefOptions {
   usage: Omit<UsagePorts, 'unreadable'>;
   log: Log;
   signal: AbortSignal;
-  /** Returns the Pods on the node. */
+  /** Returns the Pods on the node, except those that have ended and whose volumes are removed. */
   pods(): readonly Pod[];
   isStatic(pod: Pod): boolean;
   /** Returns the grace period, in seconds, with which the node is ending the Pod; undefined if the node is not ending the Pod. */
   endsWithinSeconds(pod: Pod): number | undefined;
-  /** Starts the termination of the Pod. */
+  /** Starts the termination of the Pod, or shortens its grace period if the node is already ending the Pod. */
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
   /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
@@ -39,7 +39,7 @@ export interface Relief {
   enforceLimits(): Promise<boolean>;
   /**
    * Reclaims the resource of the threshold. If removing ended containers and unused images can free the threshold's disk, does
-   * this first. Then evicts the first Pod in the ranking, if the threshold is still met and the eviction need not wait for another
+   * this first. Then evicts the first Pod in the ranking, if the threshold is still due and the eviction need not wait for another
    * Pod.
    */
   reclaim(threshold: Threshold): Promise<void>;

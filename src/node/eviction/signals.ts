@@ -1,8 +1,8 @@
 /**
  * Reads the available resources of the machine as eviction signals.
  * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used file pages; disks are
- * measured by statfs; processes are compared with the kernel's limits on tasks. imagefs is measured whenever `imageDir` is known,
- * even if it is on the disk of the data folder.
+ * measured by statfs; processes are compared with the kernel's limits on tasks. The imagefs signals are also measured if
+ * `imageDir` is on the disk of the data folder; they are undefined if `imageDir` is absent or cannot be measured.
  */
 import { stat } from 'node:fs/promises';
 import { type DiskUsage, readDiskUsage, readMachineUsage, readProcessLimits } from '../usage/machine-usage.ts';

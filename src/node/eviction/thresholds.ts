@@ -84,7 +84,7 @@ export const DEFAULT_EVICTION: EvictionTexts = {
 
 export interface EvictionConfig {
   thresholds: readonly Threshold[];
-  /** How long a condition stays after its threshold was last met. */
+  /** How long a condition stays set after one of its thresholds was last met. */
   transitionMillis: Millis;
   maxPodGraceSeconds: number;
 }
@@ -196,7 +196,7 @@ export const noPressure: PressureState = { met: [], since: new Map(), seenAt: ne
 export interface Pressure {
   state: PressureState;
   conditions: ReadonlySet<PressureCondition>;
-  /** The thresholds that have been met for their grace period, in the order in which to act on them. */
+  /** The thresholds that have been met for their grace period. Those for memory come first. */
   due: readonly Threshold[];
   /** When the next threshold becomes due or a condition ends, if the observations stay the same. Absent if neither will happen. */
   changesAt?: Millis;

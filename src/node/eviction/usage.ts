@@ -1,7 +1,8 @@
 /**
- * Measures the memory, disk space and processes that the Pods of the node use, for eviction.
- * Boundary: queries the runtime and walks through folders; keeps nothing. A measurement walks through one folder at a time, so
- * that it puts little load on the disk. Unreadable files of one Pod do not affect the measurement of other Pods.
+ * Measures the memory, disk space, inodes and processes that the Pods of the node use, for eviction.
+ * Boundary: queries the runtime, counts processes and walks through folders; holds no state. A measurement walks through one
+ * folder at a time, so that it puts little load on the disk. Unreadable files of one Pod do not affect the measurement of
+ * other Pods.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,15 +22,15 @@ export interface UsagePorts {
   logPath(pod: Pod): string;
   /** Returns the path of the folder with the Pod's /etc/hosts and termination messages. */
   podPath(pod: Pod): string;
-  /** Called when a file or folder of the Pod cannot be read. */
+  /** Called when a measured file or folder of the Pod exists but cannot be read. */
   unreadable(pod: Pod, error: Error): void;
 }
 
 export type Wanted = 'memory' | 'disk' | 'pids';
 
 /**
- * Returns the usage of the Pods by UID: of memory, and also of disk space or processes if `wanted` is 'disk' or 'pids'. A Pod
- * without running containers also has an entry.
+ * Returns the usage of the Pods by UID: of memory and root file systems; with `wanted` 'disk' also of logs, emptyDirs and
+ * /etc/hosts; with 'pids' also of processes. A Pod without running containers also has an entry.
  */
 export async function measure(
   pods: readonly Pod[],

@@ -99,7 +99,7 @@ function withoutZeros(text: string): string {
 
 /**
  * Converts the key of a credential in a secret to a location: https://example.com/v1/team/ -> example.com/team/. Returns undefined
- * if the key contains no valid host.
+ * if the host is empty or contains white space.
  */
 function locationOf(key: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(key) ?? [];

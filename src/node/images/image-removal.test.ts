@@ -11,9 +11,10 @@ const { signal } = new AbortController();
 const NEVER_OLD: GarbagePolicy = { ...DEFAULT_GARBAGE_POLICY, minAgeMillis: 100, maxAgeMillis: 0 };
 const EXPIRING: GarbagePolicy = { ...NEVER_OLD, maxAgeMillis: 1000 };
 
-/** The images of the runtime, the containers' images, and the images that the runtime refuses to remove. */
 let images: ImageInfo[];
+/** The IDs or names of the images that containers use. */
 let containers: string[];
+/** The errors with which the runtime refuses to remove images, by image ID. */
 let refusals: Map<string, string>;
 /** The IDs of the images that were removed, or whose removal was refused, in order. */
 let attempts: string[];

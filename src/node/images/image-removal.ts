@@ -117,7 +117,6 @@ interface ImageTimes {
 interface ImageHistory {
   /** Records a listing. `images` are all existing images, and `used` those in use. The images of the first listing count as old. */
   update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
-  /** Forgets an image that has been removed. */
   forget(id: string): void;
   timesOf(id: string): ImageTimes;
   /**

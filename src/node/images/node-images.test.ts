@@ -90,11 +90,11 @@ const start = (more: Partial<NodeImagesOptions> = {}, without: (keyof typeof run
     log: silentLog,
     ...more,
   });
-/** Lets all work end that waits neither for a timer, for a pull nor for the disk. */
+/** Lets all work end that does not wait for a timer, a pull or the disk. */
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
 };
-/** Returns the calls since the last time. */
+/** Returns the entries of `calls` that were added since newCalls() was last called. */
 const newCalls = async (): Promise<string[]> => {
   await settled();
   return calls.splice(0);
@@ -125,7 +125,7 @@ test('the garbage collection checks the images after its start, after an image h
     },
   };
   const node = start({ timers: counting, imageGarbage: { policy, keep: [] } });
-  /** Returns the calls since the last time, when all checks have ended. */
+  /** Waits until all checks have ended, then returns the result of newCalls(). */
   const checked = async (): Promise<string[]> => {
     await settled();
     begun += calls.filter((call) => call === 'list').length;

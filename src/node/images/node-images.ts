@@ -32,8 +32,8 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   /** Returns the Pods on this node. */
   pods(): readonly Pod[];
   /**
-   * Called when an image was added to the runtime. `name` is the image's name, as storedName() returns it; undefined means that
-   * any image may have been added.
+   * Called when an image was added to the runtime or updated. `name` is the image's name, normally as storedName() returns it;
+   * undefined means that any image may have been added.
    */
   appeared(name: string | undefined): void;
 }
@@ -44,7 +44,10 @@ export interface NodeImages {
   follow(): void;
   /** Registers a listener that is called when the runtime's images may have changed. */
   onChange(listener: () => void): void;
-  /** Starts garbage collection, if it is configured. Called after the node's Pods are known, because their images must be kept. */
+  /**
+   * Starts garbage collection, if it is configured and the runtime stores images on a disk. Called after the node's Pods are known,
+   * because their images must be kept.
+   */
   collect(): void;
   /** Called after a Pod was removed. Requests a check by the garbage collection, because the Pod's images may be unused now. */
   podGone(): void;

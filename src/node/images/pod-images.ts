@@ -24,8 +24,8 @@ export interface PodImageOptions {
 }
 
 /**
- * Pulls the image of a container or of an image volume with the Pod's pull secrets. Rejects if a secret exists but cannot be read or
- * parsed. If the pull fails, rejects with the registry's reasons.
+ * Pulls the image of a container or of an image volume with the Pod's pull secrets. Omits secrets that neither exist nor have a
+ * copy. Rejects if another secret cannot be read or parsed, or if the pull fails.
  */
 export type PodImagePull = (
   pod: Pod,

@@ -27,8 +27,9 @@ export interface PulledImage {
 
 export interface ImagePuller {
   /**
-   * Pulls the image with the first of the credentials that the registry accepts, or anonymously if `credentials` is empty. Rejects
-   * with the registry's reasons.
+   * Pulls the image with the first of the credentials that the registry accepts, or anonymously if `credentials` is empty. If all
+   * pulls fail, rejects with the runtime's messages. `onProgress` is called when the pull must wait for other pulls, and about every
+   * second once it has run for a second.
    */
   pull(
     reference: string,
@@ -131,7 +132,10 @@ interface ProgressPolling {
   remove(pull: PullState): void;
 }
 
-/** Reports the progress of the running pulls every PROGRESS_MILLIS. Skips pulls that started less than PROGRESS_MILLIS ago. */
+/**
+ * Polls and reports the progress of the running pulls, with a pause of PROGRESS_MILLIS between two polls. Skips pulls that started
+ * less than PROGRESS_MILLIS ago.
+ */
 function createProgressPolling(
   runtime: Pick<PullerOptions['runtime'], 'pullProgress'>,
   timers: Timers,

@@ -31,7 +31,6 @@ describe('logFormat', () => {
   });
 });
 
-/** Parses the chunks, and returns the whole output. */
 function parsed(format: Partial<LogFormat>, ...chunks: string[]): string {
   const parse = createLogParser({ ...ALL, ...format });
   return Buffer.concat(chunks.map((chunk) => parse(Buffer.from(chunk)))).toString();

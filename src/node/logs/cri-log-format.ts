@@ -7,7 +7,10 @@ import type { LogOptions } from '../../ports/node-connection.ts';
 
 export interface LogFormat {
   timestamps: boolean;
-  /** Records before this time, in milliseconds since the epoch, are omitted. Absent: all records are included. */
+  /**
+   * In milliseconds since the epoch. The records before the first record of this time or later are omitted. Absent: all records are
+   * included.
+   */
   sinceMillis?: number;
   stream: 'All' | 'Stdout' | 'Stderr';
 }

@@ -61,8 +61,8 @@ export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotat
 
 /**
  * Limits the size of a log whose container has ended (`ended`), or of the rotated files of a log that is still being written, by
- * removing the oldest files. A file that exceeds the limit alone, because it was written while no engine ran, is cut to its last
- * lines.
+ * removing the oldest files. A file that exceeds the limit alone, for example because it was written while no engine ran, is cut to
+ * its last lines.
  */
 export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
   const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;

@@ -188,7 +188,7 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     watcher.on('error', changed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // The folder has been deleted, so nothing more will be written.
+    // The folder does not exist any more, so nothing more will be written.
     ended = true;
   }
   const over = (): void => {

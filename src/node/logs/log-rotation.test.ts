@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Starts a log rotation whose timers are advanced by the test. */
+/** Starts a log rotation with virtual timers, which the test advances. */
 function rotation(
   reopen: RotationOptions['reopen'] = async () => writeFileSync(path, ''),
   logEnded: RotationOptions['logEnded'] = async () => undefined,
@@ -84,7 +84,7 @@ const looked = async (): Promise<void> => {
 };
 const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
 const files = (): string[] => readdirSync(folder).sort();
-/** Resolves when a change in the folder makes the condition true. */
+/** Resolves when the condition is true. Checks it now and after each change in the folder. */
 const until = (done: () => boolean): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {

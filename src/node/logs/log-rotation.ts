@@ -37,8 +37,8 @@ export interface RotationOptions extends RotationLimits {
   log: Log;
   signal: AbortSignal;
   /**
-   * Calls the listener with all logs of each Pod, immediately and whenever the logs change. After a Pod was removed, calls it with
-   * an empty list.
+   * Calls the listener with all logs of each Pod, immediately and at least whenever the logs change. After a Pod was removed, calls
+   * it with an empty list.
    */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime reopen the container's log. */
@@ -155,8 +155,9 @@ function untilFull(written: number, inMillis: number, bytesLeft: number, longest
 }
 
 /**
- * Resolves when the file no longer has the given size or was removed, or when `signal` aborts. Rejects if the file cannot be
- * watched. The watch ends at the first event, because the kernel reports an event for each line that is written.
+ * Resolves at the first change of the file, at once if the file no longer has the given size or no longer exists, or when `signal`
+ * aborts. Rejects if the watch cannot begin. The watch ends at the first event, because the kernel reports an event for each line
+ * that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -4,7 +4,8 @@
  * Invariants:
  *  1. Memory is bounded whatever the size of a log, and a tail reads only the end of the file.
  *  2. Following waits for events of the kernel, and never polls.
- *  3. A log that is followed until its container has ended contains everything that the container wrote, within `limitBytes`.
+ *  3. A log that is followed until its container has ended contains all requested records of the container, within `limitBytes`,
+ *     unless a rotated file was removed before a slow reader reached it.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { badRequest } from '../../machinery/status.ts';
@@ -22,7 +23,7 @@ const NEWLINE = 0x0a;
 
 /**
  * Yields the log in the form that the client requested. Ends at the end of the file or, with `follow`, after the container has
- * ended or when `signal` aborts. Ends earlier when `limitBytes` have been yielded. Without `follow`, a missing file is an empty
+ * ended. Ends earlier when `limitBytes` have been yielded or when `signal` aborts. Without `follow`, a missing file is an empty
  * log.
  */
 export async function* readContainerLog(
@@ -66,7 +67,10 @@ async function* readOnce(
   }
 }
 
-/** Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; 0 without `tailLines`. */
+/**
+ * Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if it is
+ * undefined.
+ */
 async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;
   const buffer = Buffer.alloc(CHUNK_BYTES);
@@ -105,8 +109,8 @@ export interface ContainerLogs {
 }
 
 /**
- * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined if the node has
- * no container of that name. `now` returns the time to which sinceSeconds is relative. Errors have the kubelet's wording.
+ * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined if the Pod is not
+ * on the node. `now` returns the time to which sinceSeconds is relative. Errors have the kubelet's wording.
  */
 export function createLogSource(
   lookup: (podUid: string, container: string) => ContainerLogs | undefined,

@@ -47,7 +47,10 @@ const env: PodEnvironment = {
   seccompRoot: '',
 };
 
-/** Creates the actions with a runtime that has these images. `calls`: the calls to the ports. Those in `failing` fail. */
+/**
+ * Creates the actions with a runtime that finds the first of these images, whatever the reference. `calls`: the calls to the ports
+ * and the limits. The calls that `failing` names fail.
+ */
 function actionsOf(images: ImageInfo[] = [info]) {
   const timers = createVirtualTimers();
   const calls: unknown[][] = [];

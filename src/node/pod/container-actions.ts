@@ -26,7 +26,7 @@ export interface ContainerPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Pulls with the Pod's pull secrets. If the registry refuses the pull, rejects with the registry's error. */
+  /** Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the runtime's error. */
   pullImage(
     pod: Pod,
     reference: string,

@@ -19,10 +19,10 @@ import type { Outcome, WorkerPorts } from './worker/ports.ts';
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Rewrites the mounted volumes that contain fields of the Pod (downward API). */
+  /** Rewrites the mounted volumes that contain fields of the Pod or resources of its containers (downward API). */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
-  /** Unmounts the volumes and deletes all other files of the Pod. */
+  /** Unmounts the volumes and deletes the Pod's folders on disk and in memory. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   /** See PodSource.finalize(). */
   finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
-  /** Deletes the files of a run whose container has been removed from the runtime. */
+  /** Deletes the files that are no longer needed after the container of this run was removed from the runtime. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
   /** Rejects when `signal` aborts, and with an OutcomeUnknownError if there is no result. The same holds for runHook(). */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;

@@ -1,4 +1,3 @@
-/** Tests of the file that stores a Pod's journal. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Stores the facts about a Pod that a new agent needs and that neither the Pod's status nor the runtime contains: why runs are being
- * stopped although the Pod continues to run, the results of preStop hooks, the ends of defer containers that the status does not
- * show yet, and the Pod's termination. The file is in the Pod's folder and is deleted with the folder.
+ * Stores the facts about a Pod that a new agent needs and that the Pod's status and the runtime may lack: why single runs are being
+ * stopped (see Stop), the results of preStop hooks, the ends of defer containers that the status does not show yet, and the Pod's
+ * termination. The file is in the Pod's folder and is deleted with the folder.
  */
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -65,7 +65,8 @@ export function createKeptJournal(
 }
 
 /**
- * Moves start times that are in the future back to now, and the deadlines by the same time, since the clock may have been set back.
+ * Moves start times that are in the future back to now, and their deadlines by the same amount, since the clock may have been set
+ * back.
  * No stop or termination gets more time than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {

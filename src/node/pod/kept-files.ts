@@ -28,7 +28,10 @@ export interface Content {
 }
 
 export interface KeptFiles {
-  /** Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since the writes share a temporary file. */
+  /**
+   * Creates or replaces a copy. The caller must write the objects of a Pod one at a time, since the writes of objects of the same
+   * resource share a temporary file.
+   */
   write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
   /** Returns undefined if there is no readable copy, for example if none was made, or if a reboot has emptied the tmpfs. */
   read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;

@@ -5,8 +5,8 @@
  * Boundary: this file decides which objects are copied and when; kept-files.ts reads and writes the files; the caller decides when to
  * use a copy. (Volumes keep their own files, including tokens.)
  * Invariants:
- *  1. Copying is tried before the first container of the Pod starts, and is retried until it succeeds. Until the Pod's volumes are
- *     unmounted, copies are updated when their objects change, and kept when their objects are deleted.
+ *  1. Copying is tried before the first init or app container of the Pod starts. Until the Pod's volumes are unmounted, an attempt
+ *     that failed is retried, and copies are updated when their objects change, and kept when their objects are deleted.
  *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; copies of Secrets are in memory only.
  *  3. Once the Pod's volumes are being unmounted or removed, no copies are written for the Pod.
  *  4. Errors and logs contain no content of an object.

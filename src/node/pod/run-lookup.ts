@@ -116,7 +116,8 @@ const statusOf = (pod: Pod, container: string): ContainerStatus | undefined =>
 
 /**
  * Returns the last run of a container whose runs have all been removed from the runtime, for example to free disk space; undefined
- * if the status shows no terminated run. The log of the last run is kept as long as the Pod exists.
+ * if the container's current state in the status is not a terminated run. The log of the last run is kept as long as the Pod
+ * exists.
  */
 function removedAttempt(pod: Pod, container: string, logsRoot: string): LoggedAttempt | undefined {
   const { state, restartCount: attempt = 0 } = statusOf(pod, container) ?? {};

@@ -23,11 +23,11 @@ export interface SandboxPorts {
 
 export interface SandboxActions {
   create(pod: Pod, attempt: number, signal: AbortSignal): Promise<void>;
-  /** Stops the sandbox. Also releases the Pod's control group, unless the Pod is deleted; in that case, remove() releases it. */
+  /** Stops the sandbox. Also releases the Pod's control group, unless the Pod is being deleted; remove() then releases it. */
   stop(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Removes the sandbox. If the Pod is deleted, and this engine has created no sandbox and started no container of the Pod since the
-   * last stop(), or since its start, releases the Pod's control group at the same time.
+   * Removes the sandbox. At the same time, releases the Pod's control group if the Pod is being deleted and this engine has not
+   * written the limits of the group since the last stop() or, without a stop(), since the engine started.
    */
   remove(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }

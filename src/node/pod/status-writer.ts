@@ -15,7 +15,7 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Resolves when no status is left to write, or when the signal has aborted. */
+  /** Resolves when no status is left to write. Once `signal` has aborted, only waits for the write that is under way. */
   flushed(): Promise<void>;
 }
 

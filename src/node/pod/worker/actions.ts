@@ -31,7 +31,10 @@ export interface WorkerActions {
 
 export function createWorkerActions(state: WorkerState, parts: ActionParts): WorkerActions {
   const { ports, flights, statuses, loop } = parts;
-  /** Whether the API has accepted the deletion of the object. The next change of the object then shows the result. */
+  /**
+   * Whether the last successful action is a finalizeDeletion that the API has accepted. The next change of the object shows its
+   * result.
+   */
   let deletionAnswered = false;
 
   const execute = (flight: Flight): Promise<Outcome> => {

@@ -27,13 +27,13 @@ export interface LoopOptions {
 
 export interface WorkerLoop {
   /**
-   * The input of the decision has changed: decides, after an observation if one is needed. If an observation is under way and there was
-   * a decision before, decides immediately with the previous observation.
+   * The input of the decision has changed: decides, after an observation if one is needed. If an observation is under way and there
+   * was a decision before, decides with the previous observation instead of waiting. See inTurns() about Pods with many containers.
    */
   wake(): void;
   /** The state in the runtime may have changed: the next wake-up observes. */
   mustObserve(): void;
-  /** Sets the worker's only timer, which wakes the worker at this time. Undefined: cancels the timer. */
+  /** Sets the loop's only timer, which calls wake() at this time. Undefined: cancels the timer. */
   wakeAt(at: Millis | undefined): void;
 }
 
@@ -45,7 +45,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
   let hasDecided = false;
   let timer: Timer | undefined;
 
-  /** Starts the loop. If the loop waits for an observation and has decided before, decides with the previous observation. */
+  /** Starts the loop. If it waits for an observation and has decided before, decides. Does nothing during a decision. */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;
     if (!isRunning) void run();

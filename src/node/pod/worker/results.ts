@@ -3,9 +3,8 @@ import { type Action, type HookResult, type ProbeResult, runKey } from '../../..
 import type { Outcome } from './ports.ts';
 
 export interface WorkerResults {
-  /** The results in the form of the core's input. */
   observed(): { probes: Record<string, ProbeResult>; hooks: Record<string, HookResult> };
-  /** Sets the results of hooks that ran under the previous agent. */
+  /** Sets the results of hooks that rebuildMemory() knows from before this agent. Called before the first decision. */
   recovered(hooks: Record<string, HookResult>): void;
   absorb(action: Action, outcome: Outcome): void;
   /** Drops the results of all runs except those with these container IDs. */

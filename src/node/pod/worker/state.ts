@@ -16,7 +16,7 @@ export interface WorkerStart {
   nodeEnd?: NodeEnd | undefined;
   /** The journal that the previous worker of the Pod wrote; absent: there is none. */
   journal?: Journal;
-  /** The time until now in which no agent ran; undefined: there is none. */
+  /** The time before this agent in which no agent ran; undefined: it is not known, or there was none. */
   outage?: Outage | undefined;
 }
 

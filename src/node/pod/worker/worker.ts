@@ -127,7 +127,7 @@ function createDecisions(
 const mustObserveFirst = ({ pod, removed, nodeEnd }: WorkerStart): boolean =>
   removed || [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp].some((trace) => trace !== undefined);
 
-/** Observes the Pod in the runtime. Rejects if the observation fails; if the runtime did not answer, an outage has then begun. */
+/** Observes the Pod in the runtime. Rejects if the observation fails. If the runtime did not answer, also records an outage. */
 async function observe(
   state: WorkerState,
   ports: WorkerPorts,
