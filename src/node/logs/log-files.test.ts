@@ -153,6 +153,15 @@ describe('boundLog', () => {
     expect(sizes()).toBeLessThanOrEqual(all);
   });
 
+  it('boundLog keeps older files if the source of a completed compression is large', async () => {
+    writeLines(path, 50);
+    writeLines(`${path}.20260131-093001`, 100);
+    writeLines(`${path}.20260131-093002.gz`, 10);
+    writeLines(`${path}.20260131-093002`, 300);
+    await boundLog(path, limits, true);
+    expect(files()).toEqual(['0.log', '0.log.20260131-093001', '0.log.20260131-093002.gz']);
+  });
+
   it.each([
     ['the log itself, once it has ended', '0.log', true, all],
     ['the rotated file of a log that is being written', '0.log.20260131-093002', false, 2 * limits.maxBytes],

@@ -155,7 +155,10 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
     const { plain, gzip, unfinished } = aside;
     // `left` is the source of a completed compression, or the unfinished output of a compression whose source no longer exists.
     const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
-    if (left !== undefined) await rm(left, { force: true });
+    if (left !== undefined) {
+      aside.bytes -= (await sizeOf(left)) ?? 0;
+      await rm(left, { force: true });
+    }
     if (gzip !== undefined) delete aside.plain;
     if (plain !== undefined || gzip !== undefined) kept.push(aside);
   }

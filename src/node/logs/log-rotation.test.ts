@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import {
   appendFileSync,
   mkdtempSync,
@@ -12,10 +13,15 @@ import {
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { type RotationOptions, startLogRotation, type WrittenLog } from './log-rotation.ts';
+
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>();
+  return { ...fs, watch: vi.fn(fs.watch) };
+});
 
 const MAX_BYTES = 1_000;
 const MAX_FILES = 3;
@@ -122,6 +128,21 @@ it('log rotation checks a log while it is written, more often the faster it fill
   await looked();
   write(1);
   expect(await wait()).toBe(100);
+});
+
+it('log rotation checks a log at intervals if the watch of the file fails', async () => {
+  writeFileSync(path, '');
+  const failing = new EventEmitter() as ReturnType<typeof watch>;
+  failing.close = () => undefined;
+  vi.mocked(watch).mockImplementationOnce(() => {
+    setImmediate(() => failing.emit('error', new Error('no memory')));
+    return failing;
+  });
+  const { logs, wait, advance } = rotation();
+  logs(running());
+  expect(await wait()).toBe(100);
+  advance(100);
+  expect(await wait()).toBe(1_000);
 });
 
 it('log rotation bounds the log of a container that has ended, also of one that ended while no engine ran', async () => {

@@ -156,7 +156,7 @@ function untilFull(written: number, inMillis: number, bytesLeft: number, longest
 
 /**
  * Resolves at the first change of the file, at once if the file no longer has the given size or no longer exists, or when `signal`
- * aborts. Rejects if the watch cannot begin. The watch ends at the first event, because the kernel reports an event for each line
+ * aborts. Rejects if the watch cannot begin or fails. The watch ends at the first event, because the kernel reports an event for each line
  * that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
@@ -168,8 +168,8 @@ function written(path: string, size: number, signal: AbortSignal): Promise<void>
       resolve();
     };
     watcher.on('change', done).on('error', (error) => {
-      done();
       reject(error);
+      done();
     });
     signal.addEventListener('abort', done);
     // The file may have changed, or the signal may have aborted, before the watch began.
