@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the time reserved for the PostExit entries that are due; 0: none is. A shorter grace period scales R down, to no less than 2 s. */
+/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to no less than 2 s. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));

@@ -38,7 +38,8 @@ export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind
 
 /** Identifies the operation of an action: a retry has the same key as the action that failed. Keys are compared, never parsed. */
 export function actionKey(action: Action): string {
-  // Actions on a run or a sandbox are identified by its ID, the others by those of the fields below that they have.
+  // An action on a run or a sandbox is identified by the ID and, if it has one, the probe, hook or deadline; any other action, by
+  // those of the fields below that it has.
   const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
   const known = fields.filter((field) => field in action).map((field) => action[field as keyof Action]);
   const image = action.kind === 'checkImage' || action.kind === 'pullImage' ? [action.image] : [];
