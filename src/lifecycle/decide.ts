@@ -129,7 +129,7 @@ function* imagePullStatus({ observed }: PodView): Rule {
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** Whether the journal has entries that are not stored yet. If it only lacks the entries of a removed run, no write is needed. */
+/** Whether `now` has entries that `before`, the stored journal, lacks. The loss of a removed run's entries needs no write. */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>

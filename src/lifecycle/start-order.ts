@@ -11,7 +11,10 @@ import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 /** How a Pod has finished: its app containers have ended for good, or the init container `failedInit` has failed for good. */
 export type Finished = { failedInit?: string };
 
-/** The stage of a Pod that is not terminating. preparing: no sandbox is ready; initializing: the index of the current init container. */
+/**
+ * The stage of a Pod that is not terminating. preparing: no sandbox is ready; initializing: the index of the current init container;
+ * running: all init containers have had their turn.
+ */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
