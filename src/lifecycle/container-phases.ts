@@ -9,7 +9,6 @@ import type { End } from './termination-stages.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction, runKey } from './types.ts';
 import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 
-/** The Pod as seen by one decision. */
 export interface Situation {
   view: PodView;
   end: End | undefined; // undefined: the Pod is not terminating

@@ -31,11 +31,7 @@ export interface DeferList {
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
 
-/**
- * The exit code of a Skipped entry, and of an entry that ended without an exit code of its own. An entry that ends with Error because
- * of a failed pull, lookup or start has 128 instead.
- */
-const NO_EXIT_CODE = 137;
+const NO_EXIT_CODE = 137; // Shown for Skipped entries and those without an exit code, unless a failed pull or start ended them (128).
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';

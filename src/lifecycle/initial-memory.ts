@@ -65,10 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/**
- * The ID of a defer container's last run if the previous agent may have died while it was starting the run: the run did not start or
- * has no exit code below 128, and the status does not show that it ran. Otherwise undefined.
- */
+/** The ID of the last run if the agent may have died while starting it: it never started or was killed, and the status shows no start. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

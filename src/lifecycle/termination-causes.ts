@@ -73,10 +73,7 @@ const outageSince = ({ observed }: PodView, at: Millis): Millis =>
 /** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/**
- * The cause for a Pod that has ended on its own. The grace period counts from now or, with defer containers, from the last exit of an
- * app container if that exit occurred less than JUST_NOW_MILLIS ago.
- */
+/** The cause Completed. The grace period counts from now or, with defer containers, from the last app exit if that was just now. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));

@@ -74,10 +74,7 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
   return moved(view, so, spec, view.now + least);
 }
 
-/**
- * Whether the entry runs or is yet to run: it has not ended, is due, was not given up, has not used up its timeoutSeconds, and its
- * run is not being stopped without a retry.
- */
+/** Whether the entry runs or is to run: it has not ended, is due, was not given up, has time left, and is not stopped without a retry. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
   const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
@@ -119,10 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/**
- * Moves the end of the stage of `spec` later, to `until` or as far as the node's limit allows, and the deadline by the same amount.
- * Moves nothing if `until` has passed, or if isFixed().
- */
+/** Moves the end of the stage of `spec` to `until`, at most by the node's limit, and D equally, unless `until` has passed or isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));
