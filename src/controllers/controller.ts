@@ -1,4 +1,4 @@
-/** The options that every controller takes, and a constant that several controllers use. */
+/** The options that every controller takes, and a constant that two controllers share. */
 import type { Client } from '../client/client.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 

@@ -5,8 +5,8 @@
  * Boundary: a controller reaches the rest of the engine only through the client and the functions in its options. It calls
  * neither other controllers nor the node agent.
  * Invariant: every step starts from the state of the objects and is idempotent, so the next engine repeats a step that a crash
- * interrupted. A crash loses only the records that unbound-records has not written yet, and the times from which a controller
- * counts a delay, such as tolerationSeconds.
+ * interrupted. A crash loses only Events that are still queued, the records that unbound-records has not written yet, and the
+ * times from which a controller counts a delay, such as tolerationSeconds.
  */
 import { kinds } from '../api/kinds.ts';
 import type { ControllerOptions } from './controller.ts';

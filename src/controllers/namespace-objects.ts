@@ -58,7 +58,8 @@ export async function keepInNamespaces<T extends KubeObject>(
         if (corrected !== undefined) await objectClient.update(corrected);
       }
     } catch (error) {
-      // The object exists already, or the object or its namespace was deleted. The informers report such changes, so no retry is needed.
+      // The object exists already, or the object or its namespace was deleted. The informers receive these changes, and the
+      // handler for deleted objects queues the namespace again.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
         throw error;
     }

@@ -9,7 +9,6 @@ import type { End } from './termination-stages.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction, runKey } from './types.ts';
 import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 
-/** The Pod as seen by one decision. */
 export interface Situation {
   view: PodView;
   end: End | undefined; // undefined: the Pod is not terminating
@@ -84,7 +83,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The waiting state that shows the progress of the pull of the next run's image, or the failure of the pull or lookup. */
+/** The waiting state that shows the progress of the pull of the next run's image, or the failed pull or lookup; undefined: neither. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
@@ -105,7 +104,7 @@ function failed(failure: FailedAction | undefined, view: PodView): Waiting | und
 const pulledImage = ({ action, image }: FailedAction): string | undefined =>
   action.kind === 'pullImage' ? action.image : image;
 
-/** How long a failed pull is shown as ErrImagePull before it is shown as ImagePullBackOff. */
+/** How long a failed pull is shown with its own reason, such as ErrImagePull, before it is shown as ImagePullBackOff. */
 export const ERR_IMAGE_PULL_SHOWN_MILLIS = 1000;
 
 export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }: PodView): boolean =>

@@ -63,7 +63,7 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts decides retries. */
+/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts has the rules for retries. */
 export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
@@ -129,13 +129,13 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   else yield act(found?.state === 'absent' ? pull : check, after);
 }
 
-/** Pulls the images of defer containers in advance, once every app container has a run. A failed pull is reported and retried. */
+/** Pulls the images of defer containers once every app container has a run, unless prePullDeferImages is false. Retries failed pulls. */
 export function* prePullDeferImages(view: PodView): Rule {
   if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/** Looks up, with pull policy IfNotPresent, the image of the init container at `index` or, past the last one, the apps' images. */
+/** Looks up the image of the init container at `index` or, past the last one, those of the apps, if the pull policy is IfNotPresent. */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

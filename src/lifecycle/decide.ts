@@ -123,13 +123,13 @@ function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
 const isDeletionFinal = ({ input: { removed, pod } }: PodView): boolean =>
   removed || pod.metadata.deletionGracePeriodSeconds === 0;
 
-/** Causes a decision at the time at which a failed pull is no longer shown as ErrImagePull but as ImagePullBackOff. */
+/** Causes a decision at the time from which a failed pull is shown as ImagePullBackOff instead of with its own reason. */
 function* imagePullStatus({ observed }: PodView): Rule {
   for (const { action, image, at, unknown } of observed.failures)
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** Whether the journal has entries that are not stored yet. If it only lacks the entries of a removed run, no write is needed. */
+/** Whether `now` has entries that `before`, the stored journal, lacks. The loss of a removed run's entries needs no write. */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>

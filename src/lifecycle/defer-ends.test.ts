@@ -22,7 +22,7 @@ import {
 import type { FailedAction, Stop } from './types.ts';
 
 const app = running('app');
-/** A Pod with S at 25 and D at 30, in which the entry `clean` has had its turn since START. */
+/** A Pod with S (preExitDeadline) at 25 and D (deadline) at 30, in which the entry `clean` has had its turn since START. */
 const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
   deleted: 30,
   ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }),

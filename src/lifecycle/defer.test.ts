@@ -23,7 +23,7 @@ import {
 const runs = [running('app')];
 const over = [exited('app', 0, -1)];
 const listed = (...deferContainers: DeferContainer[]): Partial<PodSpec> => ({ deferContainers });
-/** A deleted Pod with S at 15 and D at 30; the named entry has had its turn since START. */
+/** A deleted Pod with S (preExitDeadline) at 15 and D (deadline) at 30; the entry `turn`, if given, has had its turn since START. */
 const deletedPod = (turn?: string): Given => ({
   deleted: 30,
   ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }),

@@ -31,7 +31,7 @@ export interface DeferList {
   skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
 
-const NO_EXIT_CODE = 137; // The exit code shown for an entry that ended without an exit code of its own.
+const NO_EXIT_CODE = 137; // Shown for Skipped entries and those without an exit code, unless a failed pull or start ended them (128).
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
@@ -46,8 +46,8 @@ export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_END
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // No turn begins while an init or app container is being started, because it may need cleanup. PostExit entries also wait until
-  // the app containers have ended.
+  // Before the end of its stage, an entry gets no turn while an init or app container is being started, because that container may
+  // need cleanup. A PostExit entry that is due also waits until all init and app containers have ended.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;

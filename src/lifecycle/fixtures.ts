@@ -106,7 +106,7 @@ export interface Given {
   deleted?: number;
   /** The termination in the memory, and in the status of a Pod with defer containers. */
   ending?: Termination;
-  /** Names of entries that a client gave up; the status of a terminating Pod has them. */
+  /** Names of entries that a client gave up. The status shows them only if `ending` is given and the Pod has defer containers. */
   skip?: string[];
   runs?: readonly ContainerState[];
   observed?: Partial<Observed>;

@@ -30,7 +30,10 @@ export function* postStartHooks(view: PodView): Rule {
   }
 }
 
-/** Why a run is stopped in a running Pod; undefined: it is not. Only apps and sidecars get new images. Source: Init Containers (v1.33). */
+/**
+ * Why a run is stopped in a Pod that is not terminating: its postStart hook failed, or the spec has another image; undefined if
+ * neither is the case. Only app containers and sidecars are restarted for a new image. Source: Init Containers (v1.33).
+ */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
   const { kind, sidecar, spec } = container;

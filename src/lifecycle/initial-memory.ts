@@ -65,7 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The ID of an entry's last run if the previous agent may have died while starting it: killed or not started, and not in the status. */
+/** The ID of the last run if the agent may have died while starting it: it never started or was killed, and the status shows no start. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -98,7 +98,7 @@ function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[
   const { view, end, finished } = situation;
   const recorded = view.pod.status?.phase ?? 'Pending';
   const begun = apps.every(hasRun);
-  // If the list has ended but sidecars still run, the Pod has the phase again that it had before the list ran.
+  // While containers still run after the list has ended, the Pod has the phase again that it had before the list ran.
   const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
   if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
   if (isFinalPhase(old)) return old;

@@ -73,7 +73,7 @@ const outageSince = ({ observed }: PodView, at: Millis): Millis =>
 /** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** The end of the Pod on its own. The grace period counts from now or, with defer containers, from the last app exit if it was just now. */
+/** The cause Completed. The grace period counts from now or, with defer containers, from the last app exit if that was just now. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the time reserved for the PostExit entries that are due; 0: none is. A shorter grace period scales R down, to no less than 2 s. */
+/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to no less than 2 s. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));

@@ -74,7 +74,7 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
   return moved(view, so, spec, view.now + least);
 }
 
-/** Whether the entry is still to run: it has not ended, and only the end of its stage could stop or skip it now. */
+/** Whether the entry runs or is to run: it has not ended, is due, was not given up, has time left, and is not stopped without a retry. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
   const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
@@ -103,7 +103,7 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** The state of the running entry's liveness probe; undefined if it does not run, or the probe has failed or is absent. */
+/** The state of the running entry's liveness probe; undefined if the entry does not run, or the probe has failed or is absent. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
@@ -116,7 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the stage of `spec` to `until`, or as far as the node's limit allows, and D by the same amount, unless isFixed(). */
+/** Moves the end of the stage of `spec` to `until`, at most by the node's limit, and D equally, unless `until` has passed or isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

@@ -172,7 +172,7 @@ function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   return unstopped.length === 0;
 }
 
-/** Ends what still runs in a lost sandbox, then creates a new or the first one. `end`: set if the Pod terminates and has entries to run. */
+/** Ends the runs in a lost sandbox, if any, then creates the next sandbox. `end`: set if the Pod terminates and has entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);

@@ -38,7 +38,7 @@ export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind
 
 /** Identifies the operation of an action: a retry has the same key as the action that failed. Keys are compared, never parsed. */
 export function actionKey(action: Action): string {
-  // Actions on a run or a sandbox are identified by its ID, the others by those of the fields below that they have.
+  // `fields` identify the action: for a run or sandbox, its ID instead of the container's name and attempt. Absent fields are skipped.
   const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
   const known = fields.filter((field) => field in action).map((field) => action[field as keyof Action]);
   const image = action.kind === 'checkImage' || action.kind === 'pullImage' ? [action.image] : [];
@@ -190,7 +190,6 @@ export interface Memory extends Journal {
   unstarted: ReadonlySet<string>; // IDs of runs that were in state created when this agent began: their start may be under way.
 }
 
-/** An Event on the Pod. */
 export interface PodEvent {
   type: 'Normal' | 'Warning';
   reason: string;

@@ -20,7 +20,7 @@ export interface ContainerView {
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
   nextAttempt: number; // The attempt of the next run; attempts are counted across sandboxes and lost records.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
-  isLost: boolean; // The status shows a running run that the runtime has lost. Older runs may still be known.
+  isLost: boolean; // The status shows as running a run that the runtime has lost. Older runs may still be known.
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
@@ -51,7 +51,6 @@ export const isLive = (run?: ContainerState): run is ContainerState => run !== u
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
-/** The actions of one kind that are under way. */
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
   view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);
 
@@ -138,8 +137,8 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   const announced = kind === 'defer' && announcedAttempt(pod, recorded) !== undefined ? 1 : 0;
   const shownAttempt = recorded !== undefined && hasRun ? recorded.restartCount - announced : -1;
   const lastAttempt = runs[0]?.attempt ?? -1;
-  // Once the Pod has no sandbox left, its missing runs do not count as lost.
   const isLost = lastAttempt < shownAttempt;
+  // In a Pod without a sandbox, the lost run of a defer container is not rebuilt from the status.
   const lost =
     isLost && kind === 'defer' && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);

@@ -5,11 +5,11 @@ import { priorityOf } from '../scheduling/preemption.ts';
 
 export interface Decided {
   /**
-   * The Pods for which this scheduler has chosen a node, as if already bound, by UID. A Pod is removed once the informer shows its
-   * binding or deletion, or if the binding fails.
+   * The Pods that this scheduler binds, as if they were already bound, by UID. A Pod is removed once the informer shows its binding
+   * or deletion, or if the binding fails.
    */
   assumed: Map<string, Pod>;
-  /** The nominated node of each Pod for which other Pods are preempted, by the Pod's UID. */
+  /** By the UID of a Pod: its nominated node, on which the Pod will fit once other Pods, such as preempted ones, have terminated. */
   nominated: Map<string, string>;
 }
 
@@ -17,9 +17,9 @@ export interface Decided {
 export const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;
 
 /**
- * The Pods whose resources are not available to `pod`: the bound Pods that have not ended, the assumed Pods, and the waiting Pods that
- * have a nominated node and at least the priority of `pod`. The latter are returned as if they were bound to their nominated nodes.
- * `isWaiting`: whether a Pod still needs a node.
+ * Returns the Pods whose resources are not available to `pod`: the bound Pods that have not ended, the assumed Pods, and the other
+ * waiting Pods that have a nominated node and at least the priority of `pod`. These waiting Pods are returned as if they were bound
+ * to their nominated nodes. `isWaiting`: whether a Pod still needs a node.
  */
 export function podsBefore(
   pod: Pod,

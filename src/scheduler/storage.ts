@@ -13,7 +13,7 @@ export interface WatchedStorage {
   synced: Promise<unknown>;
 }
 
-/** Starts the informers. A new or changed storage object retries the unschedulable Pods that may fit because of it. */
+/** Starts the informers. A new or changed storage object causes a retry of the unschedulable Pods that may fit because of it. */
 export function watchStorage(
   client: Client,
   informing: InformerOptions,

@@ -9,7 +9,7 @@ export interface Unschedulable {
   delete(key: string): void;
   /** Retries all Pods of the set. */
   retryAll(): void;
-  /** Retries the Pods that use any claim. Called after a change of a volume or a storage class. */
+  /** Retries the Pods that use any claim. Called when a volume or a storage class was added or changed. */
   retryWithClaims(): void;
   /** Retries the Pods that use the claim. */
   retryWithClaim(namespace: string, name: string): void;

@@ -22,13 +22,13 @@ export interface SchedulerWrites {
    */
   selectNode(claim: PersistentVolumeClaim, node: string): Promise<void>;
   /**
-   * Sets the condition DisruptionTarget of the victim, deletes the victim with its own grace period, and records an Event. Does nothing if
-   * the victim no longer exists. Unschedulable Pods are retried once the victim has ended.
+   * Sets the condition DisruptionTarget of the victim, deletes the victim with its own grace period, and records an Event. Records no
+   * Event if the victim no longer exists or has been replaced. Unschedulable Pods are retried once the victim has ended.
    */
   preempt(victim: Pod, by: Pod, node: string): Promise<void>;
   /**
-   * Sets the condition PodScheduled to False. `nominatedNode`: the node on which other Pods are preempted for the Pod; undefined if there
-   * is none.
+   * Sets the condition PodScheduled to False, and status.nominatedNodeName. Does nothing if the status already shows this or the Pod no
+   * longer exists. `nominatedNode`: the node on which the Pod will fit once other Pods have terminated; undefined if there is none.
    */
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
  * Makes room for a critical Pod on a full node: chooses the Pods to evict. Pure.
- * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims; behavior and wording).
+ * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims).
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { qosClass } from '../api/core/v1/pod/status/qos.ts';

@@ -2,7 +2,8 @@
  * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only once, so that
  * the cost does not grow with the square of the number of Pods.
  *
- * Invariant: another Pod is added exactly if reasonsAgainst() would return no reason with it, the staying Pods and the Pods added before.
+ * Invariant: another Pod is added if and only if reasonsAgainst(), called with this Pod, the staying Pods and the Pods added before,
+ * would return no reason.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -16,8 +17,9 @@ import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims
 export type AddBeside = (other: Pod) => boolean;
 
 /**
- * Returns a function that adds one other Pod at a time, if `pod` still fits with it. Returns undefined if `pod` does not even fit on the
- * node with the Pods `staying`. Neither these Pods nor the added ones may have terminated.
+ * Returns a function that adds another Pod to the node if `pod` still fits beside it; call it once for each Pod. Returns undefined if
+ * `pod` does not fit beside the Pods in `staying` alone. The caller must not pass terminated Pods, neither in `staying` nor to the
+ * returned function.
  */
 export function fitBeside(
   pod: Pod,

@@ -4,8 +4,8 @@
  * Boundary: a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds the Pod.
  * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name); if no node is
  * feasible, the message contains the reasons with the number of nodes for each, in upstream's wording.
- * Source: the scheduling cycle of v1.33's default profile, without inter-pod affinity and topology spread.
- * For preemption see preemption.ts.
+ * Source: the scheduling cycle of v1.33's default profile, without inter-pod affinity and topology spread, and with LeastAllocated
+ * as the only score. For preemption see preemption.ts.
  */
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';

@@ -25,7 +25,6 @@ export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 export interface VolumeFacts {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
-  /** Returns a search over all volumes. */
   search(): VolumeSearch;
   storageClass(name: string): StorageClass | undefined;
 }

@@ -102,7 +102,8 @@ describe('properties of every life', () => {
       );
       if (life.forcedAt !== undefined) bounds.push(forcedSince(result, life) + 2000);
       if (bounds.length === 0) return;
-      // Each crash costs 50 ms and up to 10 s since the last sign of life, each fault a retry of up to 10 s, and rounding up to 2 s.
+      // A crash costs 50 ms and up to 10 s since the last sign of life, a fault a retry after up to 10 s, and the rounding of times up
+      // to 2 s.
       const allowance = 3000 + (life.crashes?.length ?? 0) * 12_000 + (life.faults?.length ?? 0) * 11_000;
       expect(goneAt).toBeDefined();
       expect(goneAt).toBeLessThanOrEqual(Math.min(...bounds) + allowance);

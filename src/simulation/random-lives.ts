@@ -33,7 +33,7 @@ export const probe = fc.record({
   failureThreshold: fc.integer({ min: 1, max: 3 }),
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
-/** The probes and hooks of app containers; undefined in half of the lives. */
+/** The probes and hooks of app containers; sidecars get the hooks, too. Undefined in half of the lives. */
 const extras = oneIn(
   2,
   fc.record(
@@ -72,7 +72,7 @@ export const lives = fc
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
     each: extras,
-    /** Every probe of a run fails during one of this many seconds; 0: no probe fails. */
+    /** Every probe of a run fails during one second out of this many; 0: no probe fails. */
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),

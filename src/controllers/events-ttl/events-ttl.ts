@@ -1,6 +1,6 @@
 /**
- * Deletes Events an hour after they were last written. The timestamps that clients put into an Event do not count, because
- * they can be arbitrary. Only lastWritten() uses them, for an Event that the informer sees for the first time.
+ * Deletes Events once an hour has passed since they were last written. The timestamps that clients put into an Event do not
+ * count, because they can be arbitrary. Only lastWritten() uses them, for an Event that the informer sees for the first time.
  *
  * Reads: events. Writes: events (delete).
  * Source: the API server's --event-ttl of v1.33, which is 1h by default and counts from the last write.
@@ -34,7 +34,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
         writtenAt.set(event, lastWritten(event, timers.now()));
         arm(expiry(event));
       },
-      // No arm(): an update only delays the expiry of the Event, and the timer is already set for the earliest expiry.
+      // No arm(): an update only delays the expiry of the Event, so no earlier sweep is needed.
       updated: (event) => void writtenAt.set(event, timers.now()),
     },
   );
@@ -75,8 +75,8 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 
 /**
  * Returns when an Event that the informer sees for the first time was last written. The server stores only the time of the
- * creation, so the timestamps that clients wrote for repetitions count here, unless they are in the future. Otherwise, a
- * repeated Event would expire too early after a restart of the engine.
+ * creation, so the latest timestamp that a client wrote into the Event counts if it is later; a time in the future counts as
+ * now. Without these timestamps, a repeated Event would expire too early after a restart of the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;

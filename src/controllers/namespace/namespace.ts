@@ -3,7 +3,8 @@
  *
  * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete, one
  * resource after the other), the status of these namespaces and, last, their spec.finalizers.
- * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
+ * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording), except that upstream waits only
+ * for the Pods before it deletes other objects.
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
 import { NAMESPACES } from '../../api/resources.ts';
@@ -79,7 +80,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   }
 }
 
-/** Deletes all objects of the resource in the namespace. Returns those that remain: they end gracefully or have finalizers. */
+/** Deletes all objects of the resource in the namespace. Returns those that remain, because they end gracefully or have finalizers. */
 async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
   const found = await backend.list(ref, { namespace });
   if (found.items.length === 0) return [];
@@ -87,7 +88,6 @@ async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: strin
   return (await backend.list(ref, { namespace })).items;
 }
 
-/** Writes the condition that reports the remaining objects to the status of the namespace. */
 async function reportRemaining(
   namespaces: ResourceClient<Namespace>,
   name: string,

@@ -5,8 +5,8 @@
  * Reads: nodes. Writes: nodes (spec.taints: only taints with the keys STATE_KEYS).
  * Invariants:
  *  1. A short restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been
- *     ready for 30 s (upstream's kubelet reports a runtime that does not answer after 30 s). The 30 s count from the start of
- *     the engine or the end of a suspension of the machine at the earliest.
+ *     ready for 30 s (upstream's kubelet also waits 30 s before it reports that the runtime does not answer). The 30 s count
+ *     from the start of the engine or the end of a suspension of the machine at the earliest.
  *  2. A node that shuts down gets no NoExecute taint: the node itself terminates its Pods within its shutdown grace period,
  *     and the Pod objects remain.
  * Source: "Taint Nodes by Condition", "Taint based Evictions" of the v1.33 documentation.
@@ -66,7 +66,10 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   }
 }
 
-/** Returns since when the node has not been ready; undefined if it is ready, has no Ready condition, or is shutting down. */
+/**
+ * Returns since when the node has not been ready; 0 if its Ready condition has no time. Undefined if the node is ready, has no
+ * Ready condition, or is shutting down.
+ */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;

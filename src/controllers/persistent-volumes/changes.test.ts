@@ -6,7 +6,7 @@ import type { ObjectMeta } from '../../machinery/meta.ts';
 import { claimHandlers, podHandlers, storageIndexes, unboundClaimsRetry, volumeHandlers } from './changes.ts';
 import type { ClaimProtection } from './protection.ts';
 
-/** The handlers on new indexes, and the keys that they have queued since the last call of queued(). */
+/** Creates the handlers with new indexes, and a function that returns the keys that the handlers have queued. */
 function start() {
   const keys: string[] = [];
   const queue = (name: string) => ({ add: (key: string) => keys.push(`${name} ${key}`) }) as unknown as WorkQueue;
@@ -23,7 +23,7 @@ function start() {
     claims: claimHandlers(indexes, queues) as Required<InformerHandlers<PersistentVolumeClaim>>,
     volumes: volumeHandlers(indexes, queues, retry) as Required<InformerHandlers<PersistentVolume>>,
     pods: podHandlers(protection, queues) as Required<InformerHandlers<Pod>>,
-    /** Sorted. Includes the keys that are queued in the next turn of the event loop. */
+    /** Returns the keys queued since the last call, including those that unboundClaimsRetry() queues in a later turn, sorted. */
     async queued(): Promise<string[]> {
       await new Promise(setImmediate);
       return keys.splice(0).sort();

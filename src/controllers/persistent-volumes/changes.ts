@@ -11,7 +11,7 @@ import type { ClaimProtection } from './protection.ts';
 import { claimKey, controllersOf } from './storage.ts';
 
 export interface Queues {
-  /** Keys of claims. */
+  /** `<namespace>/<name>` of claims. */
   claims: WorkQueue;
   /** Names of volumes. */
   volumes: WorkQueue;

@@ -18,7 +18,7 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/** Each update contains the resourceVersion on which it is based, so this rejects with a Conflict after a concurrent change. */
+/** Rejects with Conflict after a concurrent change, because each update contains the resourceVersion on which it is based. */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);
@@ -154,15 +154,16 @@ async function showBound(
 }
 
 /**
- * Repairs the status of a bound claim and the reservation of its volume. Marks the claim as Lost if the volume is missing or reserved for
- * another claim.
+ * Repairs the status of a bound claim and the reservation of its volume. Marks the claim as Lost if the volume is missing or
+ * reserved for another claim.
  */
 async function keepBound(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   const name = claim.spec?.volumeName ?? '';
   const volume = storage.volumes.get(undefined, name) ?? (await readNow(storage.volumeClient, name));
   if (volume !== undefined && isFree(volume, claim)) {
     if (volume.spec?.claimRef?.uid !== claim.metadata.uid) {
-      // The volume is not reserved yet. The creator of the claim may have written the annotation that marks the claim as bound.
+      // The volume is not reserved for the claim's UID yet: the creator of the claim may have written the annotation that marks
+      // the claim as bound.
       if (suits(storage, volume, claim)) await bind(storage, volume, claim);
       return;
     }

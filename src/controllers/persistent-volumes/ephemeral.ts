@@ -1,4 +1,7 @@
-/** Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior). */
+/**
+ * Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior), except that
+ * upstream's garbage collector deletes the claims.
+ */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 import { isApiError } from '../../machinery/status.ts';

@@ -1,6 +1,6 @@
 /**
- * The class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the first Pod of the claim.
- * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
+ * The class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the first Pod of
+ * the claim. Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
@@ -14,11 +14,10 @@ export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 export interface VolumeFolders {
   /** The name of the node on which the folders are. */
   nodeName: string;
-  /** Returns the path of the folder with the name. */
   path(name: string): string;
   /** Creates an empty folder that every user can write to. Leaves an existing folder unchanged. */
   create(name: string): Promise<void>;
-  /** Removes the folder with its content. Succeeds if the folder does not exist. */
+  /** Removes the folder with its content. Succeeds if the folder does not exist. Rejects if the folder is mounted somewhere. */
   remove(name: string): Promise<void>;
   /** Removes the folder if it is empty. Succeeds if the folder does not exist. */
   removeUnused(name: string): Promise<void>;

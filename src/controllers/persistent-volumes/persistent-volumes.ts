@@ -1,5 +1,6 @@
 /**
- * Binds claims to volumes, provisions volumes of the class local-path, and reclaims volumes whose claims were deleted.
+ * Binds claims to volumes, provisions volumes for classes whose provisioner is lifepod.io/local-path, and reclaims volumes whose
+ * claims were deleted.
  *
  * Reads: persistentvolumes, persistentvolumeclaims, storageclasses, nodes, pods. Writes: persistentvolumes and
  * persistentvolumeclaims with their status and finalizers; claims of ephemeral volumes (create, delete); the class
@@ -48,7 +49,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
   const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
   const informing = { log, timers, signal };
-  /** Resolves once all informers have synced and the class local-path exists. No key is processed before. */
+  /** Resolves once all informers have synced and the class local-path exists. No key is processed before then. */
   const synced = Promise.withResolvers<void>();
   const queueOf = (name: string, process: (controller: Controller, key: string) => Promise<void>): WorkQueue =>
     createWorkQueue({
@@ -114,7 +115,10 @@ async function syncVolume(controller: Controller, name: string): Promise<void> {
   if (volume !== undefined) await reconcileVolume(controller, volume);
 }
 
-/** Removes the empty folder of a deleted claim: the engine may have died after it created the folder, before it created the volume. */
+/**
+ * Removes the folder of a deleted claim if the folder is empty and the volume does not exist: the engine may have died after it
+ * created the folder and before it created the volume.
+ */
 async function syncFolder({ volumes, volumeClient, folders }: Controller, name: string): Promise<void> {
   const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
   if (volume === undefined) await folders.removeUnused(name);

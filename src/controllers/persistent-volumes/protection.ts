@@ -1,4 +1,7 @@
-/** Removes the finalizer of a terminating claim once no Pod uses the claim. Source: pvc-protection controller of v1.33 (behavior). */
+/**
+ * Removes the finalizer of a terminating claim once no Pod with a node uses the claim. Source: pvc-protection controller of v1.33
+ * (behavior).
+ */
 
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
@@ -15,7 +18,7 @@ export interface ClaimProtection {
   put(pod: Pod): void;
   /** Removes a Pod. `pod` must be the version that was passed to put(). */
   remove(pod: Pod): void;
-  /** Removes the finalizer of a terminating claim, unless a Pod uses the claim. */
+  /** Removes the finalizer of a terminating claim, unless a Pod with a node uses the claim. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 
@@ -36,7 +39,10 @@ export function createClaimProtection(
   known: Informer<Pod>['get'],
 ): ClaimProtection {
   const users = groupedKeys<Pod>(uidOf, usedBy);
-  /** By namespace: the result of the next list of Pods, for which no request has been sent yet. */
+  /**
+   * By namespace: the pending result of usedByUnseenPods(). The entry is removed just before the Pods are listed, so that later
+   * calls list them again.
+   */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
   /**

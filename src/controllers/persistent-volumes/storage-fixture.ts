@@ -97,7 +97,6 @@ export async function storageFixture(): Promise<StorageFixture> {
 
 type Objects = Pick<StorageFixture, 'putVolume' | 'putClaim' | 'putClass' | 'volume' | 'claim'>;
 
-/** The functions that write and read the objects of the registry. */
 const objectsOf = (backend: RegistryBackend): Objects => ({
   putVolume: (name, { metadata, spec, status = { phase: 'Available' } } = {}) =>
     backend.set<PersistentVolume>(PERSISTENT_VOLUMES, {

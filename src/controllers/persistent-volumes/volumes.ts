@@ -1,6 +1,6 @@
 /**
- * Reconciles a volume: sets its phase, and reclaims the volume when its claim has been deleted. Source: persistentvolume controller of
- * v1.33.
+ * Reconciles a volume: sets its phase, reclaims a released volume whose reclaim policy is Delete, and removes the finalizer of a
+ * terminating volume to which no claim is bound. Source: persistentvolume and pv-protection controllers of v1.33 (behavior).
  */
 
 import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';

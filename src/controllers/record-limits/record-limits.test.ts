@@ -133,7 +133,8 @@ test('too large records: the oldest parts of deleted Pods are deleted first, the
   await record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
-  // The remaining parts are less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
+  // The controller deletes parts until at most nine tenths of the limit (90 kB) remain. Without c.0 alone, more than 90 kB would
+  // remain, so a.0 is deleted too.
   expect(left()).toEqual(['b.0', 'd.0', 'living.0', 'living.1', 'living.2', 'living.3']);
   await record('living', 4, 1, 60_000);
   timers.advance(0);

@@ -3,10 +3,10 @@
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *
- * Only the records of deleted Pods expire; their age counts from their last step. If the records are too large, parts of
- * records of deleted Pods are deleted first, then parts of records of existing Pods, the oldest first in both cases. The
- * newest part of an existing Pod's record is kept, because the node still writes to this part. This controller keeps no steps
- * in memory, but only the size, the time and the identity of each part.
+ * Only the records of deleted Pods expire; their age counts from their last step, or from the creation of a part if that is
+ * later. If the records are too large, parts of records of deleted Pods are deleted first, then parts of records of existing
+ * Pods, the oldest first in both cases. The newest part of an existing Pod's record is kept, because the node still writes to
+ * this part. This controller keeps no steps in memory, but only the size, the time and the identity of each part.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -32,7 +32,7 @@ export interface RecordLimits {
 
 /** A sweep schedules the next one at least this much later, so that records that expire soon after each other share a sweep. */
 const SWEEP_MILLIS = 60 * 1000;
-/** If the records exceed the size limit, they are reduced to this fraction of it, so that not every write causes a deletion. */
+/** Records that exceed the size limit are reduced to this fraction of the limit, so that not every write causes a deletion. */
 const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
 

@@ -14,7 +14,7 @@ import type { ControllerOptions } from '../controller.ts';
 const SERVICE = { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' };
 const LEASE_NAMESPACE = { fieldSelector: 'metadata.name=kube-node-lease' };
 
-/** Starts the controller. `bootstrap` creates missing system objects and corrects the Service; this function is idempotent. */
+/** Starts the controller. `bootstrap` creates missing system objects and corrects the Service; it must be idempotent. */
 export async function startSystemObjects(
   options: ControllerOptions & { bootstrap: () => Promise<void> },
 ): Promise<void> {
