@@ -1,4 +1,4 @@
-/** Tests requests whose responses would be very long or cannot be encoded: they affect at most their own connection. */
+/** Tests requests whose responses would be very long or cannot be encoded. Such a request affects at most its own connection. */
 import { expect, test, vi } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';

@@ -8,7 +8,7 @@ import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** The limit on `othersWaited` in the tests: about ten times the longest delay when the limit was chosen. */
+/** The limit on `othersWaited` in most tests: about ten times the longest delay that was measured. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';

@@ -12,7 +12,7 @@
  *  2. A client without a certificate of lifepod's authority can read only health and version.
  *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
- *  5. close() ends watches, followed logs and streams immediately, and cuts all other requests after CLOSE_GRACE_MILLIS.
+ *  5. close() ends watches, followed logs and streams immediately, and waits up to CLOSE_GRACE_MILLIS for all other requests.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -13,7 +13,7 @@ import { drainedOrClosed } from './wait-for-drain.ts';
 
 /** The length of one piece in UTF-16 code units. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
-/** A shorter body is written as a whole, without compression. Source: upstream compresses bodies from this length on. */
+/** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
 const WHOLE_CHARS = 128 * 1024;
 /** The fastest compression level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;
@@ -43,7 +43,7 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
 
 /**
  * Sends the concatenated texts as the body. After the first WHOLE_CHARS characters, takes texts only as fast as the client reads, and
- * cuts the client if it reads nothing for STALLED_MILLIS.
+ * cuts the client if it does not read the waiting bytes within STALLED_MILLIS.
  */
 export async function sendTexts(
   exchange: Exchange,

@@ -19,8 +19,9 @@ const LINGER_MILLIS = 500;
 
 /**
  * Responds to an invalid request as Node.js does, after the responses to the earlier requests on the connection, discards further bytes
- * for half a second, and closes the connection. Closes the connection at once and without a response if it is not writable, or if the
- * invalid bytes belong to the body of a request that has no response yet.
+ * for half a second, and closes the connection. Sends no response if the connection ends with those earlier responses. Closes the
+ * connection at once and without a response if it is not writable, or if the invalid bytes belong to the body of a request that has no
+ * response yet.
  */
 export function answerClientErrors(server: Server, timers: Timers): void {
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {

@@ -17,7 +17,6 @@ export async function sendFailure(
   error: unknown,
 ): Promise<void> {
   const { response, method, path, signal } = exchange;
-  // If the client has disconnected, it cannot read a response.
   if (signal.aborted && response.destroyed) return;
   let failure = error;
   if (!(error instanceof ApiError)) {

@@ -22,7 +22,7 @@ async function passes(check: HealthCheck): Promise<boolean> {
 
 /**
  * Runs the checks and responds with the result. `segments`: the segments of the path, such as ['readyz'] or ['readyz', NAME OF A CHECK].
- * Rejects with 404 NotFound if there is no such check.
+ * Rejects with 404 NotFound if no check has the name, or if there are more than two segments.
  */
 export async function serveHealth(
   exchange: Exchange,

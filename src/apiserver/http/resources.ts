@@ -95,7 +95,7 @@ function expectedKind(route: ResourceRoute): ExpectedKind {
   return own ?? route.kind;
 }
 
-/** The maximum number of warnings that a request collects. More would never fit, because the Warning headers have 4096 characters. */
+/** Bounds the memory for the warnings of one request. boundedWarnings() later limits the length of the Warning headers. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -164,7 +164,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   });
 }
 
-/** Returns the metadata, or an empty object if the metadata is not an object; the registry then reports an error. */
+/** Returns the metadata, or an empty object if the metadata is null or not an object. */
 const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
   typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
 
@@ -205,8 +205,9 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 }
 
 /**
- * Lists whose items no other client shares are read one at a time, so that the memory of one list is counted (see outgoing.ts) before
- * the next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan all objects (ownLists).
+ * Two queues of lists whose items no other client shares. Each queue reads one list at a time, so that the memory of one list is counted
+ * (see outgoing.ts) before the next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan
+ * all objects (ownLists).
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();

@@ -85,7 +85,10 @@ interface EventWriter {
   add: WatchSink;
   /** Starts writing the queued events. Call it when the headers have been sent. */
   start(): void;
-  /** Resolves when all events are written or the connection is closed. Cuts a client that does not read within STALLED_MILLIS. */
+  /**
+   * Resolves when all events are written or the connection is closed. Cuts a client that does not read the waiting bytes within
+   * STALLED_MILLIS.
+   */
   written(): Promise<void>;
 }
 

@@ -127,7 +127,7 @@ interface NewBody {
 /**
  * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the
  * body, and stores the result. Calls `bodyFor` again if the update starts over, for example after a conflict with another writer.
- * If the object has changed, then records the Events of the subresource. Returns the object after the update.
+ * After storing a changed object, records the Events of the subresource. Returns the object after the update.
  */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,

@@ -27,8 +27,9 @@ const NORMAL_CLOSURE = 1000;
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
 /**
- * Passes data both ways until one of the connections ends or `signal` aborts, and then ends both connections. Resolves when the
- * client's connection has ended; never rejects. `requested.output` is called for each piece of data from the runtime.
+ * Passes data both ways until one of the connections ends, the client breaks a protocol or `signal` aborts, and then ends both
+ * connections. Resolves when the client's connection has ended; never rejects. `requested.output` is called for each piece of data from
+ * the runtime.
  */
 export async function translateChannels(
   webSocket: WebSocket,

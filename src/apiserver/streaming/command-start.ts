@@ -7,7 +7,7 @@
 export interface CommandStart {
   /** Resolves when it is the command's turn; rejects with the signal's reason on abort. */
   turn(signal: AbortSignal): Promise<void>;
-  /** Ends the turn: the command has written output or will not be started. May be called at any time and repeatedly. */
+  /** Ends the turn: the command has sent output or its Status, or will not be started. May be called at any time and repeatedly. */
   started(): void;
   /**
    * Must be called when the stream has ended: a turn that begins later ends immediately. A turn that has begun lasts until

@@ -9,7 +9,7 @@ const CHUNK_BYTES = 1024;
 
 /**
  * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket` is
- * the connection of the WebSocket. Closes the WebSocket if `unfinished` refuses its message.
+ * the connection of the WebSocket. Closes the WebSocket if `unfinished` refuses a message.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished): void {
   let part: UnfinishedPart | undefined;

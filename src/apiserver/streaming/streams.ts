@@ -61,7 +61,7 @@ interface Wanted {
   ports?: readonly number[];
 }
 
-/** Resolves when the stream has ended. Rejects with an ApiError only before anything was sent. */
+/** Resolves when the stream has ended. May reject only before anything has been sent to the client. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
   const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
@@ -160,7 +160,7 @@ async function serveWebSocket(stream: Stream): Promise<void> {
 
 /**
  * Runs `serve` while `count` streams count toward the room. Use it for older protocols, with which the runtime forwards a connection
- * for each port as soon as the API server connects. Rejects with 429 TooManyRequests if the room is full.
+ * for each port as soon as the API server connects. Rejects with 429 TooManyRequests if `count` is not 0 and the room is full.
  */
 async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
   if (count > 0 && room.isFull()) throw busy();
@@ -221,7 +221,7 @@ function relay(
     // The runtime starts the command when all streams are open.
     start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
-    // Only port-forward needs the shared limit: it has two streams for each connection, whereas a command has at most five.
+    // Only port-forward needs the shared limit: it has two streams for each connection, whereas a command has at most four.
     room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });

@@ -9,7 +9,7 @@ const MAX_EDGE = 65_535;
 
 /**
  * Returns a function that takes the next bytes of a stream, and returns the sizes that these bytes complete, encoded as one line of
- * JSON each. The function throws a ProtocolError if a size is not valid.
+ * JSON each. The function throws a ProtocolError if a size is not valid, or if MAX_READ_BYTES or MAX_SIZE_BYTES is exceeded.
  */
 export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   let held = '';

@@ -27,8 +27,9 @@ let last: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
 /**
- * Resolves to the value of the YAML text. Rejects with an Error whose message describes the problem (and its position, for a syntax
- * error or a duplicate key), or with an ApiError: 413 RequestEntityTooLarge or 429 TooManyRequests.
+ * Resolves to the value of the YAML text. Rejects with an Error that has the message of yamlToJson() if the text is not valid. Rejects
+ * with 413 RequestEntityTooLarge if the size of the value or the time or memory for parsing exceeds its limit, and with 429
+ * TooManyRequests if too many texts wait.
  */
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS || mayHaveAliases(text)) return JSON.parse(await inTurn(text));

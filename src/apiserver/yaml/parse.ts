@@ -20,8 +20,9 @@ export class ExpandedTooFarError extends Error {
 }
 
 /**
- * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem (and its position, for a
- * syntax error or a duplicate key), or an ExpandedTooFarError if the value has more than about `limitBytes` as JSON.
+ * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem, with its position for a
+ * syntax error, a duplicate key or a value that contains itself. Throws an ExpandedTooFarError if the value has more than about
+ * `limitBytes` as JSON.
  */
 export function yamlToJson(text: string, limitBytes: number): string {
   const lines = new LineCounter();

@@ -1,4 +1,4 @@
-/** The worker thread that parses one large YAML text; see off-thread.ts. */
+/** The worker thread that parses one YAML text; see off-thread.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExpandedTooFarError, yamlToJson } from './parse.ts';
 

@@ -3,7 +3,7 @@
  * deleted, while a response that contains them waits. While an object is still in the cache, only the response's reference counts.
  *
  * Invariant: while the total exceeds the budget, the response that holds the most bytes is cut. An object that several responses
- * hold counts once.
+ * hold counts once in the total.
  */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { objectBytes } from '../../cache/stored-object.ts';

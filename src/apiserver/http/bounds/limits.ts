@@ -54,7 +54,6 @@ export function places(limit: number): Places {
   };
 }
 
-/** Limits the server's connections and handshakes. */
 export function boundConnections(server: Server, { connections, handshakes }: Limits, log: Log): void {
   server.maxConnections = connections;
   let isFull = false;

@@ -8,7 +8,7 @@
 const LIMIT_BYTES = 64 * 1024 * 1024;
 /** The maximum size of a small part. Small parts do not wait for room among large parts, so that large bodies do not delay them. */
 const SMALL_BYTES = 64 * 1024;
-/** The limit on the number of complete small parts; together they have up to 64 MiB. Upstream runs 200 mutating requests at a time. */
+/** The limit on the number of complete small parts; together they have up to 64 MiB. */
 const MAX_SMALL = 1024;
 
 export interface Unfinished {
@@ -20,7 +20,7 @@ export interface Unfinished {
 }
 
 export interface UnfinishedPart {
-  /** Adds bytes. Has no effect after the part has ended. */
+  /** Adds bytes. Has no effect on a complete part, or on a part that has ended. */
   add(bytes: number): void;
   /**
    * Marks the part as read. Calls `proceed` when there is room among the complete parts; a small part does not wait for large parts.

@@ -1,7 +1,7 @@
 /**
  * Implements the admission steps that need other objects: the namespace of an object, the ServiceAccount, PriorityClass and
- * RuntimeClass of a Pod, the StorageClass of a claim, and the other PriorityClasses. Also admits mirror Pods, and determines which
- * objects must never be deleted.
+ * RuntimeClass of a Pod, the StorageClass of a claim, and the other PriorityClasses of a PriorityClass. Also admits mirror Pods, and
+ * determines which objects must never be deleted.
  * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass and
  * PersistentVolumeClaimResize (behavior and wording).
  */

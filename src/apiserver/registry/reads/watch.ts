@@ -66,7 +66,7 @@ async function watchSelected(
 
 /** The initial state of a watch. */
 interface Present {
-  /** The objects that the watch has not sent yet. Empty for uncached kinds, whose objects are sent while they are read. */
+  /** The objects that the watch has not sent yet. Empty for uncached kinds, whose objects sendUncached() has already sent. */
   items: readonly KubeObject[];
   /** The revision after which the watch continues. */
   revision: number;

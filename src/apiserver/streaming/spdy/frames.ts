@@ -28,7 +28,10 @@ const STREAM_ID_MASK = 0x7fff_ffff;
 /** The limit on a control frame, which is buffered until it is complete. Control frames of clients and runtimes are far smaller. */
 const MAX_CONTROL_BYTES = 16 * 1024;
 
-/** The limit on the payload of written DATA frames. Readers buffer a whole frame, so the limit is that of upstream's clients. */
+/**
+ * The limit on the payload of written DATA frames. The limit is small because readers buffer whole frames, and equals that of upstream's
+ * clients.
+ */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const TYPE = {

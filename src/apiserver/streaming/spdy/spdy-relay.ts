@@ -6,7 +6,7 @@
  *
  * Invariants:
  *  1. The runtime gets only streams of known types with new IDs in ascending order, small DATA frames for open streams, resets and
- *     pings. It keeps at most MAX_OPEN_STREAMS streams of a connection at a time, including reset streams.
+ *     pings. The runtime keeps at most MAX_OPEN_STREAMS streams of a connection at a time, including reset streams.
  *  2. A client gets whole frames, so that the relay can insert its own frames between them.
  *  3. The relay keeps no state of a stream that both sides have ended and to which the runtime has replied.
  *  4. After each 20 ms in which the relay handles frames of a client, the event loop can do other work.
@@ -275,8 +275,9 @@ function replied({ replies }: Relaying, streamId: number): void {
 }
 
 /**
- * Returns the open stream, or undefined if the stream has ended or was refused: the client may have sent the frame before it
- * received the end or the reset. Throws a ProtocolError if the ID is even, or greater than that of the client's last stream.
+ * Returns the open stream. Returns undefined if the ID is odd and not greater than that of the client's last stream, but the stream is
+ * not open: the client may have sent the frame before it received the end or the refusal of the stream. Throws a ProtocolError for every
+ * other ID.
  */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);

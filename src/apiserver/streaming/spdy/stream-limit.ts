@@ -1,7 +1,7 @@
 /**
  * Limits the port-forward streams that the container runtime has open for all clients together. Each forwarded connection counts as two
- * streams. containerd 1.6 keeps an operating system thread for each forwarded connection, and Go terminates a process with 10,000
- * threads.
+ * streams. containerd 1.6 keeps an operating system thread for each forwarded connection, and Go terminates a process that needs more
+ * than 10,000 threads.
  */
 export interface StreamRoom {
   /** Adds a connection, whose number of open streams `count` returns. Returns a function that removes the connection. */
