@@ -109,6 +109,22 @@ test('lists of uncached objects count toward the budget, and those with the most
   for (const list of lists) list.destroy();
 });
 
+test('lists of an earlier revision count toward the budget', async () => {
+  await using at = await startHostileServer();
+  await fill(at.registry, 10);
+  const { resourceVersion } = (await at.call('GET', CONFIG_MAPS)).json.metadata;
+  for (let index = 0; index < 10; index++) {
+    await at.registry.update(config, configMap(`c${index}`, { text, round: '1' }, { namespace: 'default' }));
+  }
+  const before = heapBytes();
+  const lists = await unread(at, `${CONFIG_MAPS}?limit=500&resourceVersion=${resourceVersion}`, 40);
+  const cut = Promise.race(lists.map(closed));
+  expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
+  for (const list of lists) list.resume();
+  await cut;
+  for (const list of lists) list.destroy();
+});
+
 test('a watch of uncached objects starts with all of them, however many there are', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 24; index++) await at.registry.create(records, 'default', record(`r${index}`));

@@ -14,7 +14,7 @@ import { decodeStored, revisionOf } from '../../cache/stored-object.ts';
 import type { RegistryContext } from '../context.ts';
 import type { Resource } from '../resources.ts';
 import { decodeContinue, encodeContinue, NEWEST_REVISION } from './continue-token.ts';
-import { checkListOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
+import { checkListOptions, isExact, parseResourceVersion, untilFresh } from './resource-version.ts';
 import { parseSelection, type Selection } from './selection.ts';
 
 const EXPIRED_TEXT = 'The resourceVersion for the provided list is too old.';
@@ -108,9 +108,7 @@ async function readPage(
   }
   const revision = parseResourceVersion(options.resourceVersion);
   await untilFresh(context, revision);
-  // With a limit, a resourceVersion without a resourceVersionMatch is exact. Source: "Resource versions" of the v1.33 API concepts.
-  const exact = options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && from.limit > 0);
-  if (exact && revision !== 0 && revision !== context.cache.revision()) {
+  if (isExact(options) && revision !== 0 && revision !== context.cache.revision()) {
     return readStored(context, resource, { ...from, revision });
   }
   if (resource.kind.uncached === true) return readUncached(context, resource, from);

@@ -25,6 +25,13 @@ export function parseResourceVersion(text: string | undefined): number {
   return revision;
 }
 
+/**
+ * Whether the list shows its resourceVersion exactly, if it has one other than 0: resourceVersionMatch says so, or is absent from a list
+ * with a limit. Source: "Resource versions" of the v1.33 API concepts.
+ */
+export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>
+  match === 'Exact' || (!match && limit > 0);
+
 const MATCH = 'resourceVersionMatch';
 const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
 
