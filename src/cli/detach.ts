@@ -86,7 +86,7 @@ type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
  * Resolves with the report of a starting engine that it is ready or has failed, or with undefined if its process exited without such a
  * report. If the engine has reported why its node is not ready, the engine is stopped after 60 s, and the promise resolves with an error
  * that contains the latest reason. If the engine reports nothing, there is no time limit, because the machine may be slow. Calls `waiting`
- * with each reason.
+ * with each reason. Rejects if the process cannot be started.
  */
 export function startReport(
   child: StartedProcess,

@@ -23,9 +23,9 @@ const onlyFinalizersLeft = (pod: Pod): boolean =>
 
 /**
  * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
- * finalizers keep. Static Pods cannot be deleted through the API, so this only waits until the engine has ended them and their mirror Pods
- * do not exist any more. Calls `say` with a line about each Pod that begins to end, makes progress or has ended. Rejects if the API
- * refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
+ * finalizers keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their
+ * mirror Pods do not exist any more. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
+ * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -47,7 +47,7 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /** Describes the defer container whose turn it is, which may take long; undefined if it is the turn of none. */
+  /** Returns a phrase such as `defer container bye (1 of 2)` about the defer container whose turn it is; undefined if there is none. */
   const turnOf = ({ status }: Pod): string | undefined => {
     const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);

@@ -16,7 +16,7 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
 export function failureText(error: unknown): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
-  // These errors are recognized by their names, because importing their classes would load gRPC.
+  // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
     return `the container runtime failed or did not answer: ${message}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);

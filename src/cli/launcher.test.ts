@@ -1,4 +1,4 @@
-/** Tests bin/lifepod in a folder that contains the sources or the files of the npm package. */
+/** Tests bin/lifepod in folders that have the layout of the repository or of the npm package. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

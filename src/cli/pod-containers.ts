@@ -38,7 +38,7 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Reasons of the state `waiting` that only mean that the container's turn has not come. */
+/** Reasons of the state `waiting` of a container that waits for its turn or is being created. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
 /** Returns whether the container has not run and is not due to run: its turn has not come, or it ended without a run. */
@@ -79,7 +79,7 @@ const IMAGE_REASONS = [
 /** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Returns whether a run of a container has begun. The container must not be waiting: a waiting one may have the ID of a next run. */
+/** Returns whether a run of a container has begun. The container must not be waiting: a waiting one may have the ID of its next run. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 

@@ -64,7 +64,10 @@ export function kubeconfigPaths(
 const noEngine = (dataDir: string): string =>
   `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
-/** Returns whether an engine has locked the data folder; false also if the user may not read the folder or `lifepod down` has locked it. */
+/**
+ * Returns whether an engine has locked the data folder. Returns false also if the user may not read the folder, or if dataDirOwner()
+ * throws a UserError, for example because `lifepod down` has locked the folder.
+ */
 function engineRunsIn(dataDir: string): boolean {
   try {
     return dataDirOwner(dataDir) !== undefined;

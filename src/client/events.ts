@@ -16,7 +16,7 @@ import type { Client } from './client.ts';
 
 /** While this many Events are queued, new ones are dropped. */
 const MAX_QUEUED = 1000;
-/** The number of different Events that are remembered. A repetition of a remembered Event patches the stored Event. */
+/** The maximum number of different Events that are remembered. A repetition of a remembered Event patches the stored Event. */
 const MAX_REMEMBERED = 4096;
 /** The limit on the message. It is the API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
 const MAX_MESSAGE_BYTES = 1024;

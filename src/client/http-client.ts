@@ -25,7 +25,7 @@ export interface HttpClientOptions {
   keyPem: string;
 }
 
-/** A call fails if its connection is silent for this long. Does not apply to watches and to open(). */
+/** A call fails if its connection is silent for this long. This limit does not apply to watches or to open(). */
 const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
@@ -98,7 +98,7 @@ class StaleConnection extends Error {}
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
   outgoing.reusedSocket && error.code === 'ECONNRESET' && call.method === 'GET';
 
-/** Returns the quoted text of a Warning header, such as `text` in `299 - "text"`. Source: RFC 7234, section 5.5. */
+/** Returns the quoted text of a Warning header, such as `text` in `299 - "text"`; the header if it has none. Source: RFC 7234, 5.5. */
 function warningText(header: string): string {
   const quoted = /"((?:[^"\\]|\\.)*)"/.exec(header)?.[1];
   return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');

@@ -3,8 +3,8 @@
  *
  * Invariants:
  *  1. The handlers for one object are called in the order of its changes: `added` first, `deleted` last.
- *  2. A list after a lost watch calls the handlers for the difference: `added` or `updated` once for each new or changed
- *     object, `deleted` with the last known state for each deleted object, and both `deleted` and `added` for each
+ *  2. A list after the first one calls the handlers for the difference: `added` or `updated` once for each new or changed
+ *     object, `deleted` with the last known state for each deleted object, and `deleted` and then `added` for each
  *     object that was replaced.
  *  3. get() and list() return the new state before the handlers are called.
  *
@@ -107,7 +107,6 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     this.#selection = { namespace, labelSelector, fieldSelector };
   }
 
-  /** Resolves after the first list, or when the signal aborts. */
   get synced(): Promise<void> {
     return this.#synced.promise;
   }
@@ -118,7 +117,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
       const startedAt = timers.now();
       try {
         await this.#follow();
-        // Back off if the server ends every watch immediately.
+        // A watch that ends this soon counts as a failure, so that the informer backs off if the server ends every watch immediately.
         this.#failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? this.#failures + 1 : 0;
       } catch (error) {
         if (isExpired(error)) this.#resourceVersion = undefined;
@@ -147,7 +146,8 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 
   async #watch(): Promise<void> {
-    // An ERROR event ends the watch. Its error is thrown once the watch has ended, because `sink` must not throw in its caller.
+    // An ERROR event ends the watch. Its error is thrown once the watch has ended, because an error that `sink` throws would reach the
+    // code that delivers the events.
     const ended = new AbortController();
     let failure: unknown;
     const sink = (event: WatchEvent<From>): void => {
@@ -185,7 +185,7 @@ interface LocalCopy<T extends KubeObject> {
   objects: ReadonlyMap<string, T>;
   put(object: T): void;
   remove(object: T): void;
-  /** Puts all items, and removes the objects that are not among the items. */
+  /** Removes the objects that are not among the items, then puts all items. */
   replace(items: readonly T[]): void;
 }
 

@@ -54,8 +54,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
   /**
-   * Returns the field `field` of the first entry in `list` that is called `name` and has the field. `path`: the file with
-   * this entry; file names in `values` are relative to its folder.
+   * Returns the field `field` of the entry `name` in `list`, from the first file whose entry has the field, as `values`. `path` is this
+   * file; file names in `values` are relative to the folder of the file. Throws a UserError if no file has such an entry.
    */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {

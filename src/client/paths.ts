@@ -2,8 +2,8 @@
 import type { ResourceRef } from '../machinery/meta.ts';
 
 /**
- * Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. Absent arguments are omitted
- * from the path.
+ * Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. Absent arguments and an empty
+ * namespace are omitted from the path.
  */
 export function resourcePath(
   ref: ResourceRef,

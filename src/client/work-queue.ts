@@ -18,7 +18,7 @@ export interface WorkQueueOptions {
   process(key: string): Promise<void>;
   log: Log;
   timers: Timers;
-  /** Stops the queue: the processing of no further key begins. */
+  /** Stops the queue: keys that are being processed are completed, and no further key is processed. */
   signal: AbortSignal;
 }
 
@@ -41,8 +41,8 @@ interface QueueFigures {
 }
 
 /**
- * Returns the metrics of all queues that have not been stopped. Their names are client-go's, except workqueue_active. The values
- * of queues with the same name are added up.
+ * Returns the metrics of all queues that have not been stopped. Except for workqueue_active, their names are those of Kubernetes v1.33.
+ * The values of queues with the same name are added up.
  */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);

@@ -59,8 +59,9 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
   }) satisfies Partial<NodeAgentOptions>;
 
 /**
- * Starts to observe the node's pressure: the memory and process IDs of the machine and the disks of the data folder and, if the runtime
- * reports their folder, of the images. Each change of the pressure restores the engine's disk reserve if the disk has space for it.
+ * Creates the NodePressure. It observes the memory and process IDs of the machine, the disk of the data folder and, if the runtime
+ * reports the folder of its images, the disk of the images. When the pressure conditions change, the engine's disk reserve is created
+ * again if it is missing and the disk has space for it.
  */
 export async function openPressure(
   settings: Settings,
@@ -94,7 +95,7 @@ export interface Shutdown {
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
-/** How long a shutdown waits for writes of Events and of steps of the records. They never end if the store cannot be written. */
+/** How long a shutdown waits for writes of Events and of steps of the records, which are retried while the store cannot be written. */
 const FLUSH_MILLIS = 5_000;
 
 export function createShutdown(settings: Settings, timers: Timers): Shutdown {

@@ -34,8 +34,8 @@ export interface EngineRuntime {
   /** References of the images that sandboxes use; empty if not known. Garbage collection does not remove these images. */
   sandboxImages: string[];
   /**
-   * Calls `listener` when the private containerd exits, after each connection to the events of the runtime, and when the machine's own
-   * runtime may have pulled its sandbox image.
+   * Calls `listener` when the private containerd exits, after each connection to the events of the runtime, and, with the machine's own
+   * runtime, when a trial of its sandbox image has ended.
    */
   onChange(listener: () => void): void;
 }
@@ -117,8 +117,8 @@ const ANSWER_MILLIS = 500;
 
 /**
  * Watches the shims of the machine's containerd, so that the engine notices exits of containers while containerd is down. If there are
- * shims, containers may be running, so this waits up to 30 s until containerd answers. For other runtimes, no shims are found and nothing
- * is done. The shims are searched for in the folder of containerd's socket, where containerd has its state by default.
+ * shims, containers may be running, so the function waits up to 30 s until containerd answers. For other runtimes, it finds no shims and
+ * does not wait. It searches for the shims in the folder of containerd's socket, where containerd has its state by default.
  */
 async function watchShims(
   endpoint: string,

@@ -60,7 +60,7 @@ export function checkMachine(privateContainerd: () => boolean): void {
   }
 }
 
-/** Rejects with a UserError if the port is in use, and with the original error if it cannot be opened otherwise. Port 0 is always free. */
+/** Rejects with a UserError if the port is in use, and with the system error if it cannot be opened for another reason. Accepts port 0. */
 export async function checkPortFree(host: string, port: number): Promise<void> {
   if (port === 0) return;
   await new Promise<void>((resolve, reject) => {

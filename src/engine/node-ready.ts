@@ -35,7 +35,7 @@ interface ReadyOptions {
 }
 
 /**
- * Resolves when the condition Ready of the Node with the name is True. Rejects when `signal` aborts. Calls `waiting` with the reason why
+ * Resolves when the condition Ready of the Node `name` is True. Rejects when `signal` aborts. Calls `waiting` with the reason why
  * the Node is not Ready: first after 5 s, then whenever the reason changes.
  */
 export async function nodeReady(name: string, { client, timers, signal, waiting }: ReadyOptions): Promise<void> {

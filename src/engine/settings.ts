@@ -156,7 +156,7 @@ export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpO
   }
 }
 
-/** Adds the outcome of `lifepod shutdown-node` to the engine record. */
+/** Adds the outcome of `lifepod shutdown-node` to the engine record. Does nothing if there is no engine record. */
 export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void {
   const record = readEngineRecord(dataDir);
   if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });

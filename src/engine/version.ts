@@ -7,7 +7,6 @@ interface PackageFile {
 
 const packageFile = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as PackageFile;
 
-/** lifepod's own version. */
 export const LIFEPOD_VERSION = packageFile.version;
 
 /** The version of Kubernetes whose API is served. */

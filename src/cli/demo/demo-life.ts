@@ -9,7 +9,7 @@ const WAIT_MILLIS = 60_000;
 
 export interface Moment {
   pod: Pod;
-  /** The STATUS column of kubectl get, such as Init:0/2 or Running. */
+  /** The STATUS column of kubectl get, such as Init:0/2 or Running, but Terminating for every deleted Pod. */
   status: string;
   /** The READY column of kubectl get, such as 0/1. */
   ready: string;

@@ -1,4 +1,4 @@
-/** Describes one container like kubectl describe. Pure. Source: kubectl describe of v1.33 (layout and wording). */
+/** Describes one container like kubectl describe. Pure, except for the time zone. Source: kubectl describe of v1.33 (layout, wording). */
 import type {
   Container,
   ContainerPort,
@@ -164,7 +164,7 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
 
 /**
  * Returns the value of the resource field. For a CPU or memory limit that the container does not have, returns `node allocatable`, because
- * kubectl does not look up what the node has.
+ * kubectl does not read the allocatable resources of the node.
  */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };

@@ -1,7 +1,7 @@
 /**
  * Describes the defer containers of a Pod in the style of kubectl describe. Each is described like an init container, with the
  * conditions under which it runs. The effective requests and limits of the Pod, its settings for the grace period, and its termination
- * follow. Pure.
+ * follow. Pure, except for the time zone.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -81,7 +81,7 @@ function graceLines({ spec }: Pod): string[] {
   ];
 }
 
-/** Describes the time reserved for PostExit entries. Its default depends on the reason for the termination: only its maximum is known. */
+/** Describes the time reserved for PostExit entries. Its default depends on the reason for the termination, so its maximum is shown. */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
   if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];

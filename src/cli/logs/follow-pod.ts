@@ -111,7 +111,7 @@ interface LogReader {
   printEnded(containers: readonly PodContainer[]): Promise<void>;
   /** Reads the other logs to follow, of present and future runs. Resolves when there is nothing left to follow, or after stop(). */
   follow(): Promise<void>;
-  /** Starts to read the logs of new runs. The caller calls this after each change of the Pod. */
+  /** Starts to read the logs of new runs. The caller calls update() after each change of the Pod. Does nothing before follow(). */
   update(): void;
   stop(): void;
 }
@@ -153,7 +153,7 @@ function createLogReader(following: Following, print: FollowPorts['print']): Log
 const followedContainers = ({ pod, only }: Following): PodContainer[] =>
   podContainers(pod).filter(({ name }) => only === undefined || name === only);
 
-/** Returns the containers of which the latest run's log must be read now: it has not been read, and no other log of them is being read. */
+/** Returns the containers whose latest run has a log to read now: that log is unread, and no other log of the container is being read. */
 function containersToRead(following: Following): PodContainer[] {
   const { logs, only } = following;
   return followedContainers(following).filter(({ kind, name, status }) => {

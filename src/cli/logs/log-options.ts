@@ -69,7 +69,6 @@ export const plainFlags = (args: readonly string[]): string[] =>
     return flag === '--prefix' ? ['--no-prefix'] : [];
   });
 
-/** Returns the query text for the subresource log. */
 export const logQuery = (container: string, { part, ...flags }: LogRequest): string =>
   queryText({
     container,

@@ -67,7 +67,7 @@ function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): 
   };
 }
 
-/** SGR codes of the colors of prefixes. The colors are legible on dark and light backgrounds. */
+/** SGR codes of the colors of prefixes, in the order of the containers. */
 const COLORS = [36, 33, 32, 35, 34, 96, 93, 92, 95, 94];
 
 /** Colors the text with the color for the container at position `index` in its Pod. */

@@ -37,7 +37,7 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The latest deadline of the termination; undefined if there is none. Deadlines that it replaced are in formerDeadlines. */
+  /** The deadline of the termination that was set last; undefined if there is none. formerDeadlines contains those that it replaced. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
   /** The deadline of the PreExit stage; undefined if no time between it and `deadline` is reserved for PostExit entries. */
@@ -58,7 +58,6 @@ export const isNotDue = (message: string | undefined): boolean =>
 export const inOrder = (transitions: readonly Transition[]): Transition[] =>
   [...transitions].sort((a, b) => a.at - b.at);
 
-/** The name and kind of a container. */
 export interface Named {
   name: string;
   kind: ContainerKind;

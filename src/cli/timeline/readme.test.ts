@@ -1,4 +1,4 @@
-/** Checks the timeline in README. It shows the life of a Pod from an example, and the test runs this Pod in virtual time. */
+/** Checks the timeline in README. The timeline shows the life of a Pod from an example, and the test runs this Pod in virtual time. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

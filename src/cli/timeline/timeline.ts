@@ -57,8 +57,9 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
 }
 
 /**
- * Draws again and again on a terminal; without a terminal or with -o json, prints a line for each new step. Resolves when the Pod does not
- * exist any more, or when the command is interrupted.
+ * On a terminal, redraws the timeline after each change of the record and every second; without a terminal or with -o json, prints a line
+ * for each new step. Resolves when the record contains the step Gone or the command is interrupted, and after the first output if the Pod
+ * did not exist at the start.
  */
 async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
@@ -109,7 +110,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
   await informer.synced;
   synced = true;
   show();
-  // Nothing more is recorded for a Pod that no longer exists.
+  // The record of a Pod that no longer exists is usually complete.
   if (life.pod === undefined) stopping.abort();
   const tick = (): void => {
     if (signal.aborted) return;

@@ -81,7 +81,7 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   };
 }
 
-/** Explains an entry that is being stopped because it was given up or its time is over. */
+/** Explains an entry that is being stopped, for example because it was given up or its time is over. */
 function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
   const { now, pod } = subject;
   const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
@@ -105,7 +105,7 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
   };
 }
 
-/** Returns advice to give the entry up. Empty for a mirror Pod, because the node of a static Pod does not read skip requests. */
+/** Returns advice to give the entry up. Returns an empty text for a mirror Pod, because the API refuses to give up its entries. */
 const skipText = ({ name, namespace, pod }: Living, entry: string): string =>
   isMirrorPod(pod) ? '' : `; or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
 

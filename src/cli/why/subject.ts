@@ -26,7 +26,6 @@ export interface Explanation {
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
-  /** Advice on what the user can do. */
   advice: string;
 }
 
