@@ -384,6 +384,8 @@ describe.concurrent('lifepod describe pod', () => {
     const node = await lifepod.cli('describe', 'node', 'node-1');
     expect(node.code).toBe(1);
     expect(node.stderr).toContain("lifepod describes Pods only: give 'pod NAME' or pod/NAME");
+    const two = await lifepod.cli('describe', 'pod/kinds', 'other');
+    expect(two.stderr).toContain("lifepod describes one Pod: give 'pod NAME' or pod/NAME, not 'pod/kinds other'");
   });
 });
 

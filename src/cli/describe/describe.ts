@@ -21,6 +21,9 @@ export async function describe(type: string, name: string | undefined, options: 
       `lifepod describes Pods only: give 'pod NAME' or pod/NAME, or use 'kubectl describe' for other types`,
     );
   }
+  if (type.includes('/') && name !== undefined) {
+    throw new UserError(`lifepod describes one Pod: give 'pod NAME' or pod/NAME, not '${type} ${name}'`);
+  }
   const program = findProgram('kubectl');
   if (program === undefined) {
     throw new UserError(
