@@ -1,6 +1,6 @@
 /**
- * Label selectors: the text in a list or watch request (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's spec. Both
- * are compiled to a function that returns whether labels match.
+ * Label selectors: the text in a request, for example to list Pods (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's
+ * spec. Both are compiled to a function that returns whether labels match.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behavior and wording).
  */
 import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
@@ -84,7 +84,7 @@ class Parser {
     this.#items = scan(text);
   }
 
-  /** Returns the next item without consuming it. Treats 'in' and 'notin' as words, because they are valid keys and values. */
+  /** Returns the next item without consuming it. Treats `in` and `notin` as identifiers, because they are valid keys and values. */
   #look(): Item {
     const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
     return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
@@ -197,12 +197,11 @@ class Parser {
 }
 
 /**
- * The maximum number of requirements in the text of a selector, because a list may evaluate all of them for each object, and a watch
- * for each change. Upstream has no limit.
+ * The maximum number of distinct requirements in the text of a selector. The number is limited because a list may evaluate all of them
+ * for each object, and a watch for each change. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 
-/** Removes duplicate requirements. */
 function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[] {
   const byText = new Map<string, LabelRequirement>();
   for (const each of requirements) byText.set(JSON.stringify([each.key, each.operator, ...each.values]), each);
@@ -232,7 +231,7 @@ function parseInt64(text: string): bigint | undefined {
   return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
 }
 
-/** Whether the integer `actual` is greater or less than `bound`; false if either text is not an integer. */
+/** Whether the integer `actual` is greater or less than `bound`; false if either text is not a 64-bit integer. */
 function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean {
   const left = parseInt64(actual);
   const right = parseInt64(bound);

@@ -99,5 +99,5 @@ export interface ResourceRef {
   resource: string;
 }
 
-/** Returns the UID of a stored object, which always has one. Returns '' for other objects, such as that of a create request. */
+/** Returns the UID of the object; '' if it has none. Each stored object has a UID, but the object of a create request may lack one. */
 export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

@@ -1,6 +1,6 @@
 /**
  * Validation of names, keys and addresses: one function per format, which returns the errors of a value in upstream's wording.
- * Like upstream, measures lengths in UTF-8 bytes.
+ * Like upstream, measures lengths in UTF-8 bytes, except in pathSegmentErrors(), which counts UTF-16 code units.
  * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behavior and wording).
  */
 import { isIP } from 'node:net';
@@ -99,7 +99,7 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
-/** Validates the generateName of a kind whose names only have to be valid path segments. */
+/** Validates the generateName of an object of any kind: names are segments of URL paths, so they must not contain / and %. */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
 
@@ -212,13 +212,16 @@ export const portNumberErrors = (port: number): string[] =>
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. v1.33 accepts
- * them unless its feature gate StrictIPCIDRValidation is on.
+ * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. In Pods and
+ * Services, v1.33 accepts them unless its feature gate StrictIPCIDRValidation is on.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
-/** Validates generateName, the prefix of a generated name, with the format `errors`. A final dash is allowed: a suffix follows it. */
+/**
+ * Validates generateName, the prefix of a generated name. `errors` validates the kind's names. A final dash is allowed, because a suffix
+ * follows it.
+ */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
   // Like upstream, replace the dash and the character before it with `a`, which is valid in every format.
   return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);

@@ -57,7 +57,7 @@ function validateOwnerReferences(owners: OwnerReference[] | undefined, field: st
     if (controller !== undefined) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
       errors.push(invalid(field, owners, text));
-      // The error quotes all owners, so it is reported only once.
+      // The error quotes all owners, so it is reported only once. The remaining owners are not validated.
       break;
     }
     controller = current;

@@ -15,7 +15,7 @@ export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME 
 
 /**
  * Formats the time. A time that RFC 3339 cannot represent is replaced by FIRST_TIME or LAST_TIME. Such times occur because the periods
- * in objects have no upper limit. Date would throw for years beyond 275760.
+ * in objects have no upper limit. Date.toISOString() would throw for times after the year 275760.
  */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();

@@ -30,7 +30,7 @@ function isElement(key: string): boolean {
   }
 }
 
-/** Whether a value from a client is a valid field set. All other functions in this file require valid sets. */
+/** Whether a value from a client is a valid field set. The other functions in this file require valid sets. */
 export function isFieldSet(value: unknown): value is JsonObject {
   // The other functions recurse once per level, so the depth must be bounded.
   if (!isJsonObject(value) || isDeeperThan(MAX_DEPTH, value)) return false;
@@ -102,8 +102,8 @@ export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
 /**
- * Replaces each child with the result of `change`, or removes the child if the result is undefined. `member`: whether the new node is
- * a member of the set. Returns the same node if nothing changes, and undefined for the empty set.
+ * Returns a copy of the node in which each child is replaced with the result of `change`, or removed if the result is undefined.
+ * `member`: whether the new node is a member of the set. Returns the same node if nothing changes, and undefined for the empty set.
  */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);
@@ -185,7 +185,6 @@ export const removes = (set: FieldSet, element: string): boolean => {
 
 export const below = childOf;
 
-/** Counts the members of the set. */
 export function sizeOf(set: FieldSet): number {
   if (set === undefined) return 0;
   let size = 0;

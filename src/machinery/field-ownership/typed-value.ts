@@ -105,7 +105,10 @@ export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** Returns the path of a list and the key of an item that occurs in it more than once; undefined if no list has duplicates. */
+/**
+ * Returns the path of a list and the key of an item that occurs in it more than once, as the text of an error:
+ * `.spec.items: duplicate entries for key [name="x"]`. Returns undefined if no list has duplicates.
+ */
 export function repeatedItem(value: JsonValue, type: FieldType): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
     const elements = value.map((item) => itemElement(item, type));

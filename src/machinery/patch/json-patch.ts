@@ -16,9 +16,12 @@ import {
 import { ApiError, badRequest, entityTooLarge } from '../status.ts';
 
 const MAX_OPERATIONS = 10_000;
-/** The maximum total length of the JSON texts of all values that a patch copies. Source: JSONPatchMaxCopyBytes of v1.33. */
+/**
+ * The maximum total length of the JSON texts of all values that a patch copies, measured in UTF-16 code units. Source:
+ * JSONPatchMaxCopyBytes of v1.33.
+ */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/** How many list elements insertions and removals may shift: 10,000 operations on lists of 5,000 elements take about 50 ms. */
+/** How many list elements the operations of a patch may shift in total: 10,000 operations on lists of 5,000 elements take about 50 ms. */
 const MAX_SHIFTED = 50_000_000;
 
 interface Operation {
@@ -143,7 +146,7 @@ class PatchedDocument {
     return found;
   }
 
-  /** Returns the parent of the value at the pointer, and the value's key in the parent. Throws if there is no parent (the root). */
+  /** Returns the parent of the value at the pointer, and the value's key in it. Throws if the parent is absent or a scalar, and for the root. */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));

@@ -1,4 +1,4 @@
-/** The identity and the order of list elements in a strategic merge patch. */
+/** Identifies and orders the elements of the lists that a strategic merge patch merges. */
 import { goText, isJsonObject, type JsonValue } from '../json-value.ts';
 import { badRequest } from '../status.ts';
 
@@ -16,7 +16,7 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
 
 /**
  * Sorts the elements of a merged list. The elements that `order` contains get the order of `order`. The other elements get the order of
- * `live`. Each is placed in front of the first element in `order` that it precedes in `live`, or at the end if there is none.
+ * `live`, and each of them is placed in front of the first element of `order` that it precedes in `live`, or at the end if there is none.
  */
 export function ordered(
   elements: JsonValue[],

@@ -6,8 +6,8 @@
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
  * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in the result.
  * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that this order
- *    lacks keep their relative order, and stay in front of the first of its elements that they preceded in the object. As a result,
- *    new elements come first if the patch contains only new elements and no $setElementOrder.
+ *    lacks keep their relative order, and each stays in front of the first element of this order that it preceded in the object.
+ *    As a result, new elements come first if the patch contains only new elements and no $setElementOrder.
  *
  * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal
  * "preserve order in strategic merge patch".
@@ -18,7 +18,7 @@ import { keyOf, ordered } from './merged-list.ts';
 
 /** How a patch merges a field. */
 export interface FieldStrategy {
-  /** The patchStrategy tag of the field's Go type. If absent, a list is replaced as a whole, and an object is merged. */
+  /** The patchStrategy tag of upstream's Go field. If absent, a list is replaced as a whole, and an object is merged. */
   strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
   /** The merge key of a merged list of objects. A merged list without a merge key is a list of scalars. */
   mergeKey?: string;
@@ -34,7 +34,7 @@ const DELETE = '$deleteFromPrimitiveList/';
 const RETAIN = '$retainKeys';
 const MARKER = '$patch';
 
-/** The maximum number of fields and elements that a patch may merge more than once. */
+/** The maximum number of fields and elements that the repeated merges of a patch may process (see Work). */
 const MAX_MERGED_AGAIN = 200_000;
 
 /**
@@ -58,7 +58,7 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/** Returns the value without directives and null fields; undefined if the value itself is a directive. */
+/** Returns the value without directives and null fields; undefined if the value is an object with the directive $patch. */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -187,7 +187,10 @@ const wrongType = (value: JsonValue): Error =>
     `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
   );
 
-/** Throws unless a $setElementOrder list is empty or has the elements of the patch in the same order. Directives are not compared. */
+/**
+ * Throws unless `order`, the $setElementOrder list, is empty or contains the elements of the patch in the same order. Elements with the
+ * directive $patch are not compared.
+ */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
   if (kept.length === 0 || order.length === 0) return;
@@ -261,7 +264,7 @@ function mergeList(
 
 /**
  * Returns a copy of the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413
- * RequestEntityTooLarge if the patch merges more than MAX_MERGED_AGAIN fields and elements repeatedly.
+ * RequestEntityTooLarge if the repeated merges of the patch process more than MAX_MERGED_AGAIN fields and elements.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');
