@@ -17,7 +17,7 @@ export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'ServiceSpec.ports': ['port', 'protocol'],
 };
 
-/** The value that a key counts as having if an element lacks the key. */
+/** The default value of a key, for elements that lack the key. */
 const keyDefaults: JsonObject = { protocol: 'TCP' };
 
 const atomicTypes: ReadonlySet<string> = new Set([

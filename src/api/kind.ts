@@ -1,8 +1,10 @@
 /**
- * The definition of a kind: the data and pure functions with which the API server, the command line and the tests handle its objects.
- * Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all definitions.
+ * The definition of a kind: the data and functions with which the API server, the command line and the tests handle its
+ * objects. Each kind has a folder (core/v1/pod/ …) with an index.ts that exports a KindDefinition; kinds.ts lists all
+ * definitions.
  *
- * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
+ * Order of a write, without the admission steps of the API server (source: upstream's rest.BeforeCreate and
+ * BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
 import type { FieldError } from '../machinery/field-error.ts';
@@ -22,7 +24,10 @@ export interface TableColumn {
 
 export interface WriteContext {
   now: Millis;
-  /** Sends a warning to the client: a field is not interpreted as the client wrote it. Only set on create, if the client gets warnings. */
+  /**
+   * Sends a warning to the client, such as that an annotation is deprecated. Only set on create, if the client gets
+   * warnings.
+   */
   warn?(sentence: string): void;
 }
 
@@ -37,21 +42,30 @@ export interface EventDraft {
 
 /** A subresource: a part of the object (status), an operation with a body of another kind (binding), or a log or stream (exec). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
-  /** The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object. */
+  /**
+   * The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object, or if there is
+   * no body.
+   */
   bodyKind?: { group: string; version: string; kind: string; schema: string };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** For subresources that are connections (streams and the node's proxy): the kind of the query's options, such as PodExecOptions. */
   connects?: string;
-  /** Whether a write deletes the object or shortens its termination. Such writes are allowed even if the store is full. */
+  /**
+   * Whether a write deletes the object or shortens its termination. The limit on the memory of all objects does not
+   * apply to such writes.
+   */
   ends?: boolean;
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
   /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** Returns the response to an update; by default, the new object is the response. */
+  /** Returns the response to a PUT; by default, the new object is the response. */
   response?(object: T, body: KubeObject): KubeObject;
-  /** The Events that report the change of the object. `user`: the name of the user who sent the request. */
+  /**
+   * Returns the Events that report a change of the object by an update or patch. `user`: the name of the user who sent
+   * the request.
+   */
   events?(object: T, old: T, user: string): EventDraft[];
 }
 
@@ -110,9 +124,10 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;
 
   /**
-   * Called for each delete request: decides whether the delete is graceful. `now: true`: the object is deleted immediately, unless it has
-   * finalizers. `now: false`: the object gets deletionTimestamp = now + graceSeconds, and stays until a request for which this function
-   * returns `now: true`. If the function is absent, no delete is graceful.
+   * Called for each delete request: decides whether the delete is graceful. `now: true`: the object is deleted
+   * immediately, unless it has finalizers. `now: false`: the first such request sets the deletionTimestamp to now +
+   * graceSeconds, and later ones can shorten the grace period. The object stays until this function returns `now: true`
+   * for a later delete or update. If the function is absent, no delete is graceful.
    */
   deletion?(
     object: T,
@@ -120,10 +135,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
 
-  /** Whether the response to a delete is the deleted object instead of a Status. */
+  /** Whether the response to an immediate deletion is the deleted object instead of a Status. */
   returnsDeletedObject?: boolean;
 
-  /** The values by path for field selectors, besides metadata.name and metadata.namespace. */
+  /**
+   * Returns the values of the fields that field selectors support besides metadata.name and metadata.namespace, by the
+   * fields' paths.
+   */
   selectableFields?(object: T): Record<string, string>;
 
   columns: readonly TableColumn[];

@@ -1,7 +1,6 @@
 /** The resources that lifepod's own components read and write. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
-/** A resource of the core API group. */
 export const coreResource = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });
 
 export const CONFIG_MAPS = coreResource('configmaps');

@@ -45,7 +45,9 @@ interface Instant {
   fraction: string;
 }
 
-/** Parses an RFC 3339 time; undefined if the text has another format, or if the day does not exist. */
+/**
+ * Parses an RFC 3339 time; undefined if the text has another format, or if the day or the time of day does not exist.
+ */
 function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
@@ -57,7 +59,10 @@ function instantOf(text: string): Instant | undefined {
   return millis === undefined ? undefined : { millis, fraction };
 }
 
-/** The time in UTC without the zone; undefined if the text is not a time, or if its year in UTC is outside of 0 to 9999. */
+/**
+ * Returns the whole seconds of the time in UTC, without the zone, and the digits of its fraction; undefined if the text
+ * is not a time, or if its year in UTC is outside of 0 to 9999.
+ */
 function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
   const instant = instantOf(text);
   if (instant === undefined || !isWritableTime(instant.millis)) return undefined;

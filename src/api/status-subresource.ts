@@ -1,5 +1,6 @@
 /**
- * The status subresource of most kinds. A write replaces the status and the metadata except the generation, and keeps all other fields.
+ * The status subresource of all kinds that have one, except Pods. A write replaces the status and the metadata except
+ * the generation, and keeps all other fields.
  * Source: the status strategies in pkg/registry of v1.33 (behavior).
  */
 import type { FieldError } from '../machinery/field-error.ts';

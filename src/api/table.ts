@@ -50,7 +50,7 @@ export function ageCell(timestamp: string | undefined, now: Millis): string {
   return then === undefined ? '<unknown>' : humanDuration(now - then);
 }
 
-/** The labels sorted by key, such as `a=b,c=d`; `<none>` if there are no labels. */
+/** The labels as sorted texts, such as `a=b,c=d`; `<none>` if there are no labels. */
 export function labelsCell(labels: Record<string, string> | undefined): string {
   const entries = Object.entries(labels ?? {});
   if (entries.length === 0) return '<none>';

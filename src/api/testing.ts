@@ -1,4 +1,7 @@
-/** For the tests of the kinds: processes objects as the API server does on create and update, but without a server. */
+/**
+ * Functions for the tests of the kinds, which process objects as the API server does on create and update, but without
+ * a server.
+ */
 import { fieldErrorText } from '../machinery/field-error.ts';
 import type { KubeObject, ObjectMeta } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -48,7 +51,7 @@ export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Bod
 export const row = <T extends KubeObject>(kind: KindDefinition<T>, body: Body): (string | number)[] =>
   kind.row(decodedBody(kind, body), { now: NOW });
 
-/** The column headings as kubectl prints them: `narrow` by default, `all` with -o wide. */
+/** The column headings that kubectl prints, separated by ` | `: `narrow` by default, `all` with -o wide. */
 export const headings = <T extends KubeObject>(kind: KindDefinition<T>): { narrow: string; all: string } => ({
   narrow: kind.columns
     .filter((column) => column.priority === 0)

@@ -9,8 +9,8 @@ import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
 /**
- * The maximum length of an error's message, and of all its causes together unless there is only one, in UTF-16 code units. The "..." that
- * is appended to a truncated text is not counted.
+ * The maximum length of an error's message, and of all its causes together unless there is only one, in UTF-16 code
+ * units. The "..." that is appended to a truncated text is not counted.
  */
 export const MAX_ERROR_CHARS = 1024 * 1024;
 

@@ -29,17 +29,23 @@ export const MAX_LISTED_ERRORS = 1000;
 /** The maximum total length of the texts of the listed errors, in UTF-8 bytes. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
-/** The length to which a string value, the JSON of any other value, and the path of a field are truncated, in UTF-16 code units. */
+/**
+ * The length to which a string value, the JSON of any other value, and the path of a field are truncated, in UTF-16
+ * code units.
+ */
 const MAX_SHOWN_CHARACTERS = 4096;
-/** The length to which an error's body is truncated, in UTF-16 code units. Some errors quote several values, such as all changed fields. */
+/**
+ * The length to which an error's body is truncated, in UTF-16 code units. Some errors quote several values, such as all
+ * changed fields.
+ */
 const MAX_BODY_CHARACTERS = 64 * 1024;
 
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
 /**
- * Returns the truncated JSON of a value. A long string is truncated before it is quoted, because a thousand errors may quote the same
- * string, and quoting a long string takes time.
+ * Returns the truncated JSON of a value. A long string is truncated before it is quoted, because a thousand errors may
+ * quote the same string, and quoting a long string takes time.
  */
 const shown = (value: unknown): string =>
   value === undefined || value === null
@@ -57,9 +63,9 @@ class EnoughErrors extends Error {}
 let made: FieldError[] | undefined;
 
 /**
- * Returns the errors that `validate` returns. Once `validate` has created one error more than a response lists, stops the validation and
- * returns the errors created so far; errors of nested calls are not counted. Therefore the validation rules need not limit their
- * errors, and their lists are short enough to be spread as arguments.
+ * Returns the errors that `validate` returns. Once `validate` has created one error more than a response lists, stops
+ * the validation and returns the errors created so far; errors of nested calls are not counted. Therefore the
+ * validation rules need not limit their errors, and their lists are short enough to be spread as arguments.
  */
 export function firstErrors(validate: () => FieldError[]): FieldError[] {
   const outer = made;
@@ -119,7 +125,10 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
 /** Returns the text of an error with its path, such as `spec.initContainers[0].name: Required value`. */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
-/** Returns the errors that a response lists, and their texts joined like upstream's. The last text is `and more` if errors are left out. */
+/**
+ * Returns the errors that a response lists, and their texts joined like upstream's. The last text is `and more` if
+ * errors are left out.
+ */
 export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
   const errors: FieldError[] = [];
   const texts: string[] = [];

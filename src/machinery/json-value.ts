@@ -31,8 +31,9 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Formats a value like Go's %v, for messages of patch errors in upstream's wording. Truncates the text to the length that an error may
- * have. Joins the pieces of the text only once, because joining them at each level would copy them repeatedly.
+ * Formats a value like Go's %v, for messages of patch errors in upstream's wording. Truncates the text to the length
+ * that an error may have. Joins the pieces of the text only once, because joining them at each level would copy them
+ * repeatedly.
  */
 export function goText(value: JsonValue): string {
   const pieces: string[] = [];
@@ -64,7 +65,10 @@ export function goText(value: JsonValue): string {
   return cutForError(pieces.join(''));
 }
 
-/** The maximum depth of a client's value. API objects have fewer levels, and functions that recurse once per level can process so many. */
+/**
+ * The maximum depth of a client's value. API objects have fewer levels, and functions that recurse once per level can
+ * process so many.
+ */
 export const MAX_DEPTH = 1000;
 
 /** Whether objects and arrays are nested more than `levels` deep in the value. Does not recurse, so it cannot overflow the stack. */

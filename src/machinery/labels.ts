@@ -1,6 +1,6 @@
 /**
- * Label selectors: the text in a request, for example to list Pods (`app=web,tier in (a,b),!old`), and the LabelSelector in an object's
- * spec. Both are compiled to a function that returns whether labels match.
+ * Label selectors: the text in a request, for example to list Pods (`app=web,tier in (a,b),!old`), and the
+ * LabelSelector in an object's spec. Both are compiled to a function that returns whether labels match.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behavior and wording).
  */
 import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
@@ -84,7 +84,10 @@ class Parser {
     this.#items = scan(text);
   }
 
-  /** Returns the next item without consuming it. Treats `in` and `notin` as identifiers, because they are valid keys and values. */
+  /**
+   * Returns the next item without consuming it. Treats `in` and `notin` as identifiers, because they are valid keys and
+   * values.
+   */
   #look(): Item {
     const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
     return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
@@ -197,8 +200,8 @@ class Parser {
 }
 
 /**
- * The maximum number of distinct requirements in the text of a selector. The number is limited because a list may evaluate all of them
- * for each object, and a watch for each change. Upstream has no limit.
+ * The maximum number of distinct requirements in the text of a selector. The number is limited because a list may
+ * evaluate all of them for each object, and a watch for each change. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 

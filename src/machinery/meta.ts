@@ -78,8 +78,8 @@ export interface StatusDetails {
 }
 
 /**
- * The response to a failed request (status Failure), or to a successful request that returns no object (status Success), such as an
- * immediate deletion or the creation of a Binding or an Eviction.
+ * The response to a failed request (status Failure), or to a successful request that returns no object (status
+ * Success), such as the immediate deletion of a ConfigMap, or the creation of a Binding or an Eviction.
  */
 export interface Status {
   kind: 'Status';
@@ -99,5 +99,8 @@ export interface ResourceRef {
   resource: string;
 }
 
-/** Returns the UID of the object; '' if it has none. Each stored object has a UID, but the object of a create request may lack one. */
+/**
+ * Returns the UID of the object; '' if it has none. Each stored object has a UID, but the object of a create request
+ * may lack one.
+ */
 export const uidOf = ({ metadata }: { metadata: ObjectMeta }): string => metadata.uid ?? '';

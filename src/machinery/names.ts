@@ -99,7 +99,10 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
-/** Validates the generateName of an object of any kind: names are segments of URL paths, so they must not contain / and %. */
+/**
+ * Validates the generateName of an object of any kind: names are segments of URL paths, so they must not contain / and
+ * %.
+ */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
 
@@ -212,15 +215,15 @@ export const portNumberErrors = (port: number): string[] =>
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. In Pods and
- * Services, v1.33 accepts them unless its feature gate StrictIPCIDRValidation is on.
+ * Validates an IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), because programs interpret them differently. In
+ * Pods and Services, v1.33 accepts them unless its feature gate StrictIPCIDRValidation is on.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
 /**
- * Validates generateName, the prefix of a generated name. `errors` validates the kind's names. A final dash is allowed, because a suffix
- * follows it.
+ * Validates generateName, the prefix of a generated name. `errors` validates the kind's names. A final dash is allowed,
+ * because a suffix follows it.
  */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
   // Like upstream, replace the dash and the character before it with `a`, which is valid in every format.

@@ -14,7 +14,10 @@ export interface Quantity {
 
 const NANO = 1_000_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
-/** The maximum length of a quantity's text, in characters, and its maximum exponent: a huge exponent would exhaust the memory. */
+/**
+ * The maximum length of a quantity's text, in characters, and its maximum exponent: a huge exponent would exhaust the
+ * memory.
+ */
 const MAX_LENGTH = 256;
 const MAX_EXPONENT = 128;
 
@@ -52,8 +55,8 @@ function scaleToNano(digits: bigint, exponent: number): bigint {
 }
 
 /**
- * Parses a quantity; undefined if the text is not a quantity, is longer than MAX_LENGTH, or has an exponent greater than MAX_EXPONENT.
- * Like upstream, caps the magnitude of amounts with a binary suffix at 2^63-1.
+ * Parses a quantity; undefined if the text is not a quantity, is longer than MAX_LENGTH, or has an exponent greater
+ * than MAX_EXPONENT. Like upstream, caps the magnitude of amounts with a binary suffix at 2^63-1.
  */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text === '0') return zeroQuantity;
@@ -99,9 +102,9 @@ function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; t
 }
 
 /**
- * Returns the canonical text: without a fraction, and with the largest suffix, or exponent divisible by 3, that keeps the value exact.
- * `1.5Gi` becomes `1536Mi`, `0.5` becomes `500m`. A BinarySI quantity whose magnitude is below 1024 or not an integer is formatted as
- * DecimalSI.
+ * Returns the canonical text: without a fraction, and with the largest suffix, or exponent divisible by 3, that keeps
+ * the value exact. `1.5Gi` becomes `1536Mi`, `0.5` becomes `500m`. A BinarySI quantity whose magnitude is below 1024 or
+ * not an integer is formatted as DecimalSI.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0';

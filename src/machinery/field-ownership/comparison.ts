@@ -27,8 +27,8 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
 }
 
 /**
- * Returns the fields that are added, modified and removed in `now`, compared with `old`. An absent value is undefined. The descendants of
- * added and removed fields are included.
+ * Returns the fields that are added, modified and removed in `now`, compared with `old`. An absent value is undefined.
+ * The descendants of added and removed fields are included.
  */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
@@ -41,7 +41,9 @@ export function compare(old: JsonValue | undefined, now: JsonValue | undefined, 
   return compareValues(old, now, type) ?? { added: undefined, modified: undefined, removed: undefined };
 }
 
-/** Like compare(), but both values are present, and the result is undefined if no field is added, modified or removed. */
+/**
+ * Like compare(), but both values are present, and the result is undefined if no field is added, modified or removed.
+ */
 function compareValues(old: JsonValue, now: JsonValue, type: FieldType): Comparison | undefined {
   if (old === now) return undefined;
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(old) && isJsonObject(now)) {

@@ -102,8 +102,9 @@ export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
 /**
- * Returns a copy of the node in which each child is replaced with the result of `change`, or removed if the result is undefined.
- * `member`: whether the new node is a member of the set. Returns the same node if nothing changes, and undefined for the empty set.
+ * Returns a copy of the node in which each child is replaced with the result of `change`, or removed if the result is
+ * undefined. `member`: whether the new node is a member of the set. Returns the same node if nothing changes, and
+ * undefined for the empty set.
  */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);

@@ -1,11 +1,12 @@
 /**
  * Tracks which manager owns which fields of an object: computes the entries of metadata.managedFields after each write.
  *
- * The ownership of an object's fields is tracked from the first server-side apply on. The fields that the object already has at that time
- * are owned by kubectl-client-side-apply if they are in client-side apply's annotation, and otherwise by before-first-apply. Upstream
- * tracks ownership from the creation of the object on; if an object nevertheless lacks managedFields at an apply, upstream makes
- * before-first-apply the owner of all its fields.
- * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and wording).
+ * The ownership of an object's fields is tracked from the first server-side apply on. The fields that the object
+ * already has at that time are owned by kubectl-client-side-apply if they are in client-side apply's annotation, and
+ * otherwise by before-first-apply. Upstream tracks ownership from the creation of the object on; if an object
+ * nevertheless lacks managedFields at an apply, upstream makes before-first-apply the owner of all its fields.
+ * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and
+ * wording).
  */
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
@@ -14,7 +15,10 @@ import { refuseConflicts } from './conflicts.ts';
 import { difference, type FieldSet, intersection, isFieldSet, union, unknownTo, without } from './field-set.ts';
 import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
-/** The manager that makes a change, and the properties of its request that the manager's entry in managedFields contains. */
+/**
+ * The manager that makes a change, and the properties of its request that the manager's entry in managedFields
+ * contains.
+ */
 export interface FieldWriter {
   manager: string;
   apiVersion: string;
@@ -245,8 +249,8 @@ export function firstEntries(
 }
 
 /**
- * Returns the fields in the configuration that client-side apply recorded in its annotation, and the annotation itself; undefined if the
- * object lacks the annotation.
+ * Returns the fields in the configuration that client-side apply recorded in its annotation, and the annotation itself;
+ * undefined if the object lacks the annotation.
  */
 function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];

@@ -21,7 +21,10 @@ const MAX_OPERATIONS = 10_000;
  * JSONPatchMaxCopyBytes of v1.33.
  */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/** How many list elements the operations of a patch may shift in total: 10,000 operations on lists of 5,000 elements take about 50 ms. */
+/**
+ * How many list elements the operations of a patch may shift in total: 10,000 operations on lists of 5,000 elements
+ * take about 50 ms.
+ */
 const MAX_SHIFTED = 50_000_000;
 
 interface Operation {
@@ -146,7 +149,10 @@ class PatchedDocument {
     return found;
   }
 
-  /** Returns the parent of the value at the pointer, and the value's key in it. Throws if the parent is absent or a scalar, and for the root. */
+  /**
+   * Returns the parent of the value at the pointer, and the value's key in it. Throws if the parent is absent or a
+   * scalar, and for the root.
+   */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));

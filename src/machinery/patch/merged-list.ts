@@ -15,8 +15,9 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
 }
 
 /**
- * Sorts the elements of a merged list. The elements that `order` contains get the order of `order`. The other elements get the order of
- * `live`, and each of them is placed in front of the first element of `order` that it precedes in `live`, or at the end if there is none.
+ * Sorts the elements of a merged list. The elements that `order` contains get the order of `order`. The other elements
+ * get the order of `live`, and each of them is placed in front of the first element of `order` that it precedes in
+ * `live`, or at the end if there is none.
  */
 export function ordered(
   elements: JsonValue[],

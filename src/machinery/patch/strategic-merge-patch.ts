@@ -4,13 +4,15 @@
  * Boundary: the inputs and the result are plain JSON. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
- * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in the result.
- * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that this order
- *    lacks keep their relative order, and each stays in front of the first element of this order that it preceded in the object.
- *    As a result, new elements come first if the patch contains only new elements and no $setElementOrder.
+ * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in
+ *    the result.
+ * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that
+ *    this order lacks keep their relative order, and each stays in front of the first element of this order that it
+ *    preceded in the object. As a result, new elements come first if the patch contains only new elements and no
+ *    $setElementOrder.
  *
- * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal
- * "preserve order in strategic merge patch".
+ * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal "preserve
+ * order in strategic merge patch".
  */
 import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { badRequest, entityTooLarge } from '../status.ts';
@@ -18,7 +20,9 @@ import { keyOf, ordered } from './merged-list.ts';
 
 /** How a patch merges a field. */
 export interface FieldStrategy {
-  /** The patchStrategy tag of upstream's Go field. If absent, a list is replaced as a whole, and an object is merged. */
+  /**
+   * The patchStrategy tag of upstream's Go field. If absent, a list is replaced as a whole, and an object is merged.
+   */
   strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
   /** The merge key of a merged list of objects. A merged list without a merge key is a list of scalars. */
   mergeKey?: string;
@@ -58,7 +62,9 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/** Returns the value without directives and null fields; undefined if the value is an object with the directive $patch. */
+/**
+ * Returns the value without directives and null fields; undefined if the value is an object with the directive $patch.
+ */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -188,8 +194,8 @@ const wrongType = (value: JsonValue): Error =>
   );
 
 /**
- * Throws unless `order`, the $setElementOrder list, is empty or contains the elements of the patch in the same order. Elements with the
- * directive $patch are not compared.
+ * Throws unless `order`, the $setElementOrder list, is empty or contains the elements of the patch in the same order.
+ * Elements with the directive $patch are not compared.
  */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));

@@ -13,7 +13,10 @@ export const usageQuantities = ({ cpuNanoCores, memoryWorkingSetBytes }: Resourc
   memory: `${Math.floor(memoryWorkingSetBytes / 1024)}Ki`,
 });
 
-/** The fields that all metrics objects have. The metadata contains the name, namespace and labels of the measured object. */
+/**
+ * The fields that all metrics objects have. The metadata contains the name, namespace and labels of the measured
+ * object, and the time of the measurement as creationTimestamp.
+ */
 export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsage) {
   const { name, namespace, labels } = metadata;
   return {

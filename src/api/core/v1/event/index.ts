@@ -1,6 +1,7 @@
 /**
- * The Event of the core group: reports to people something that happened to an object. Events of events.k8s.io are also stored in
- * this form. Source: pkg/registry/core/event and pkg/apis/core of v1.33.
+ * The Event of the core group: a report of something that happened to an object. Events of events.k8s.io are also
+ * stored in this form.
+ * Source: pkg/registry/core/event and pkg/apis/core of v1.33.
  */
 import type { CoreV1Event } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

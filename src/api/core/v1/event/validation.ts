@@ -1,6 +1,8 @@
 /**
- * Validation of Events in their stored form. An Event with an eventTime, as clients of events.k8s.io create it, must name its reporter,
- * action and reason, and another rule applies to its namespace.
+ * Validation of Events in their stored form. An Event with an eventTime, as clients of events.k8s.io create it, must
+ * name its reporter, action and reason, and may omit the namespace of its involvedObject only in the namespaces default
+ * and kube-system. The namespace of any other Event must be that of its involvedObject, or `default` or empty if the
+ * involvedObject has none.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';

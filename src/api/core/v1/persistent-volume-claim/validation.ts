@@ -73,9 +73,10 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
 const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOrZero(spec?.resources?.requests?.['storage']);
 
 /**
- * Why admission rejects the update of the claim from `old`; undefined if the requested size does not grow. No claim can grow, even if
- * `storageClass` allows expansion: lifepod's volumes are folders and cannot be resized. `storageClass`: the class that the claim names;
- * undefined if the claim names none or the class does not exist.
+ * Returns the reason for which admission rejects the update of the claim from `old`; undefined if the requested size
+ * does not grow. No claim can grow, even if `storageClass` allows expansion: lifepod's volumes are folders and cannot
+ * be resized. `storageClass`: the class that the claim names; undefined if the claim names none or the class does not
+ * exist.
  * Source: the admission plugin PersistentVolumeClaimResize.
  */
 export function growthRefusal(

@@ -1,4 +1,7 @@
-/** Access modes and volume modes of PersistentVolumes and claims, and their abbreviations. Source: v1.33 (behavior and wording). */
+/**
+ * Validates the access modes and volume modes of PersistentVolumes and claims, and abbreviates access modes.
+ * Source: v1.33 (behavior and wording).
+ */
 import { type FieldError, forbidden, notSupported, required } from '../../../../machinery/field-error.ts';
 
 const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] = [

@@ -60,10 +60,11 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless automountServiceAccountToken
- * of the Pod or, by default, of the account is false, mounts a volume with a token, the cluster's CA and the name of the namespace in each
- * container that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH. The volume is added unless the Pod already has a volume whose name
- * starts with `kube-api-access-`. `volumeSuffix`: the random end of the name of an added volume.
+ * Sets the name of the Pod's ServiceAccount, and adds the account's pull secrets if the Pod has none. Unless
+ * automountServiceAccountToken of the Pod or, by default, of the account is false, mounts a volume with a token, the
+ * cluster's CA and the name of the namespace in each container that has no other mount at SERVICE_ACCOUNT_MOUNT_PATH.
+ * If a container mounts the volume, the volume is added, unless the Pod already has a volume whose name starts with
+ * `kube-api-access-`. `volumeSuffix`: the random end of the name of an added volume.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

@@ -51,7 +51,7 @@ export function defaultPodSpec(spec: PodSpec): void {
 
 /**
  * The spec of a stored Pod, with this version's defaults for defer containers. A Pod that an older version of lifepod stored lacks the
- * defaults of newer fields: without these defaults, every update would seem to change the spec.
+ * defaults of newer fields. Without these defaults, every update of such a Pod would seem to change the spec.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -154,7 +154,10 @@ function defaultHttpGet(action: HTTPGetAction): void {
   action.scheme ||= 'HTTP';
 }
 
-/** Adds a toleration for 5 minutes of a node that is not ready or unreachable, unless the Pod tolerates such a node already. */
+/**
+ * Adds a toleration of 5 minutes for a node that is not ready and one for a node that is unreachable, each only if no
+ * toleration of the Pod covers that taint.
+ */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
     const tolerated = (spec.tolerations ?? []).some(

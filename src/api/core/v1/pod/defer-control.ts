@@ -17,9 +17,10 @@ import { withSkips } from './strategy.ts';
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
 
 /**
- * Adds the defer container that the body names to status.termination.skip. Throws 422 if the body names no defer container of the Pod.
- * Throws 409 if the Pod is a mirror Pod, if its node has not set status.termination, or if the Pod has ended, unless the defer container
- * has terminated. Changes nothing if the defer container has terminated or is already in the list.
+ * Adds the defer container that the body names to status.termination.skip. Throws 422 if the body names no defer
+ * container of the Pod. Throws 409 if the Pod is a mirror Pod, if its node has not set status.termination, or if the
+ * Pod has ended although the defer container has not terminated. Changes nothing if the defer container has terminated
+ * or is already in the list.
  */
 function giveUp(old: Pod, body: KubeObject): Pod {
   const { name } = old.metadata;

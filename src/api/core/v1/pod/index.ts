@@ -1,11 +1,12 @@
 /**
  * The Pod: defaults, validation, changes on each write, subresources and table.
  *
- * Boundary: pure functions of the Pod. Rules that need other objects are in admission.ts and runtime-class.ts: on create, after the
- * defaults, the API server calls admitServiceAccount(), admitPriority() and admitRuntimeClass() or, for a mirror Pod, only
- * admitMirrorPod().
- * Invariants: defaults are idempotent and keep valid Pods valid; a stored Pod has a phase, a qosClass that never changes, and a
- * generation, which increases with each update of the spec by a client and with the first delete.
+ * Boundary: the functions in podKind need no other objects than the Pod and, on update, the Pod that it replaces. Rules
+ * that need other objects are in admission.ts and runtime-class.ts: on create, after the defaults, the API server calls
+ * admitServiceAccount(), admitPriority() and admitRuntimeClass() or, for a mirror Pod, only admitMirrorPod().
+ * Invariants: defaults are idempotent and keep valid Pods valid. A new Pod gets a phase, a qosClass, which never
+ * changes, and a generation, which increases when an update changes the spec or a delete request sets the
+ * deletionTimestamp, but not on binding.
  */
 import type { Pod } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

@@ -10,7 +10,7 @@ import type {
 } from '../../../generated/types.ts';
 import { defaultPod } from './defaults.ts';
 
-/** A Pod with one container, without defaults. */
+/** A Pod without defaults. It has one container unless `spec` contains containers. */
 export const podOf = (spec: Partial<PodSpec> = {}, status?: PodStatus): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',

@@ -1,11 +1,11 @@
 /**
  * The effective requests and limits of a Pod, computed from those of its containers.
  *
- * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and
- * the sum of the app containers. A sidecar keeps running, so its amount is added to the sum of the app containers and to each later
- * init container. Defer containers also run sequentially: PreExit entries while all app containers run, PostExit entries while only
- * the sidecars run. Defer containers without requests and limits are ignored. The Pod's overhead is added to the requests, and to
- * those limits that exist.
+ * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init
+ * container and the sum of the app containers. A sidecar keeps running, so its amount is added to the sum of the app
+ * containers and to each later init container. Defer containers also run sequentially: PreExit entries while all app
+ * containers run, PostExit entries while only the sidecars run. Defer containers without a request or limit above zero
+ * are ignored. The Pod's overhead is added to the requests, and to those limits that exist.
  * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
  * containers.
  */
@@ -34,7 +34,10 @@ export function resourceQuantities(texts: ResourceTexts | undefined): Map<string
   return quantities;
 }
 
-/** Parses the quantity of the resource `name` only, because there may be 100,000 others; undefined if it is absent or invalid. */
+/**
+ * Parses only the quantity of the resource `name`, because `texts` may contain many others; undefined if it is absent
+ * or invalid.
+ */
 export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
   texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
 

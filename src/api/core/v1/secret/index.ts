@@ -1,7 +1,7 @@
 /**
  * The Secret: confidential data as keys and values.
  *
- * Invariants: stringData is write-only and never stored; no error text contains a value.
+ * Invariants: stringData is write-only and never stored; no validation error contains a value of data.
  * Source: pkg/registry/core/secret and pkg/apis/core of v1.33.
  */
 import type { Secret } from '../../../generated/types.ts';

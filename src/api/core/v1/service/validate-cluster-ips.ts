@@ -23,7 +23,7 @@ function validateFamilies({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): Fie
   return errors;
 }
 
-/** Checks that clusterIP is the first of clusterIPs. */
+/** Checks that clusterIP is the first of clusterIPs, or that both are absent. */
 function validatePair({ clusterIP = '', clusterIPs = [] }: ServiceSpec): FieldError[] {
   if (clusterIP === '') {
     return clusterIPs.length === 0
@@ -53,7 +53,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));
-  // The remaining checks are only for Services with valid addresses.
+  // The remaining checks need valid addresses, and a headless Service has no address.
   if (addressErrors.length > 0 || isHeadless(spec)) return errors;
   if (clusterIPs.length === 2 && new Set(clusterIPs.map(ipFamily)).size === 1) {
     errors.push(invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family'));
@@ -69,8 +69,8 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
 }
 
 /**
- * Checks that an update neither changes a cluster IP nor removes the first one. The second one may be added and removed. Services that are
- * or were of type ExternalName are not checked.
+ * Checks that an update neither changes a cluster IP nor removes the first one. The second one may be added and
+ * removed. Does not check Services that are or were of type ExternalName, or that are and were headless.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === 'ExternalName' || old.type === 'ExternalName') return [];

@@ -20,8 +20,8 @@ export interface AnnotationJson {
 }
 
 /**
- * Decodes the text as a value of the type. If `wrap` is given, the text is only the value of the field `wrap`, and the result contains
- * only that field.
+ * Decodes the text as a value of the type. If `wrap` is given, the text is only the value of the field `wrap` of the
+ * type, and the other fields are decoded as absent.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
   const failed = (failure: string): AnnotationJson => ({ value: {}, unknownFields: [], failure });

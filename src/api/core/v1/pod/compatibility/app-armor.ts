@@ -1,7 +1,9 @@
 /**
- * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read on create if
- * the field of its container is absent. After that, only the field counts, and the annotation is kept unchanged.
- * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
+ * AppArmor profiles: the field, and the annotations that were used for containers before v1.30. An annotation is read
+ * when a Pod is created or gets ephemeral containers, if the field of the container is absent. After that, only the
+ * field counts, and the annotation is kept unchanged.
+ * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and
+ * wording).
  */
 import {
   type FieldError,

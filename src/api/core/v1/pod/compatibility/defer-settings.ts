@@ -36,7 +36,10 @@ const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonl
   }
 };
 
-/** Sets the absent settings of a Pod from the annotation. For a new Pod, called before defaults make the settings present. */
+/**
+ * Sets the absent settings of a Pod from the annotation. Must be called before the defaults, which set absent settings
+ * too.
+ */
 export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }

@@ -1,7 +1,7 @@
 /**
- * Silently drops fields whose feature gates are off by default in Kubernetes v1.33. A field that the existing object already has is kept.
- * Source: DropDisabledPodFields of v1.33 (behavior); the gates PodLevelResources, DynamicResourceAllocation and
- * ContainerStopSignals.
+ * Silently drops the fields of three feature gates that are off by default in Kubernetes v1.33: PodLevelResources,
+ * DynamicResourceAllocation and ContainerStopSignals. A field that the existing object already has is kept.
+ * Source: DropDisabledPodFields of v1.33 (behavior).
  */
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';

@@ -1,9 +1,10 @@
 /**
- * Reads lists of containers that a client gives as a JSON array in an annotation: init containers in the alpha and beta form of
- * Kubernetes 1.3 to 1.7, and defer containers from clients whose types lack the field.
+ * Reads lists of containers that a client gives as a JSON array in an annotation: init containers in the alpha and beta
+ * form of Kubernetes 1.3 to 1.7, and defer containers from clients whose types lack the field.
  *
- * The annotation is read on create if the field is absent. After that, only the field counts, and the annotation is kept unchanged.
- * The statuses of the containers are mirrored into another annotation with the same prefix.
+ * The annotation is read on create if the field is absent or empty. After that, only the field counts, and the
+ * annotation is kept unchanged. The statuses of the containers are mirrored into another annotation with the same
+ * prefix.
  * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
  * specification of defer containers.
  */
@@ -85,9 +86,10 @@ function readContainers(
 }
 
 /**
- * Sets each absent list of containers from its newest annotation. Called before the defaults. If an update does not change the
- * annotations, the init containers of `old` are kept instead: their images may have changed since the Pod was created, and a client whose
- * types lack the field omits them. Defer containers are read only on create: on an update, keepDeferFields() restores omitted ones.
+ * Sets each absent or empty list of containers from its annotation of the newest form. Called before the defaults. If
+ * an update does not change the annotations, the init containers of `old` are kept instead: their images may have
+ * changed since the Pod was created, and a client whose types lack the field omits them. Defer containers are read only
+ * on create: on an update, keepDeferFields() restores omitted ones.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
@@ -117,7 +119,10 @@ export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
   for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
-/** Mirrors the statuses into annotations, for each form in which the Pod contains the list of containers. Removes other mirrors. */
+/**
+ * Copies the statuses to annotations, for each form in which the Pod has the annotation with containers. Removes other
+ * status annotations.
+ */
 export function mirrorOlderStatuses(pod: Pod): void {
   for (const list of LISTS) {
     const statuses = pod.status?.[list.statusField] ?? [];

@@ -13,7 +13,10 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
   return `Pulling image ${name}${done === undefined ? '' : `: ${done}% of ${binarySize(progress.totalBytes ?? 0)}`}`;
 }
 
-/** The number of completed quarters of the pull, from 0 to 4. Each completed quarter is reported as an Event. */
+/**
+ * The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. While the pull runs, an
+ * Event reports each one.
+ */
 export const quartersDone = (progress?: PullProgress): number => Math.floor((percentDone(progress) ?? 0) / 25);
 
 function percentDone(progress?: PullProgress): number | undefined {

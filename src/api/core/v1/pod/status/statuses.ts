@@ -14,8 +14,9 @@ export const shownId = (shown: { containerID?: string } | undefined): string | u
   shown?.containerID?.split('//')[1];
 
 /**
- * For each container whose current state in the Pod's status is the end of a run in `runs`: that run and all earlier runs, oldest first.
- * The runs must be removed in this order, because otherwise a remaining older run would look like the latest run.
+ * Returns, for each container whose current state in the Pod's status is the end of a run in `runs`, that run and all
+ * earlier runs of the container, oldest first. The runs must be removed in this order, because otherwise a remaining
+ * older run would look like the latest run.
  */
 export function recordedRuns<Run extends { id: string; name: string; attempt: number }>(
   pod: Pod,

@@ -67,8 +67,9 @@ function deferring(pod: Pod): string | undefined {
 }
 
 /**
- * Summarizes the init containers. The first one that has not finished (a sidecar: not started) determines `status`, which is undefined if
- * there is none. `ready`: the number of ready sidecars, and `seen`: the statuses, both up to the container that determines `status`.
+ * Summarizes the init containers. The first one that has not succeeded (for a sidecar: has not started) determines
+ * `status`, which is undefined if there is none. `ready` is the number of ready sidecars, and `seen` contains the
+ * statuses, both up to the container that determines `status`.
  */
 function initializationOf(
   pod: Pod,
@@ -96,7 +97,10 @@ function initializationOf(
 const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`);
 
-/** Summarizes the app containers. The first one that waits for a reason or has ended sets the status; `before`: the status otherwise. */
+/**
+ * Summarizes the app containers. The first one that has ended, or waits with a reason, sets the status; `before`: the
+ * status otherwise.
+ */
 function runningState(
   pod: Pod,
   statuses: readonly ContainerStatus[],

@@ -1,4 +1,7 @@
-/** Tests that long lists in a Pod are processed in linear time. */
+/**
+ * Tests that long lists and long names in a Pod are processed in linear time, and that validation stops after 1001
+ * errors.
+ */
 import { expect, test } from 'vitest';
 import { firstErrors } from '../../../../../machinery/field-error.ts';
 import { cpuMillisOf } from '../../../../../machinery/testing.ts';

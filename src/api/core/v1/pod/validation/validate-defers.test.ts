@@ -1,4 +1,7 @@
-/** Tests the validation of defer containers on create, on update, and in the status. */
+/**
+ * Tests the validation of defer containers on create and on update, and writes of the status and deletions of Pods with
+ * defer containers.
+ */
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type {

@@ -7,7 +7,7 @@ const errorsOf = (spec: Partial<PodSpec>): string[] =>
   validatePlacement({ containers: [], ...spec }).map(fieldErrorText);
 const QUALIFIED = "name part must consist of alphanumeric characters, '-', '_' or '.'";
 const LABEL_VALUE = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.'";
-/** Matches errors that begin with the texts, with `path` before each of them. */
+/** Returns a matcher for each text: the error contains `path`, immediately followed by the text. */
 const beginning = (path: string, texts: readonly string[]) => texts.map((text) => expect.stringContaining(path + text));
 
 describe('the tolerations of a Pod', () => {

@@ -83,7 +83,10 @@ const containerResources = [
 
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'] as const;
 
-/** The divisors that are allowed for the resource, and texts for the error about any other divisor; undefined if all are allowed. */
+/**
+ * The divisors besides 0 that are allowed for the resource, and texts for the error about others; undefined if all are
+ * allowed.
+ */
 function divisorRule(resource: string): { allowed: readonly string[]; shown: string; name: string } | undefined {
   const bytes = (name: string) => ({ allowed: byteDivisors, shown: byteDivisors.join(', '), name });
   if (resource.endsWith('.cpu')) return { allowed: ['1m', '1'], shown: '1m and 1', name: 'cpu' };

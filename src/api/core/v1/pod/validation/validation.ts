@@ -139,7 +139,10 @@ function validatePriority(spec: PodSpec): FieldError[] {
   ];
 }
 
-/** Checks that hostPort equals containerPort in the host network, where both are the same port. */
+/**
+ * Checks that hostPort equals containerPort in app and defer containers in the host network, where both are the same
+ * port.
+ */
 function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   if (!spec.hostNetwork) return [];
   return (['containers', 'deferContainers'] as const).flatMap((field) =>
