@@ -156,7 +156,7 @@ export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-/** Termination reasons, by reason of a client's DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** The termination reason for each reason of a DisruptionTarget condition. Source: "Pod disruption conditions" of v1.33 (Disruptions). */
 const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   EvictionByEvictionAPI: 'Evicted',
   DeletionByTaintManager: 'Evicted',

@@ -32,7 +32,7 @@ export interface PodRef {
 
 /**
  * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The API
- * server must upgrade the connection to SPDY/3.1.
+ * server must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols.
  */
 export interface StreamEndpoint {
   url: string;

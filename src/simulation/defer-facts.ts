@@ -103,7 +103,7 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** When the last request of this start, up to the start itself, was made; the time of the start if there was no request. */
+/** Returns when the start was last requested before it took effect; the time of the start if no request is known. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 

@@ -228,7 +228,8 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = shownTerminations(result).at(-1)?.deadline ?? first + 2000;
-    // Each crash adds up to 10 s since the last sign of life, and leaves 2 s to signaled containers; other disturbances cost a retry.
+    // Each crash may delay the removal by 10 s, because the outage counts from the agent's last sign of life, and by 2 s more, because
+    // the next agent gives signaled containers at least 2 s. Each other disturbance may delay it by one retry.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
       500 +
