@@ -22,7 +22,7 @@ export interface Subject {
 }
 
 export interface Explanation {
-  /** One sentence. */
+  /** What the state of the Pod is, and why. */
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
