@@ -19,6 +19,9 @@ test.each([
   ['.5m', 30_000],
   ['1500ms', 1500],
   ['2us', 0.002],
+  ['2\u00b5s', 0.002],
+  ['2\u03bcs', 0.002],
+  ['-0', 0],
   ['-5s', -5000],
   ['+5s', 5000],
 ])('parseDuration reads %s as %d ms', (text, millis) => expect(parseDuration(text)).toBe(millis));

@@ -52,18 +52,20 @@ const UNIT_MILLIS: Readonly<Record<string, Millis>> = {
   s: 1000,
   ms: 1,
   us: 1e-3,
-  µs: 1e-3,
+  // The micro sign and the Greek letter mu.
+  '\u00b5s': 1e-3,
+  '\u03bcs': 1e-3,
   ns: 1e-6,
 };
-const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/;
+const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|[u\u00b5\u03bc]s|ms|s|m|h))+)$/;
 
 /** Parses a Go duration such as 1h30m, 1.5s, -5s or 0; undefined if the text is not a duration. Source: Go's time.ParseDuration. */
 export function parseDuration(text: string): Millis | undefined {
-  if (text === '0') return 0;
+  if (/^[+-]?0$/.test(text)) return 0;
   const [, sign, parts = ''] = DURATION.exec(text) ?? [];
   if (parts === '') return undefined;
   let millis = 0;
-  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) {
+  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)(ns|[u\u00b5\u03bc]s|ms|s|m|h)/g)) {
     millis += Number(amount) * (UNIT_MILLIS[unit] ?? 0);
   }
   return sign === '-' ? -millis : millis;

@@ -7,7 +7,7 @@ import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
-import { isExact } from '../registry/reads/resource-version.ts';
+import { mayReadStore } from '../registry/reads/resource-version.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
 import { PIECE_CHARS, sendTexts } from './answers.ts';
@@ -224,7 +224,8 @@ async function listItems(
   const options = listOptions(exchange.query, route.namespace);
   const { computed } = route.kind;
   if (computed !== undefined) return listComputed(server, route, computed, options);
-  if (isShared(route, options)) {
+  if (route.kind.uncached !== true && !mayReadStore(options)) {
+    // The items are cached objects, which all lists share.
     const list = await server.backend.list(route.ref, options, exchange.signal);
     if (exchange.response.destroyed) return undefined;
     for (const item of list.items) exchange.outgoing.hold(item);
@@ -240,12 +241,6 @@ async function listItems(
     leave();
   }
 }
-
-/** Whether the items of the list are cached objects, which all lists share. Lists of an earlier revision are read from the store. */
-const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
-  kind.uncached !== true && options.continue === undefined && (isNewest(options) || !isExact(options));
-
-const isNewest = ({ resourceVersion }: ListOptions): boolean => !resourceVersion || resourceVersion === '0';
 
 /** Whether the list needs only one page of bounded size from the store and returns all of that page. */
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>

@@ -118,7 +118,8 @@ class PatchedDocument {
     } else if (op === 'remove') this.remove(operation, path);
     else if (op === 'copy') this.add(operation, this.copyOf(this.existing(operation, from)));
     else if (op === 'move') this.move(operation, from, path);
-    else if (!jsonEqual(this.find(operation, path, true), value)) {
+    // A test for null succeeds if there is no value.
+    else if (!jsonEqual(this.find(operation, path, true) ?? null, value ?? null)) {
       throw refused(`testing value ${path} failed: test failed`);
     }
   }

@@ -72,7 +72,10 @@ describe('JSON patch', () => {
     [
       'test, with success',
       { a: { b: [1, 'x'] } },
-      [{ op: 'test', path: '/a', value: { b: [1, 'x'] } }],
+      [
+        { op: 'test', path: '/a', value: { b: [1, 'x'] } },
+        { op: 'test', path: '/none', value: null },
+      ],
       { a: { b: [1, 'x'] } },
     ],
     [

@@ -32,6 +32,10 @@ export function parseResourceVersion(text: string | undefined): number {
 export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>
   match === 'Exact' || (!match && limit > 0);
 
+/** Whether the list may show an earlier revision, which is read from the store. The first page of the newest revision never does. */
+export const mayReadStore = (options: ListOptions): boolean =>
+  options.continue !== undefined || (isExact(options) && parseResourceVersion(options.resourceVersion) !== 0);
+
 const MATCH = 'resourceVersionMatch';
 const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
 

@@ -1,4 +1,5 @@
 /** Validation of Services. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
+import { BlockList, isIPv6 } from 'node:net';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { dns1035LabelErrors, dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
 import { validateLabels, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -51,18 +52,33 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
 }
 
+/** Returns a list of the addresses in the CIDR ranges. A range of IPv4 addresses also contains their IPv4-mapped IPv6 addresses. */
+function rangesOf(...ranges: string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', prefix] = range.split('/');
+    list.addSubnet(address, Number(prefix), isIPv6(address) ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+const HEX_DIGITS = [...'0123456789abcdef'];
+/** The ranges that an external IP must not be in, each with upstream's message. */
+const SPECIAL_RANGES: readonly (readonly [string, BlockList])[] = [
+  ['may not be unspecified (0.0.0.0 or ::)', rangesOf('0.0.0.0/32', '::/128')],
+  ['may not be in the loopback range (127.0.0.0/8, ::1/128)', rangesOf('127.0.0.0/8', '::1/128')],
+  ['may not be in the link-local range (169.254.0.0/16, fe80::/10)', rangesOf('169.254.0.0/16', 'fe80::/10')],
+  [
+    'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
+    // Multicast addresses of any flags are link-local if their scope is 2.
+    rangesOf('224.0.0.0/24', ...HEX_DIGITS.map((flags) => `ff${flags}2::/16`)),
+  ],
+];
+
 /** Rejects unspecified, loopback and link-local addresses, including link-local multicast. */
 function specialIpErrors(ip: string): string[] {
-  const lower = ip.toLowerCase();
-  if (lower === '0.0.0.0' || lower === '::') return ['may not be unspecified (0.0.0.0 or ::)'];
-  if (/^127\./.test(lower) || lower === '::1') return ['may not be in the loopback range (127.0.0.0/8, ::1/128)'];
-  if (/^169\.254\./.test(lower) || /^fe[89ab][0-9a-f]:/.test(lower)) {
-    return ['may not be in the link-local range (169.254.0.0/16, fe80::/10)'];
-  }
-  if (/^224\.0\.0\./.test(lower) || /^ff[0-9a-f]2:/.test(lower)) {
-    return ['may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'];
-  }
-  return [];
+  const found = SPECIAL_RANGES.find(([, ranges]) => ranges.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4'));
+  return found === undefined ? [] : [found[0]];
 }
 
 const validateExternalIps = ({ externalIPs = [] }: ServiceSpec): FieldError[] =>
