@@ -364,6 +364,45 @@ describe('static Pods', () => {
     expect(podOf('web-node-1').metadata).toEqual(metadata);
   });
 
+  /** Starts an engine again with a Pod that a shutdown has ended, and whose manifest cannot be read. Resolves when the Pod ends. */
+  const endedByShutdown = async (): Promise<StaticPods> => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    writeFileSync(file('web.yaml'), 'bad');
+    const next = restarted();
+    await next.start();
+    await next.writeStatus(podOf('web-node-1'), shutDown);
+    await appliedTimes(3);
+    return next;
+  };
+
+  it('a Pod that a shutdown has ended does not start again while the node ends its Pods or shuts down', async () => {
+    const ending = await endedByShutdown();
+    const all = ending.endAll();
+    await finish(ending);
+    await all;
+    await Promise.resolve();
+    expect(applied).toEqual(['web-node-1 x', ...LIVES.slice(0, 3)]);
+
+    const shutting = await endedByShutdown();
+    shuttingDown = true;
+    await finish(shutting);
+    await Promise.resolve();
+    expect(applied).toEqual(['web-node-1 x', ...LIVES.slice(0, 3)]);
+  });
+
+  it('a Pod that a shutdown has ended does not start again if another manifest defines a Pod of its name', async () => {
+    const staticPods = await endedByShutdown();
+    writeFileSync(file('other.yaml'), text('web', 'y'));
+    writeFileSync(file('last.yaml'), text('last', 'y'));
+    await appliedTimes(4);
+    await finish(staticPods);
+    await appliedTimes(6);
+    expect(applied.slice(3)).toEqual(['last-node-1 y', 'web-node-1 x removed', 'web-node-1 y']);
+    expect(staticPods.owns(podOf('web-node-1'))).toBe(true);
+  });
+
   it('a Pod that ends before the manifests have been read does not affect other Pods', async () => {
     const staticPods = create();
     for (const name of ['web', 'other']) writeFileSync(file(name), text(name, 'x'));
@@ -458,16 +497,15 @@ describe('static Pods', () => {
     const staticPods = create();
     writeFileSync(file('a'), text('a', 'x'));
     await staticPods.start();
-    const ended = staticPods.endAll();
-    writeFileSync(file('b'), text('b', 'x'));
-    await appliedTimes(2);
     let over = false;
-    void ended.then(() => {
+    const ended = staticPods.endAll().then(() => {
       over = true;
     });
+    writeFileSync(file('b'), text('b', 'x'));
+    await appliedTimes(2);
+    expect(over).toBe(false);
     staticPods.ended(uidNamed('a-node-1'));
     await ended;
-    expect(over).toBe(true);
     expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
 });
