@@ -8,7 +8,7 @@ import { inProcessClient } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
-import type { Log, Platform } from '../../platform/platform.ts';
+import type { Log, Platform, Timers } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import { readAll } from './manifests.ts';
@@ -180,12 +180,12 @@ describe('static Pods', () => {
   }
   const podOf = (name: string): Pod => pods.get(name) as Pod;
   const uidNamed = (name: string): string => uidOf(podOf(name));
-  const restarted = (): StaticPods => {
+  const restarted = (platform: Partial<Platform> = {}): StaticPods => {
     stop.abort();
     stop = new AbortController();
     [logged, applied] = [[], []];
     shuttingDown = false;
-    return create();
+    return create(undefined, platform);
   };
   const restart = (): Promise<void> => restarted().start();
 
@@ -365,12 +365,12 @@ describe('static Pods', () => {
   });
 
   /** Starts an engine again with a Pod that a shutdown has ended, and whose manifest cannot be read. Resolves when the Pod ends. */
-  const endedByShutdown = async (): Promise<StaticPods> => {
+  const endedByShutdown = async (platform: Partial<Platform> = {}): Promise<StaticPods> => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
     writeFileSync(file('web.yaml'), 'bad');
-    const next = restarted();
+    const next = restarted(platform);
     await next.start();
     await next.writeStatus(podOf('web-node-1'), shutDown);
     await appliedTimes(3);
@@ -401,6 +401,30 @@ describe('static Pods', () => {
     await appliedTimes(6);
     expect(applied.slice(3)).toEqual(['last-node-1 y', 'web-node-1 x removed', 'web-node-1 y']);
     expect(staticPods.owns(podOf('web-node-1'))).toBe(true);
+  });
+
+  it('a Pod that a shutdown has ended and whose record cannot be written starts again as soon as it can be', async () => {
+    const due = Promise.withResolvers<() => void>();
+    const timers = systemTimers();
+    const retried: Timers = {
+      ...timers,
+      at(time, callback) {
+        if (time - timers.now() < 1000) return timers.at(time, callback);
+        due.resolve(callback);
+        return { cancel: () => undefined };
+      },
+    };
+    const staticPods = await endedByShutdown({ timers: retried });
+    const records = join(dataDir, 'static-pods');
+    rmSync(records, { recursive: true });
+    await finish(staticPods);
+    const retry = await due.promise;
+    expect(applied).toHaveLength(4);
+    mkdirSync(records);
+    retry();
+    await appliedTimes(5);
+    expect(applied).toEqual(['web-node-1 x', ...LIVES]);
+    expect(readdirSync(records)).toHaveLength(1);
   });
 
   it('a Pod that ends before the manifests have been read does not affect other Pods', async () => {
