@@ -37,3 +37,16 @@ test('a subPath may have 4096 characters and a subPathExpr 65536, and longer one
   expect(() => resolved({ subPathExpr: reference(65_537) })).toThrow(refused);
   expect(resolved({ subPath: './a//b/' })).toBe('a/b');
 });
+
+test('a container gets /etc/hosts only if the Pod has an address and the container does not mount this path itself', () => {
+  const targets = (podIps: string[], more: Partial<Container> = {}): string[] => {
+    const pod = podOf({ volumes: [{ name: 'v', emptyDir: {} }] });
+    const facts = { ...env, podIps, volumePath: () => '/v' };
+    const { mounts } = containerConfig(pod, containerOf('app', more), 'app', 0, 0, image, facts);
+    return mounts.map(({ hostPath, containerPath }) => `${hostPath} ${containerPath}`);
+  };
+  expect(targets([])).toEqual([]);
+  expect(targets(['10.0.0.7'])).toEqual(['/p/etc-hosts /etc/hosts']);
+  const volumeMounts = [{ name: 'v', mountPath: '/etc/hosts' }];
+  expect(targets(['10.0.0.7'], { volumeMounts })).toEqual(['/v /etc/hosts']);
+});
