@@ -33,7 +33,7 @@ test.each<[string, string[], number]>([
   ['search paths of 2048 characters with their separators', [...longest, 'x'.repeat(16)], 9],
   ['search paths of 2049 characters with their separators', [...longest, 'x'.repeat(17)], 8],
   ['a search path of 254 characters', ['a', 'x'.repeat(254), 'b'], 2],
-])('of %s, the allowed ones are kept, and the omission of others is reported', (_, searches, count) => {
+])('podDnsConfig() keeps the allowed ones of %s, and reports that it has omitted others', (_, searches, count) => {
   const { config, cut } = configOf({ searches });
   expect([config.searches.length, cut.length]).toEqual([count, count === searches.length ? 0 : 1]);
 });
@@ -41,11 +41,14 @@ test.each<[string, string[], number]>([
 test.each([
   [3, 0],
   [4, 1],
-])('of %i nameservers, the first three are kept, and an omission is reported', (count, messages) => {
-  const nameservers = Array.from({ length: count }, (_, index) => `10.0.0.${index}`);
-  const { config, cut } = configOf({ nameservers: [...nameservers, '10.0.0.0'] });
-  expect([config.servers, cut.length]).toEqual([nameservers.slice(0, 3), messages]);
-});
+])(
+  'podDnsConfig() keeps the first three of %i nameservers, and reports that it has omitted others',
+  (count, messages) => {
+    const nameservers = Array.from({ length: count }, (_, index) => `10.0.0.${index}`);
+    const { config, cut } = configOf({ nameservers: [...nameservers, '10.0.0.0'] });
+    expect([config.servers, cut.length]).toEqual([nameservers.slice(0, 3), messages]);
+  },
+);
 
 test.each<[string, boolean, boolean]>([
   ['ClusterFirst', false, true],
