@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
-import type { Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
+import type { Node, Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
-import { createAdmission } from './admission.ts';
+import { type AdmissionOptions, createAdmission } from './admission.ts';
 
 const backend = await registryBackend();
 
@@ -20,7 +21,7 @@ const deleted = (pod: Pod): Pod => ({
 });
 
 /** Creates the admission of a node with two CPUs. `calls`: the calls that admission has made, in order. */
-function setUp() {
+function setUp(more: Partial<AdmissionOptions> = {}, isOpen = true) {
   const timers = createVirtualTimers();
   const running = new Map<string, Pod>();
   const ending = new Set<string>();
@@ -53,8 +54,9 @@ function setUp() {
       ending.add(metadata.name);
       calls.push(`preempt ${metadata.name}`);
     },
+    ...more,
   });
-  admission.open();
+  if (isOpen) admission.open();
   const clear = (name: string): void => {
     const pod = running.get(name) as Pod;
     running.delete(name);
@@ -150,4 +152,89 @@ test('roomMade() starts a critical Pod once the status of its victim is terminal
   running.set('a', { ...victim, status: { phase: 'Failed' } });
   admission.roomMade();
   expect(calls.slice(2)).toEqual(['begin critical']);
+});
+
+test('open() begins the Pods of the API that have waited for it; static Pods wait only if they choose their nodes', () => {
+  const isStatic = ({ metadata }: Pod): boolean => metadata.name.startsWith('static');
+  const { admission, calls } = setUp({ isStatic }, false);
+  const labels = { 'kubernetes.io/os': 'linux' };
+  const terms = [{ matchExpressions: [{ key: 'kubernetes.io/os', operator: 'Exists' }] }];
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } } };
+  for (const pod of [
+    podNamed('api', '100m'),
+    podNamed('gone', '100m'),
+    podNamed('static', '100m'),
+    podNamed('static-empty', '100m', { nodeSelector: {}, affinity: {} }),
+    podNamed('static-selector', '100m', { nodeSelector: labels }),
+    podNamed('static-affinity', '100m', { affinity }),
+    { ...podNamed('started', '100m'), status: { phase: 'Pending', startTime: '2026-01-31T00:00:00Z' } },
+    { ...podNamed('running', '100m'), status: { phase: 'Running' } },
+    { ...podNamed('fresh', '100m'), status: { phase: 'Pending' } },
+    deleted(podNamed('deleted', '100m')),
+  ])
+    admission.admit(pod);
+  expect(calls).toEqual(['static', 'static-empty', 'started', 'running', 'deleted'].map((name) => `begin ${name}`));
+  calls.length = 0;
+  admission.forget(podNamed('gone', '100m'));
+  admission.open();
+  const waited = ['api', 'static-selector', 'static-affinity', 'fresh'].map((name) => `begin ${name}`);
+  expect(calls).toEqual(waited);
+  admission.open();
+  expect(calls).toHaveLength(4);
+});
+
+test('admission ignores a Pod that was refused before, but begins one that failed with containers or is being deleted', () => {
+  const { admission, calls } = setUp();
+  const failed = (name: string, status: PodStatus = {}): Pod => ({
+    ...podNamed(name, '1'),
+    status: { phase: 'Failed', ...status },
+  });
+  admission.admit(failed('refused'));
+  admission.admit(failed('ran', { containerStatuses: [] }));
+  admission.admit(deleted(failed('deleted')));
+  admission.admit({ ...podNamed('done', '1'), status: { phase: 'Succeeded' } });
+  expect(calls).toEqual(['begin ran', 'begin deleted', 'begin done']);
+});
+
+test('a Pod that is cleared while no Pod waits for room counts until its status or its removal shows the end', () => {
+  const { admission, calls, running } = setUp();
+  const pod = podNamed('a', '2');
+  admission.admit(pod);
+  admission.cleared(pod);
+  admission.admit(podNamed('b', '1'));
+  expect(calls).toEqual(['begin a', 'refuse b OutOfcpu']);
+  running.delete('a');
+  admission.admit(podNamed('c', '1'));
+  expect(calls.slice(2)).toEqual(['begin c']);
+});
+
+test('Pods that are cleared while a Pod waits for room do not count for it, and count again for later Pods', () => {
+  const { admission, calls, running } = setUp();
+  const [a, b] = [podNamed('a', '1'), podNamed('b', '1')];
+  for (const pod of [a, b]) admission.admit(pod);
+  admission.admit(critical('critical', '2'));
+  calls.length = 0;
+  // The statuses of the cleared Pods do not show their end yet.
+  admission.cleared(a);
+  admission.admit(podNamed('early', '3'));
+  admission.cleared(b);
+  expect(calls).toEqual(['refuse early OutOfcpu', 'begin critical']);
+  running.delete('critical');
+  admission.admit(podNamed('later', '1'));
+  expect(calls.slice(2)).toEqual(['refuse later OutOfcpu']);
+});
+
+test('admission uses the allocatable resources of the Node object as soon as it has them', async () => {
+  const ownBackend = await registryBackend();
+  const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } };
+  for (const [allocatable, call] of [
+    [undefined, 'begin a'],
+    [{ cpu: '1', pods: '9' }, 'refuse a OutOfcpu'],
+  ] as const) {
+    await ownBackend.set(NODES, { ...node, status: { capacity: { cpu: '8' }, ...(allocatable && { allocatable }) } });
+    const { admission, calls } = setUp({ client: inProcessClient(ownBackend) });
+    await admission.synced;
+    admission.admit(podNamed('a', '2'));
+    expect(calls).toEqual([call]);
+  }
 });

@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
 import { DEFAULT_EVICTION, parseEviction } from '../eviction/thresholds.ts';
-import { NOTHING, parseReserved, podAmounts } from './allocatable.ts';
+import { addAmounts, NOTHING, parseReserved, podAmounts } from './allocatable.ts';
 
 const MIB = 2 ** 20;
 const capacity = { cpuMilli: 2000, memoryBytes: 1000 * MIB, diskBytes: 10_000, pids: 4000 };
@@ -13,6 +13,7 @@ test("parseReserved parses reserved resources in the kubelet's notation", () => 
     pids: 100,
   });
   expect(parseReserved('--kube-reserved', '')).toEqual(NOTHING);
+  expect(parseReserved('--kube-reserved', 'cpu=0')).toEqual(NOTHING);
 });
 
 test.each([
@@ -43,7 +44,18 @@ it('podAmounts subtracts only the hard thresholds that are set', () => {
   expect(podAmounts(capacity, NOTHING, thresholds).allocatable).toEqual({ ...capacity, memoryBytes: 900 * MIB });
 });
 
+it('addAmounts adds the amounts of each resource', () => {
+  const more = { cpuMilli: 1, memoryBytes: 2, diskBytes: 3, pids: 4 };
+  expect(addAmounts(capacity, more)).toEqual({
+    cpuMilli: 2001,
+    memoryBytes: 1000 * MIB + 2,
+    diskBytes: 10_003,
+    pids: 4004,
+  });
+});
+
 it('podAmounts refuses to reserve more than the capacity of the machine', () => {
+  expect(podAmounts(capacity, capacity, []).limits).toEqual(NOTHING);
   expect(() => podAmounts(capacity, { ...NOTHING, pids: 5000 }, [])).toThrow(
     '--kube-reserved and --system-reserved: together they reserve 5000 of pid, but the machine has only 4000',
   );

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
-import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
+import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Service } from '../../api/generated/types.ts';
+import { RUNTIME_CLASSES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
 import { createEnvironmentSource, type PodEnvironmentOptions } from './configuration-source.ts';
 
 const { signal } = new AbortController();
@@ -64,4 +67,50 @@ test('a container waits until the Services are known; a sandbox and a static Pod
   known = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'late' } }];
   resolve();
   expect((await waiting).services).toEqual(known);
+});
+
+const noServices: PodEnvironmentOptions['services'] = { synced: Promise.resolve(), list: () => [] };
+
+test('the RuntimeClass is read for a sandbox, and only for a container with recursively read-only mounts', async () => {
+  const object = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'safe' }, handler: 'runsc' };
+  await backend.set(RUNTIME_CLASSES, object as KubeObject);
+  const environment = createEnvironmentSource({ ...optionsWith(noServices), isStatic: () => false });
+  const mount = { name: 'v', mountPath: '/v' };
+  for (const [volumeMounts, handler] of [
+    [undefined, undefined],
+    [[mount, { ...mount, recursiveReadOnly: 'Disabled' }], undefined],
+    [[mount, { ...mount, recursiveReadOnly: 'IfPossible' }], 'runsc'],
+  ] as const) {
+    const container = containerOf('app', volumeMounts && { volumeMounts: [...volumeMounts] });
+    const { runtimeHandler } = await environment(podOf({ runtimeClassName: 'safe' }), container, signal);
+    expect(runtimeHandler).toBe(handler);
+  }
+  expect((await environment(podOf({ runtimeClassName: 'safe' }), undefined, signal)).runtimeHandler).toBe('runsc');
+  expect((await environment(podOf(), undefined, signal)).runtimeHandler).toBeUndefined();
+});
+
+test('the objects of defer containers are copied when another container starts, and only they replace unreadable objects', async () => {
+  let copies = 0;
+  const kept = {
+    keep: async () => void copies++,
+    find: async () => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'copy' } }),
+  };
+  const environment = createEnvironmentSource({
+    ...optionsWith(noServices),
+    isStatic: () => false,
+    kept: kept as unknown as PodEnvironmentOptions['kept'],
+  });
+  const envFrom = [{ configMapRef: { name: 'settings' } }];
+  const [app, last] = [containerOf('app', { envFrom }), deferOf('last', { envFrom })];
+  const pod = podOf({ containers: [app], deferContainers: [last] });
+  await environment(pod, undefined, signal);
+  expect(copies).toBe(0);
+  expect((await environment(pod, last, signal)).configMap('settings')?.metadata.name).toBe('copy');
+  expect(copies).toBe(0);
+  expect((await environment(pod, app, signal)).configMap('settings')).toBeUndefined();
+  expect(copies).toBe(1);
+  backend.failNext('get configmaps', serviceUnavailable('the API is down'));
+  await expect(environment(pod, app, signal)).rejects.toThrow('the API is down');
+  backend.failNext('get configmaps', serviceUnavailable('the API is down'));
+  expect((await environment(pod, last, signal)).configMap('settings')?.metadata.name).toBe('copy');
 });

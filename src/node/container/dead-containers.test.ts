@@ -44,6 +44,19 @@ test.each<[string, Pod, ContainerObservation[], string[]]>([
     ['a-0'],
   ],
   ['the run before a running one', over('Running'), [run('a', 0, 'exited'), run('a', 1, 'running')], ['a-0']],
+  ['no runs of an ended Pod whose oldest run has not exited', over('Failed', 'a-0'), [run('a', 0, 'unknown')], []],
+  [
+    'only the exited runs before a running one, oldest first',
+    over('Running'),
+    [
+      run('a', 4, 'exited'),
+      run('a', 3, 'running'),
+      run('a', 2, 'exited'),
+      run('a', 1, 'unknown'),
+      run('a', 0, 'exited'),
+    ],
+    ['a-0', 'a-2'],
+  ],
   ['no last run during back-off', over('Running'), [run('a', 1, 'exited')], []],
   ['no last run of an init container', over('Running'), [run('init', 0, 'exited'), run('a', 0, 'running')], []],
   [
@@ -72,4 +85,24 @@ test('a run that cannot be removed blocks the removal of newer runs of the same 
   const ports = { runtime, removeRunFiles, log: silentLog };
   await removeDeadContainers([over('Failed', 'a-1', 'b-0')], ports, new AbortController().signal);
   expect([removed, cleared]).toEqual([['b-0'], ['b-0']]);
+});
+
+test('only the Pods with removable containers are logged, and the runtime frees the disk space at the end', async () => {
+  const calls: string[] = [];
+  const containers = [run('a', 0, 'exited')];
+  const runtime = {
+    observeAll: async () => new Map([['u1', { sandboxes: [], containers }]]),
+    removeContainer: async (id: string) => void calls.push(`remove ${id}`),
+    collectGarbage: async () => void calls.push('collect'),
+  };
+  const log = { ...silentLog, info: (_: string, fields?: object) => void calls.push(`log ${JSON.stringify(fields)}`) };
+  const ended = over('Failed', 'a-0');
+  const empty = { ...ended, metadata: { ...ended.metadata, name: 'empty', uid: 'u2' } };
+  await removeDeadContainers(
+    [empty, ended],
+    { runtime, removeRunFiles: async () => {}, log },
+    new AbortController().signal,
+  );
+  const pod = `${ended.metadata.namespace}/${ended.metadata.name}`;
+  expect(calls).toEqual([`log ${JSON.stringify({ pod, count: 1 })}`, 'remove a-0', 'collect']);
 });

@@ -148,3 +148,27 @@ it('a node under pressure refuses new Pods, but not static Pods', () => {
   expect(ending.refusal(pretender)?.reason).toBe('Evicted');
   expect(ending.refusal(podOf('static', 0))).toBeUndefined();
 });
+
+it('a node that shuts down refuses new Pods', async () => {
+  expect([ending.isShuttingDown(), ending.refusal(podOf('a', 0))]).toEqual([false, undefined]);
+  await ending.shutDown(periods);
+  expect(ending.isShuttingDown()).toBe(true);
+  expect(ending.refusal(podOf('a', 0))).toEqual({
+    reason: 'NodeShutdown',
+    message: 'Pod was rejected as the node is shutting down.',
+  });
+});
+
+it('isEnding() is true for a Pod that is being deleted, and for one that the node terminates until its worker is gone', () => {
+  const pod = runs('a');
+  const deleted = podOf('b', 0);
+  deleted.metadata.deletionTimestamp = '2026-01-31T00:00:00Z';
+  expect([ending.isEnding(pod), ending.isEnding(deleted)]).toEqual([false, true]);
+  ending.preempt(pod);
+  expect(ending.isEnding(pod)).toBe(true);
+  ending.cleared(pod);
+  expect(ending.isEnding(pod)).toBe(true);
+  workers.clear();
+  ending.cleared(pod);
+  expect(ending.isEnding(pod)).toBe(false);
+});

@@ -26,10 +26,11 @@ describe('rankForEviction', () => {
       [
         [podOf('below', {}, { memory: '50Mi' }), useOf({ memoryBytes: 40 * MIB })],
         [podOf('above', {}, { memory: '50Mi' }), useOf({ memoryBytes: 60 * MIB })],
+        [podOf('exact', {}, { memory: '50Mi' }), useOf({ memoryBytes: 50 * MIB })],
         [podOf('best-effort'), useOf({ memoryBytes: 20 * MIB })],
         [podOf('important', { priority: 1000 }, { memory: '1Mi' }), useOf({ memoryBytes: 900 * MIB })],
       ],
-      ['best-effort', 'above', 'important', 'below'],
+      ['best-effort', 'above', 'important', 'exact', 'below'],
     ],
     [
       'for memory ranks a Pod of unknown usage first',
@@ -142,6 +143,21 @@ it('evictionMessage names the resource, the threshold, the available amount and 
   expect(
     evictionMessage(podOf('p', {}, { 'ephemeral-storage': '3Mi' }), use, threshold('nodefs.available'), files),
   ).toBe('The node was low on resource: ephemeral-storage. Threshold quantity: 100Mi, available: 1536. ');
+  expect(
+    evictionMessage(
+      podOf('p', {}, { memory: '2Mi' }),
+      useOf({ memoryBytes: 2 * MIB }),
+      threshold('memory.available'),
+      {},
+    ),
+  ).toBe('The node was low on resource: memory. ');
+  for (const [part, using] of [
+    [use, 'Container app was using 2Mi, request is 1Mi, has larger consumption of ephemeral-storage. '],
+    [useOf({ logs: disk(9) }), ''],
+  ] as const)
+    expect(
+      evictionMessage(podOf('p', {}, { 'ephemeral-storage': '1Mi' }), part, threshold('nodefs.available'), {}),
+    ).toBe(`The node was low on resource: ephemeral-storage. ${using}`);
 });
 
 describe('brokenDiskLimit', () => {
@@ -222,7 +238,26 @@ describe('brokenDiskLimit', () => {
       useOf({ rootFs: disk(1) }),
       undefined,
     ],
+    [
+      'accepts a Pod that uses exactly its limit',
+      podOf('p', limited('3Mi')),
+      { ...useOf({ rootFs: disk(1), logs: disk(1) }), etcHosts: disk(1) },
+      undefined,
+    ],
+    [
+      'counts the file /etc/hosts',
+      podOf('p', limited('3Mi')),
+      { ...useOf({ rootFs: disk(1), logs: disk(1) }), etcHosts: disk(2) },
+      'Pod ephemeral local storage usage exceeds the total limit of containers 3Mi. ',
+    ],
   ])('brokenDiskLimit %s', (_, pod, use, message) => {
     expect(brokenDiskLimit(pod, use, shared)).toBe(message);
+  });
+
+  it('brokenDiskLimit does not count the root file system for the limit of a container if images have a separate disk', () => {
+    const containers = [...(limited('2Mi').containers ?? []), ...(limited('9Mi').containers ?? []).map(named('other'))];
+    const use = useOf({ rootFs: disk(2), logs: disk(1) });
+    expect(brokenDiskLimit(podOf('p', { containers }), use, shared)).toContain('Container app exceeded');
+    expect(brokenDiskLimit(podOf('p', { containers }), use, { separateImages: true })).toBeUndefined();
   });
 });

@@ -8,7 +8,7 @@ import { inProcessClient } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
-import type { Log, Platform } from '../../platform/platform.ts';
+import type { Log, Platform, Timers } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import { readAll } from './manifests.ts';
@@ -180,12 +180,12 @@ describe('static Pods', () => {
   }
   const podOf = (name: string): Pod => pods.get(name) as Pod;
   const uidNamed = (name: string): string => uidOf(podOf(name));
-  const restarted = (): StaticPods => {
+  const restarted = (platform: Partial<Platform> = {}): StaticPods => {
     stop.abort();
     stop = new AbortController();
     [logged, applied] = [[], []];
     shuttingDown = false;
-    return create();
+    return create(undefined, platform);
   };
   const restart = (): Promise<void> => restarted().start();
 
@@ -364,6 +364,69 @@ describe('static Pods', () => {
     expect(podOf('web-node-1').metadata).toEqual(metadata);
   });
 
+  /** Starts an engine again with a Pod that a shutdown has ended, and whose manifest cannot be read. Resolves when the Pod ends. */
+  const endedByShutdown = async (platform: Partial<Platform> = {}): Promise<StaticPods> => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    writeFileSync(file('web.yaml'), 'bad');
+    const next = restarted(platform);
+    await next.start();
+    await next.writeStatus(podOf('web-node-1'), shutDown);
+    await appliedTimes(3);
+    return next;
+  };
+
+  it('a Pod that a shutdown has ended does not start again while the node ends its Pods or shuts down', async () => {
+    const ending = await endedByShutdown();
+    const all = ending.endAll();
+    await finish(ending);
+    await all;
+    await Promise.resolve();
+    expect(applied).toEqual(['web-node-1 x', ...LIVES.slice(0, 3)]);
+
+    const shutting = await endedByShutdown();
+    shuttingDown = true;
+    await finish(shutting);
+    await Promise.resolve();
+    expect(applied).toEqual(['web-node-1 x', ...LIVES.slice(0, 3)]);
+  });
+
+  it('a Pod that a shutdown has ended does not start again if another manifest defines a Pod of its name', async () => {
+    const staticPods = await endedByShutdown();
+    writeFileSync(file('other.yaml'), text('web', 'y'));
+    writeFileSync(file('last.yaml'), text('last', 'y'));
+    await appliedTimes(4);
+    await finish(staticPods);
+    await appliedTimes(6);
+    expect(applied.slice(3)).toEqual(['last-node-1 y', 'web-node-1 x removed', 'web-node-1 y']);
+    expect(staticPods.owns(podOf('web-node-1'))).toBe(true);
+  });
+
+  it('a Pod that a shutdown has ended and whose record cannot be written starts again as soon as it can be', async () => {
+    const due = Promise.withResolvers<() => void>();
+    const timers = systemTimers();
+    const retried: Timers = {
+      ...timers,
+      at(time, callback) {
+        if (time - timers.now() < 1000) return timers.at(time, callback);
+        due.resolve(callback);
+        return { cancel: () => undefined };
+      },
+    };
+    const staticPods = await endedByShutdown({ timers: retried });
+    const records = join(dataDir, 'static-pods');
+    rmSync(records, { recursive: true });
+    await finish(staticPods);
+    const retry = await due.promise;
+    expect(applied).toHaveLength(4);
+    mkdirSync(records);
+    retry();
+    await appliedTimes(5);
+    expect(applied).toEqual(['web-node-1 x', ...LIVES]);
+    expect(readdirSync(records)).toHaveLength(1);
+  });
+
   it('a Pod that ends before the manifests have been read does not affect other Pods', async () => {
     const staticPods = create();
     for (const name of ['web', 'other']) writeFileSync(file(name), text(name, 'x'));
@@ -458,16 +521,15 @@ describe('static Pods', () => {
     const staticPods = create();
     writeFileSync(file('a'), text('a', 'x'));
     await staticPods.start();
-    const ended = staticPods.endAll();
-    writeFileSync(file('b'), text('b', 'x'));
-    await appliedTimes(2);
     let over = false;
-    void ended.then(() => {
+    const ended = staticPods.endAll().then(() => {
       over = true;
     });
+    writeFileSync(file('b'), text('b', 'x'));
+    await appliedTimes(2);
+    expect(over).toBe(false);
     staticPods.ended(uidNamed('a-node-1'));
     await ended;
-    expect(over).toBe(true);
     expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
 });

@@ -78,6 +78,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     found(read) {
       wanted = read;
       update();
+      retryStarts();
     },
   });
   const update = (): void => {
@@ -89,12 +90,10 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     }
     if (running.size === 0) ending?.resolve();
   };
-  /** Starts a Pod again from its record if a shutdown has ended the Pod and its file can no longer be read. */
-  const startAgain = (record: PodRecord): void => {
-    const isKept = ending === undefined && !isShuttingDown() && wanted?.unreadable.has(record.file) === true;
-    if (!isKept || !isShutDown(record.pod) || running.has(fullNameOf(record.pod))) return;
-    if (!slots.tryPut(asBeforeTermination(record))) manifests.retry();
-  };
+  const { startAgain, retryStarts } = createSecondStarts(slots.tryPut, manifests.retry, ({ file, pod }) => {
+    const starts = !signal.aborted && ending === undefined && !isShuttingDown();
+    return starts && wanted?.unreadable.has(file) === true && !running.has(fullNameOf(pod));
+  });
   return {
     isStatic: true,
     async start() {
@@ -125,6 +124,32 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       update();
       await ending.promise;
       await mirrors.settled();
+    },
+  };
+}
+
+/**
+ * `startAgain` starts a Pod again from its record if a shutdown has ended the Pod and its file can no longer be read. `retryStarts` does
+ * this for the Pods whose new record could not be written; `retryLater` causes its call. `isPossible`: whether the node may start the
+ * Pod of the record, and the file cannot be read.
+ */
+function createSecondStarts(
+  tryPut: (record: PodRecord) => boolean,
+  retryLater: () => void,
+  isPossible: (record: PodRecord) => boolean,
+) {
+  let waiting: readonly PodRecord[] = [];
+  const startAgain = (record: PodRecord): void => {
+    if (!isShutDown(record.pod) || !isPossible(record) || tryPut(asBeforeTermination(record))) return;
+    waiting = [...waiting, record];
+    retryLater();
+  };
+  return {
+    startAgain,
+    retryStarts() {
+      const records = waiting;
+      waiting = [];
+      records.forEach(startAgain);
     },
   };
 }

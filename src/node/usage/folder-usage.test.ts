@@ -52,3 +52,14 @@ it('folderUsage rejects when the signal aborts', async () => {
   const abort = AbortSignal.abort(new Error('enough'));
   await expect(folderUsage(folder, abort)).rejects.toThrow('enough');
 });
+
+it('folderUsage reports a path that cannot be read, but not one that is below a file', async () => {
+  writeFileSync(join(folder, 'file'), '');
+  const codes: (string | undefined)[] = [];
+  const measure = (name: string) =>
+    folderUsage(join(folder, name), signal, (error: NodeJS.ErrnoException) => codes.push(error.code));
+  expect(await measure('file/x')).toEqual({ bytes: 0, inodes: 0 });
+  expect(codes).toEqual([]);
+  expect(await measure('n'.repeat(300))).toEqual({ bytes: 0, inodes: 0 });
+  expect(codes).toEqual(['ENAMETOOLONG']);
+});

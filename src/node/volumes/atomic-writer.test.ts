@@ -5,6 +5,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -114,3 +115,24 @@ test.each([
   await expect(write({ a: '1', [path]: '2' })).rejects.toThrow(`invalid path: ${message}`);
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test.each<[string, number | undefined, number | undefined, number[], number[]]>([
+  ['no owner and no group', undefined, undefined, [0, 0, 0o600], [0, 0, 0o755]],
+  ['an owner', 7, undefined, [7, 0, 0o600], [0, 0, 0o755]],
+  ['a group', undefined, 8, [0, 8, 0o640], [0, 8, 0o2755]],
+  ['an owner and a group', 7, 8, [7, 8, 0o640], [0, 8, 0o2755]],
+])(
+  'the files of a volume with %s get these and their mode, and are not written again',
+  async (_, uid, fsGroup, file, parent) => {
+    const data = Buffer.from('1');
+    const files = new Map([['deep/a', { data, mode: 0o600, ...(uid === undefined ? {} : { uid }) }]]);
+    expect(await writePayload(folder, files, NOW, fsGroup)).toBe(true);
+    const seen = (path: string): number[] => {
+      const stat = statSync(join(folder, '..data/', path));
+      return [stat.uid, stat.gid, stat.mode & 0o7777];
+    };
+    expect([seen('deep/a'), seen('deep'), seen('.')]).toEqual([file, parent, parent]);
+    expect(await writePayload(folder, files, NOW, fsGroup)).toBe(false);
+    expect(await writePayload(folder, files, NOW, (fsGroup ?? 0) + 1)).toBe(true);
+  },
+);

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Container, Pod } from '../../api/generated/types.ts';
-import { hugePageBytes, makeFolder, memoryBytes } from './empty-dir.ts';
+import { giveToGroup, hugePageBytes, makeFolder, memoryBytes, setUpEmptyDir } from './empty-dir.ts';
 
 const MEBIBYTE = 2 ** 20;
 const limited = (memory: string | undefined, more: object = {}): Container =>
@@ -72,3 +72,49 @@ test('a folder that an engine left without its mode and final name is completed'
     rmSync(root, { recursive: true });
   }
 });
+
+test('makeFolder() leaves an existing folder as it is, and reports a path that cannot be read', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
+  try {
+    mkdirSync(join(root, 'data'), { mode: 0o700 });
+    await makeFolder(join(root, 'data'));
+    expect(statSync(join(root, 'data')).mode & 0o7777).toBe(0o700);
+    writeFileSync(join(root, 'file'), '');
+    const lstat = expect.objectContaining({ code: 'ENOTDIR', syscall: 'lstat' });
+    await expect(makeFolder(join(root, 'file/data'))).rejects.toEqual(lstat);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test('giveToGroup() sets the mode only if the folder gets another group', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
+  try {
+    const { gid } = statSync(root);
+    const mode = (): number => statSync(root).mode & 0o7777;
+    chmodSync(root, 0o750);
+    await giveToGroup(root, undefined);
+    await giveToGroup(root, gid);
+    expect(mode()).toBe(0o750);
+    // Without the rights of root, the change of the group fails after the change of the mode.
+    await giveToGroup(root, gid + 1).catch(() => undefined);
+    expect(mode()).toBe(0o2777);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test.each(['HugePages', 'HugePages-2Mi', 'Huge', 'memory'])(
+  'an emptyDir with the medium %s is not set up as a folder on disk',
+  async (medium) => {
+    const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
+    try {
+      const message = medium.startsWith('HugePages') ? 'no resource request for huge pages' : 'unknown storage medium';
+      const env = { pod: podOf([limited(undefined)]), allocatable: {} };
+      const setUp = setUpEmptyDir(join(root, 'v'), { medium }, env, new AbortController().signal);
+      await expect(setUp).rejects.toThrow(message);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  },
+);

@@ -26,6 +26,11 @@ const viewOf = (container: ContainerState): RuntimeView => ({
   sandboxes: [{ id: 's', attempt: 0, ready: true, createdAt: NOW - 3000, ips: ['10.0.0.1'] }],
   containers: [container],
 });
+/** The view after the sandbox has stopped. */
+const stoppedView: RuntimeView = {
+  ...viewOf(exited),
+  sandboxes: viewOf(exited).sandboxes.map((sandbox) => ({ ...sandbox, ready: false })),
+};
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -36,6 +41,8 @@ const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(
 async function workerOfRunningPod() {
   const looks: PromiseWithResolvers<RuntimeView>[] = [];
   const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
+  /** The calls of record(), with the types of the steps, and of recorded(). */
+  const recording: string[] = [];
   const made = defaulted(podOf({ containers: [containerOf('app')] }));
   const pod: Pod = { ...made, status: { ...made.status, phase: 'Running', startTime: '2026-01-30T00:00:00Z' } };
   const worker = startWorker(
@@ -56,8 +63,8 @@ async function workerOfRunningPod() {
       },
       writeStatus: async () => undefined,
       event: () => undefined,
-      record: () => undefined,
-      recorded: () => undefined,
+      record: (_, steps) => void recording.push(...steps.map(({ type }) => type)),
+      recorded: () => void recording.push('wait'),
       keep: () => undefined,
       done: () => undefined,
     },
@@ -74,7 +81,7 @@ async function workerOfRunningPod() {
   asked.get('mountVolumes')?.resolve({ volumes: 'mounted' });
   await settled();
   expect([...asked.keys()]).toEqual(['mountVolumes']);
-  return { worker, looks, asked, see, remove };
+  return { worker, looks, asked, recording, see, remove };
 }
 
 test('a worker acts on a change of the Pod that arrives during an observation without waiting for it', async () => {
@@ -119,5 +126,20 @@ test('a worker does not observe again if an observation under way shows the effe
   await see(viewOf(exited));
   expect(looks).toHaveLength(2);
   expect([...asked.keys()]).toContain('stopSandbox');
+  worker.stop();
+});
+
+test('a worker waits for the record of all earlier steps before it deletes evidence, but not for that of the last steps', async () => {
+  const { worker, asked, recording, see, remove } = await workerOfRunningPod();
+  remove();
+  asked.get('stopContainer')?.resolve({});
+  await settled();
+  await see(viewOf(exited));
+  expect(recording.slice(-2)).toEqual(['StopSignal', 'Exited']);
+  asked.get('stopSandbox')?.resolve({});
+  await settled();
+  await see(stoppedView);
+  expect([...asked.keys()]).toContain('removeSandbox');
+  expect(recording.slice(-3)).toEqual(['Exited', 'wait', 'SandboxStopped']);
   worker.stop();
 });

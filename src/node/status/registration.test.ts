@@ -1,0 +1,53 @@
+import { beforeEach, expect, test } from 'vitest';
+import type { Node } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { alreadyExists, notFound, serviceUnavailable } from '../../machinery/status.ts';
+import { nodeLabels, registerNode } from './registration.ts';
+
+let backend: RegistryBackend;
+beforeEach(async () => {
+  backend = await registryBackend();
+});
+const register = (podCidr = '10.244.0.0/24'): Promise<Node> =>
+  registerNode({ client: inProcessClient(backend), nodeName: 'n', podCidr });
+const nodeCalls = (): string[] => backend.calls.filter((call) => call.includes(' nodes '));
+
+test('registerNode() creates a missing Node, and only updates the labels and the Pod CIDR of an existing one', async () => {
+  expect(await register()).toMatchObject({
+    metadata: { name: 'n', labels: nodeLabels('n') },
+    spec: { podCIDR: '10.244.0.0/24', podCIDRs: ['10.244.0.0/24'] },
+  });
+  const node = backend.objects(NODES)[0] as Node;
+  const labels = { ...node.metadata.labels, 'kubernetes.io/hostname': 'old', mine: 'kept' };
+  const changed: Node = {
+    ...node,
+    metadata: { ...node.metadata, labels },
+    spec: { ...node.spec, unschedulable: true },
+  };
+  await backend.set(NODES, changed);
+  backend.calls.length = 0;
+  expect(await register()).toMatchObject({
+    metadata: { labels: { ...nodeLabels('n'), mine: 'kept' } },
+    spec: { podCIDR: '10.244.0.0/24', unschedulable: true },
+  });
+  expect(nodeCalls()).toEqual(['patch nodes /n']);
+});
+
+test('registerNode() updates a Node that another client creates in the meantime, and creates one that disappears', async () => {
+  await register();
+  backend.calls.length = 0;
+  backend.failNext('patch nodes', notFound(NODES, 'n'));
+  backend.failNext('create nodes', alreadyExists(NODES, 'n'));
+  expect((await register()).metadata.name).toBe('n');
+  expect(nodeCalls()).toEqual(['patch nodes /n', 'create nodes /n', 'patch nodes /n']);
+});
+
+test.each(['patch nodes', 'create nodes'])(
+  'registerNode() rejects if the API server refuses the call %s',
+  async (call) => {
+    backend.failNext(call, serviceUnavailable('the API is down'));
+    await expect(register()).rejects.toThrow('the API is down');
+  },
+);
