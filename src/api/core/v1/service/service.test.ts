@@ -173,10 +173,6 @@ describe('validation of Services', () => {
         'spec.ipFamilyPolicy: Unsupported value: "Odd": supported values: "PreferDualStack", "RequireDualStack", "SingleStack"',
       ],
     ],
-    [
-      { externalIPs: ['127.0.0.1'] },
-      ['spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'],
-    ],
     [{ externalIPs: ['192.0.2.1'] }, []],
     [
       { externalTrafficPolicy: 'Local' },
