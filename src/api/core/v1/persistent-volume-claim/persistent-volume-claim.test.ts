@@ -34,6 +34,21 @@ describe('a new claim', () => {
       ],
     ],
     [
+      'with a request of 0',
+      { resources: { requests: { storage: '0' } } },
+      ['spec.resources[storage]: Invalid value: "0": must be greater than zero'],
+    ],
+    ['without a class', { storageClassName: '' }, []],
+    [
+      'with a class, a selector and a volume mode that are not valid',
+      { storageClassName: 'A', selector: { matchExpressions: [{ key: 'k', operator: 'Odd' }] }, volumeMode: 'Odd' },
+      [
+        'spec.selector.matchExpressions[0].operator: Invalid value: "Odd": not a valid selector operator',
+        expect.stringMatching(/^spec.storageClassName: Invalid value: "A": a lowercase RFC 1123 subdomain must/),
+        'spec.volumeMode: Unsupported value: "Odd": supported values: "Block", "Filesystem"',
+      ],
+    ],
+    [
       'with a negative request',
       { resources: { requests: { storage: '-1' } } },
       ['spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
