@@ -63,8 +63,10 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
     try {
       await eventClient.delete(name, namespace, { preconditions: { uid, resourceVersion } });
     } catch (error) {
-      if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
-      log.warn('events-ttl: cannot delete an event', { name, namespace, error: (error as Error).message });
+      if (isApiError(error, 'NotFound')) return;
+      // After a Conflict, the Event has a later expiry, for which the informer does not set a timer.
+      if (!isApiError(error, 'Conflict'))
+        log.warn('events-ttl: cannot delete an event', { name, namespace, error: (error as Error).message });
       arm(timers.now() + SWEEP_MILLIS);
     }
   }
