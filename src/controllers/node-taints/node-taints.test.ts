@@ -146,6 +146,18 @@ test.each([
   stop.abort();
 });
 
+test('a cordoned node that does not report whether it is ready is only tainted as unschedulable', async () => {
+  const backend = await registryBackend();
+  const stop = new AbortController();
+  const silent = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: { unschedulable: true } };
+  await backend.set(NODES, silent);
+  const client = inProcessClient(backend);
+  await startNodeTaints({ client, timers: createVirtualTimers(NOW), log: silentLog, signal: stop.signal });
+  const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
+  await vi.waitFor(() => expect(taints()).toMatchObject([taint('unschedulable')]));
+  stop.abort();
+});
+
 test('a failed write of taints is repeated; a deleted node needs no taints and no timer', async () => {
   const backend = await registryBackend();
   const timers = createVirtualTimers(NOW);
