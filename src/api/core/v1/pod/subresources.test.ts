@@ -151,6 +151,13 @@ describe('ephemeralcontainers subresource', () => {
     expect(withDebug.metadata.generation).toBe(1);
   });
 
+  it('a mirror Pod gets no ephemeral containers, because the node runs the static Pod from its file', () => {
+    const mirror = stored((pod) => {
+      pod.metadata.annotations = { 'kubernetes.io/config.mirror': 'x' };
+    });
+    expect(errors(mirror, [debug])).toEqual([': Forbidden: static pods do not support ephemeral containers']);
+  });
+
   it.each<[string, Pod, EphemeralContainer[], ...string[]]>([
     ['may be kept', withDebug, [debug]],
     ['may be followed by another', withDebug, [debug, containerOf('debug2')]],
