@@ -38,7 +38,7 @@ const start = async (terminatedPods?: number): Promise<void> => {
   for (const ref of ['nodes', 'pods']) await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
 };
 
-test('of terminated Pods of the same age, the ones whose names sort first are deleted', async () => {
+test('among terminated Pods of the same age, those whose names sort first are deleted', async () => {
   for (const name of ['c', 'a', 'd', 'b']) await ended(name);
   await start(2);
   await vi.waitFor(() => expect(names()).toEqual(['c', 'd']));

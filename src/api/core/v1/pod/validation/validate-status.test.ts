@@ -105,12 +105,15 @@ describe('a terminated container in the status of a Pod', () => {
     ['deferContainerStatuses', 'again', 1, 'Never', true],
     ['deferContainerStatuses', 'again', 0, 'Always', false],
     ['ephemeralContainerStatuses', 'e', 1, 'Always', false],
-  ])('in %s, %s with exit code %i in a Pod with restart policy %s may run again: %s', (...row) => {
-    const [field, name, exitCode, podPolicy, allowed] = row;
-    expect(revival(field, name, exitCode, podPolicy)).toEqual(
-      allowed ? [] : [`status.${field}[0].state: Forbidden: may not be transitioned to non-terminated state`],
-    );
-  });
+  ])(
+    'a container may run again if its policy allows it: in %s, %s with exit code %i, in a Pod with policy %s: %s',
+    (...row) => {
+      const [field, name, exitCode, podPolicy, allowed] = row;
+      expect(revival(field, name, exitCode, podPolicy)).toEqual(
+        allowed ? [] : [`status.${field}[0].state: Forbidden: may not be transitioned to non-terminated state`],
+      );
+    },
+  );
   it('a container that stays terminated or leaves the list is not reported', () => {
     const ended = { containerStatuses: [statusOf('app', { state: { terminated: { exitCode: 1 } } })] };
     expect(errorsOf(ended, ended, spec('Never'))).toEqual([]);
