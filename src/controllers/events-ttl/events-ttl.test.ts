@@ -65,7 +65,7 @@ test('an Event that cannot be deleted is deleted a minute later', async () => {
   expect([left(), deletions()]).toEqual([[], 2]);
 });
 
-test('an Event that is written while it is being deleted is deleted an hour after that write', async () => {
+test('an Event whose deletion conflicts with a write is checked again a minute later', async () => {
   await write('first');
   await start();
   backend.failNext('delete events', objectModified(EVENTS, 'first'));

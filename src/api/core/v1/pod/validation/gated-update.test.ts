@@ -4,6 +4,7 @@ import type { NodeSelectorTerm, PodSpec } from '../../../../generated/types.ts';
 import { defaulted, podOf } from '../pod-fixtures.ts';
 import { preparePodForCreate } from '../strategy.ts';
 import { validatePodUpdate } from './validate-update.ts';
+import { validatePodCreate } from './validation.ts';
 
 const errorsOf = (from: Partial<PodSpec>, to: Partial<PodSpec>): string[] => {
   const old = defaulted(podOf(from));
@@ -80,4 +81,13 @@ it('an update may set a grace period to 1 only if it was negative', () => {
   const to = { terminationGracePeriodSeconds: 1 };
   expect(errorsOf({ terminationGracePeriodSeconds: -1 }, to)).toEqual([]);
   expect(errorsOf({ terminationGracePeriodSeconds: 0 }, to)).toHaveLength(1);
+});
+
+it('a new Pod may have a node or scheduling gates, but not both', () => {
+  const errors = (spec: Partial<PodSpec>) => validatePodCreate(defaulted(podOf(spec))).map(fieldErrorText);
+  const schedulingGates = [{ name: 'g' }];
+  expect([errors({ nodeName: 'n' }), errors({ schedulingGates })]).toEqual([[], []]);
+  expect(errors({ nodeName: 'n', schedulingGates })).toEqual([
+    'spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared',
+  ]);
 });
