@@ -27,6 +27,13 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
       kind.validateCreate(object);
       if (!kind.createOnly) expect(kind.row(object, { now: 0 })).toHaveLength(kind.columns.length);
     });
+    it('an update of an object without a status does not set the status', () => {
+      const old = { apiVersion: 'v1', kind: kind.kind, metadata: { name: 'a' } };
+      const object: KubeObject & { status?: object } = { ...structuredClone(old), status: { phase: 'Odd' } };
+      kind.defaults?.(object, old);
+      kind.prepareForUpdate?.(object, old, { now: 0 });
+      if (kind.subresources['status'] !== undefined) expect(object.status).toBeUndefined();
+    });
     it('the selectable fields of an object without content are strings', () => {
       const fields = kind.selectableFields?.({ apiVersion: '', kind: kind.kind, metadata: { name: '' } }) ?? {};
       for (const value of Object.values(fields)) expect(typeof value).toBe('string');

@@ -64,6 +64,7 @@ test('every active namespace gets its default ServiceAccount, again if it is del
   for (const name of ['a', 'going']) await backend.remove(SERVICE_ACCOUNTS, name, 'default');
   await startServiceAccountController(options);
   expect(names(SERVICE_ACCOUNTS)).toEqual(['a/default']);
+  expect(backend.calls).not.toContain('create serviceaccounts going/default');
   for (const [ref, count] of [
     ['namespaces', 1],
     ['serviceaccounts', 1],
@@ -141,6 +142,9 @@ test('all namespaced resources are deleted with their namespace, Pods first, exc
   expect(resources[0]).toBe('pods');
   expect(resources).toContain('configmaps');
   expect(resources).not.toContain('podrecords');
+  const groups = new Set(namespacedResources(kinds).map(({ group }) => group));
+  // Events of events.k8s.io are the Events of the core group, and metrics are not stored.
+  expect([groups.has('events.k8s.io'), groups.has('metrics.k8s.io')]).toEqual([false, false]);
 });
 
 test('a namespace that was terminating before the start is finished, and a failure is retried', async () => {

@@ -1,36 +1,98 @@
-import { expect, test, vi } from 'vitest';
-import type { CoreV1Event } from '../../api/generated/types.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { EVENTS } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { startEventsTtl } from './events-ttl.ts';
 
-const MINUTE = 60_000;
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
 
-test('an Event that is written again just before its deletion is deleted an hour after that', async () => {
-  const timers = createVirtualTimers();
-  const backend = await registryBackend({ timers, namespaces: ['a'] });
-  const { signal } = new AbortController();
-  const event = {
+let backend: RegistryBackend;
+let timers: VirtualTimers;
+let stop: AbortController;
+let warnings: string[];
+beforeEach(async () => {
+  timers = createVirtualTimers();
+  backend = await registryBackend({ timers });
+  stop = new AbortController();
+  warnings = [];
+});
+afterEach(() => stop.abort());
+
+const write = (name: string) =>
+  backend.set(EVENTS, {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: 'e', namespace: 'a' },
+    metadata: { name, namespace: 'a' },
     involvedObject: { kind: 'Pod', namespace: 'a', name: 'p' },
-    reportingComponent: 'x',
-  } as CoreV1Event;
-  await backend.set(EVENTS, event);
-  const remove = backend.delete.bind(backend);
-  vi.spyOn(backend, 'delete').mockImplementationOnce(async (...call) => {
-    await backend.set(EVENTS, { ...event, message: 'again' } as CoreV1Event);
+  } as never);
+const left = (): string[] => backend.objects(EVENTS).map(({ metadata }) => metadata.name);
+const deletions = (): number => backend.calls.filter((call) => call.startsWith('delete events')).length;
+const start = async (): Promise<void> => {
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  await startEventsTtl({ client: inProcessClient(backend), timers, log, signal: stop.signal });
+  await vi.waitFor(() => expect(backend.calls).toContain('watch events /'));
+};
+const passed = async (millis: number): Promise<void> => {
+  timers.advance(millis);
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+};
+
+test('Events that expire soon after each other are deleted together, a minute after the first one', async () => {
+  await write('first');
+  timers.advance(10 * SECOND);
+  await write('second');
+  await start();
+  await passed(HOUR - 10 * SECOND);
+  expect(left()).toEqual(['second']);
+  await passed(60 * SECOND - 1);
+  expect(left()).toEqual(['second']);
+  await passed(1);
+  expect(left()).toEqual([]);
+});
+
+test('an Event that cannot be deleted is deleted a minute later', async () => {
+  await write('first');
+  await start();
+  backend.failNext('delete events', serviceUnavailable('not now'));
+  await passed(HOUR);
+  await passed(60 * SECOND - 1);
+  expect([left(), warnings]).toEqual([['first'], ['events-ttl: cannot delete an event']]);
+  await passed(1);
+  expect([left(), deletions()]).toEqual([[], 2]);
+});
+
+test('an Event whose deletion conflicts with a write is checked again a minute later', async () => {
+  await write('first');
+  await start();
+  backend.failNext('delete events', objectModified(EVENTS, 'first'));
+  await passed(HOUR);
+  expect([left(), warnings]).toEqual([['first'], []]);
+  await passed(60 * SECOND);
+  expect(left()).toEqual([]);
+});
+
+test('an Event that another client has deleted is not deleted again', async () => {
+  await write('first');
+  await start();
+  backend.failNext('delete events', notFound(EVENTS, 'first'));
+  await passed(HOUR);
+  await passed(HOUR);
+  expect([deletions(), warnings]).toEqual([1, []]);
+});
+
+test('a stopped controller deletes no further Event of a sweep', async () => {
+  await write('first');
+  await write('second');
+  await start();
+  const { delete: remove } = backend;
+  backend.delete = (...call) => {
+    stop.abort();
     return remove(...call);
-  });
-  await startEventsTtl({ client: inProcessClient(backend), timers, log: silentLog, signal });
-  timers.advance(60 * MINUTE);
-  await vi.waitFor(() => expect(backend.delete).toHaveBeenCalledTimes(1));
-  await vi.waitFor(() => expect(backend.objects(EVENTS)).toMatchObject([{ message: 'again' }]));
-  await new Promise(setImmediate);
-  await timers.run(() => backend.objects(EVENTS).length === 0, timers.now() + 65 * MINUTE);
-  expect(backend.objects(EVENTS)).toEqual([]);
+  };
+  await passed(HOUR);
+  expect(left()).toEqual(['second']);
 });

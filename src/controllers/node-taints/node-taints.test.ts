@@ -1,16 +1,28 @@
 import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
+import { notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { SUSPENDED_MILLIS } from '../controller.ts';
 import { startNodeTaints, wantedTaints } from './node-taints.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const taint = (name: string, effect = 'NoSchedule'): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
 const added = (name: string, effect?: string): Taint => ({ ...taint(name, effect), timeAdded: '2026-01-31T00:00:00Z' });
+
+const settled = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+};
+
+/** Changes nothing else, so that a concurrent write of the controller causes no conflict. */
+const cordon = (backend: RegistryBackend) =>
+  inProcessClient(backend)
+    .resource<Node>(NODES)
+    .patch('n', undefined, 'application/merge-patch+json', { spec: { unschedulable: true } });
 
 interface State {
   pressures?: string[];
@@ -110,11 +122,75 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
     // The node is cordoned as well: once the taint for that has appeared, the controller has reconciled the node after the 60 s.
-    await backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
+    await cordon(backend);
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
     stop.abort();
   },
 );
+
+test.each([
+  [SUSPENDED_MILLIS - 1, ['NoSchedule', 'NoExecute']],
+  [SUSPENDED_MILLIS, ['NoSchedule']],
+])('a timer that fires %i ms late counts as a suspension only from 10 s on', async (lateMillis, expected) => {
+  const backend = await registryBackend();
+  const timers = createVirtualTimers(NOW);
+  const stop = new AbortController();
+  const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
+  await backend.set(NODES, node([], { ready: 'False' }));
+  await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
+  await settled();
+  timers.suspend(30_000 + lateMillis);
+  await settled();
+  expect(effects()).toEqual(expected);
+  stop.abort();
+});
+
+test('a cordoned node that does not report whether it is ready is only tainted as unschedulable', async () => {
+  const backend = await registryBackend();
+  const stop = new AbortController();
+  const silent = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: { unschedulable: true } };
+  await backend.set(NODES, silent);
+  const client = inProcessClient(backend);
+  await startNodeTaints({ client, timers: createVirtualTimers(NOW), log: silentLog, signal: stop.signal });
+  const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
+  await vi.waitFor(() => expect(taints()).toMatchObject([taint('unschedulable')]));
+  stop.abort();
+});
+
+test('a failed write of taints is repeated; a deleted node needs no taints and no timer', async () => {
+  const backend = await registryBackend();
+  const timers = createVirtualTimers(NOW);
+  const stop = new AbortController();
+  const warnings: string[] = [];
+  const times: number[] = [];
+  const at: typeof timers.at = (time, callback) => {
+    times.push(time);
+    return timers.at(time, callback);
+  };
+  const counted = { ...timers, at };
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
+  const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints ?? [];
+  await backend.set(NODES, node([], { ready: 'False' }));
+  backend.failNext('update nodes', serviceUnavailable('not now'));
+  await startNodeTaints({ client: inProcessClient(backend), timers: counted, log, signal: stop.signal });
+  await vi.waitFor(() => expect(warnings).toHaveLength(1));
+  timers.advance(29_999);
+  await vi.waitFor(() => expect(taints()).toHaveLength(1));
+  await settled();
+  timers.advance(1);
+  await vi.waitFor(() => expect(taints()).toHaveLength(2));
+  await settled();
+  expect(times.filter((time) => time <= NOW)).toEqual([]);
+  const before = times.length;
+  backend.failNext('update nodes', notFound(NODES, 'n'));
+  await cordon(backend);
+  await settled();
+  await backend.remove(NODES, undefined, 'n');
+  await settled();
+  expect([warnings.length, times.length]).toEqual([1, before]);
+  stop.abort();
+});
 
 test('the 30 s until the NoExecute taint start again when the machine wakes from a suspension', async () => {
   const backend = await registryBackend();

@@ -18,11 +18,15 @@ function start() {
   };
   const indexes = storageIndexes();
   const retry = unboundClaimsRetry(indexes, queues);
-  const protection = { put() {}, remove() {} } as unknown as ClaimProtection;
+  /** The calls that register Pods, each as `<verb> <name of the node>`. */
+  const registered: string[] = [];
+  const register = (verb: string) => (each: Pod) => void registered.push(`${verb} ${each.spec?.nodeName ?? ''}`);
+  const protection = { put: register('put'), remove: register('remove') } as unknown as ClaimProtection;
   return {
     claims: claimHandlers(indexes, queues) as Required<InformerHandlers<PersistentVolumeClaim>>,
     volumes: volumeHandlers(indexes, queues, retry) as Required<InformerHandlers<PersistentVolume>>,
     pods: podHandlers(protection, queues) as Required<InformerHandlers<Pod>>,
+    registered,
     /** Returns the keys queued since the last call, including those that unboundClaimsRetry() queues in a later turn, sorted. */
     async queued(): Promise<string[]> {
       await new Promise(setImmediate);
@@ -117,6 +121,18 @@ describe('a change of a Pod', () => {
     expect(await queued()).toEqual(['ephemeral a/web/uid-web']);
     pods.added(pod(volumes.slice(1)));
     expect(await queued()).toEqual([]);
+  });
+  it('a Pod is registered again for the protection of its claims only once it is bound to a node', () => {
+    const { pods, registered } = start();
+    const bound = { ...pod([]), spec: { containers: [], nodeName: 'n' } };
+    pods.added(pod([]));
+    pods.updated(pod([]), pod([]));
+    expect(registered.splice(0)).toEqual(['put ']);
+    pods.updated(bound, pod([]));
+    expect(registered.splice(0)).toEqual(['remove ', 'put n']);
+    pods.updated(bound, bound);
+    pods.deleted(bound);
+    expect(registered).toEqual(['remove n']);
   });
   it('queues the claims of a deleted Pod, which may no longer be in use', async () => {
     const { pods, queued } = start();

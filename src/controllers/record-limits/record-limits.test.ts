@@ -142,6 +142,18 @@ test('too large records: the oldest parts of deleted Pods are deleted first, the
   expect(left()).toEqual(['living.3', 'living.4']);
 });
 
+test('a part that is written again counts once, with its last size', async () => {
+  const { start, record, left, timers, settled } = await setUp({ bytes: 100_000 });
+  await record('a', 0, 0, 40_000);
+  await record('b', 0, 1, 40_000);
+  await start();
+  for (const characters of [40_000, 40_001, 30_000]) await record('a', 0, 0, characters);
+  await record('b', 0, 1, 60_000);
+  timers.advance(MINUTE);
+  await settled();
+  expect(left()).toEqual(['a.0', 'b.0']);
+});
+
 test('the newest part of the record of an existing Pod is kept even if it alone is too large', async () => {
   const { start, record, pod, left, timers, settled } = await setUp({ bytes: 1000 });
   await pod('living');

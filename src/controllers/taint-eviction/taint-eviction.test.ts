@@ -3,7 +3,7 @@ import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/typ
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import { serviceUnavailable } from '../../machinery/status.ts';
+import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { startTaintEviction } from './taint-eviction.ts';
@@ -162,4 +162,40 @@ test('tolerationSeconds that passed during a suspension of the machine are exten
   timers.advance(1);
   await settled();
   expect(deleted()).toEqual(['patient']);
+});
+
+test('a Pod that ends before its tolerationSeconds pass is not deleted, and no Event reports that', async () => {
+  await backend.set(PODS, pod('patient', tolerating(60)));
+  await backend.set(NODES, node('NoExecute'));
+  await start();
+  await backend.setStatus(PODS, 'a', 'patient', { phase: 'Succeeded' });
+  await settled();
+  timers.advance(60_000);
+  await settled();
+  expect([deleted(), events()]).toEqual([[], []]);
+});
+
+test.each([
+  ['no longer exists', notFound(PODS, 'plain')],
+  ['was replaced', objectModified(PODS, 'plain')],
+])('the eviction of a Pod that %s is not repeated', async (_, error) => {
+  await backend.set(PODS, pod('plain'));
+  await backend.set(NODES, node('NoExecute'));
+  backend.failNext('patch pods/status', error);
+  await start();
+  await settled();
+  timers.advance(60_000);
+  await settled();
+  expect([backend.calls.filter((call) => call.startsWith('patch pods')).length, deleted()]).toEqual([1, []]);
+});
+
+test('a stopped controller deletes no Pod whose tolerationSeconds pass later', async () => {
+  await backend.set(PODS, pod('patient', tolerating(60)));
+  await backend.set(NODES, node('NoExecute'));
+  await start();
+  await settled();
+  stop.abort();
+  timers.advance(60_000);
+  await settled();
+  expect(deleted()).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import { serviceUnavailable } from '../../machinery/status.ts';
+import { alreadyExists, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startUnboundRecords } from './unbound-records.ts';
@@ -60,5 +60,46 @@ test('a record is written for a Pod that is deleted before it has a node, and fo
   expect(records().find(({ podName }) => podName === 'new')).toMatchObject({
     metadata: { name: `${uid}.0`, namespace: 'a' },
     podUID: uid,
+  });
+});
+
+test('a record that exists is not written again; only a condition PodScheduled with the status False is a step', async () => {
+  const timers = createVirtualTimers();
+  const backend = await registryBackend({ timers });
+  const { signal } = new AbortController();
+  const spec = { containers: [{ name: 'app', image: 'x' }] };
+  const conditions = [
+    { type: 'Ready', status: 'False' },
+    { type: 'PodScheduled', status: 'True' },
+  ];
+  const create = (name: string, status: PodStatus): Promise<Pod> =>
+    backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' }, spec, status });
+  await create('other', { conditions });
+  await create('bare', { conditions: [{ type: 'PodScheduled', status: 'False' }] });
+  await create('known', {});
+  await startUnboundRecords({ client: inProcessClient(backend), timers, log: silentLog, signal });
+  while (!backend.calls.includes('watch pods /')) await new Promise(setImmediate);
+  const creations = () => backend.calls.filter((call) => call.startsWith('create podrecords')).length;
+  const settled = async (): Promise<void> => {
+    timers.advance(60_000);
+    for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  };
+  backend.failNext('create podrecords', alreadyExists(POD_RECORDS, 'known'));
+  await backend.remove(PODS, 'a', 'known');
+  await settled();
+  await settled();
+  expect([creations(), backend.objects(POD_RECORDS)]).toEqual([1, []]);
+  for (const name of ['other', 'bare']) await backend.remove(PODS, 'a', name);
+  await settled();
+  const steps = (backend.objects(POD_RECORDS) as PodRecord[]).map(({ podName, transitions }) => [
+    podName,
+    ...transitions.slice(1).map(({ type, at, reason, message }) => [type, at.slice(11, 19), reason, message]),
+  ]);
+  expect(Object.fromEntries(steps.map(([name, ...rest]) => [name, rest]))).toEqual({
+    other: [['Gone', '00:02:00', undefined, undefined]],
+    bare: [
+      ['NotScheduled', '00:02:00', undefined, undefined],
+      ['Gone', '00:02:00', undefined, undefined],
+    ],
   });
 });

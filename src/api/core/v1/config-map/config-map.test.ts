@@ -11,6 +11,17 @@ it.each<[string, Partial<ConfigMap>, string[]]>([
     ['data[a]: Invalid value: "a": duplicate of key present in binaryData'],
   ],
   ['a key that is not a file name', { data: { '..': 'x' } }, ['data[..]: Invalid value: "..": must not be \'..\'']],
+  ['1 MiB of data', { data: { a: 'ü'.repeat(512 * 1024 - 1) }, binaryData: { b: 'AAA=' } }, []],
+  [
+    'more than 1 MiB of data and binary data',
+    { data: { a: 'ü'.repeat(512 * 1024 - 1) }, binaryData: { b: 'AAAA' } },
+    [': Too long: may not be more than 1048576 bytes'],
+  ],
+  [
+    'a key of binary data that is not a file name',
+    { binaryData: { '..': '' } },
+    ['binaryData[..]: Invalid value: "..": must not be \'..\''],
+  ],
   [
     'more than 1 MiB of data',
     { data: { a: 'ü'.repeat(512 * 1024 + 1) } },

@@ -13,6 +13,8 @@ describe('validation of Events', () => {
     action: 'z',
     reason: 'r',
   };
+  const system = { name: 'a', namespace: 'kube-system' };
+  const other = { name: 'a', namespace: 'other' };
   it.each<[string, Partial<CoreV1Event>, string[]]>([
     ['about an object of its namespace', { involvedObject }, []],
     ['about a cluster-scoped object', { involvedObject: { kind: 'Node', name: 'n' } }, []],
@@ -22,6 +24,42 @@ describe('validation of Events', () => {
       ['involvedObject.namespace: Invalid value: "other": does not match event.namespace'],
     ],
     ['with eventTime and the fields that it requires', { involvedObject, ...newer }, []],
+    [
+      'with eventTime and texts of the greatest length',
+      {
+        involvedObject: { namespace: 'other' },
+        ...newer,
+        action: 'a'.repeat(128),
+        message: 'm'.repeat(1024),
+      },
+      [],
+    ],
+    [
+      'with eventTime and a message that is too long',
+      { involvedObject, ...newer, message: 'm'.repeat(1025) },
+      ['message: Invalid value: "": can have at most 1024 characters'],
+    ],
+    ['with eventTime, about a cluster-scoped object, in default', { ...newer }, []],
+    ['with eventTime, about a cluster-scoped object, in kube-system', { ...newer, metadata: system }, []],
+    [
+      'with eventTime, about a cluster-scoped object, in another namespace',
+      { ...newer, metadata: other },
+      ['involvedObject.namespace: Invalid value: "": does not match event.namespace'],
+    ],
+    [
+      'about a cluster-scoped object, in another namespace than default',
+      { involvedObject: {}, metadata: system },
+      ['involvedObject.namespace: Invalid value: "": does not match event.namespace'],
+    ],
+    [
+      'in a namespace that is not a subdomain',
+      { involvedObject: { namespace: 'A' }, metadata: { name: 'a', namespace: 'A' } },
+      [
+        expect.stringMatching(
+          /^namespace: Invalid value: "A": a lowercase RFC 1123 subdomain must/,
+        ) as unknown as string,
+      ],
+    ],
     [
       'with eventTime and without the fields that it requires',
       { involvedObject, eventTime: newer.eventTime, action: 'a'.repeat(129) },

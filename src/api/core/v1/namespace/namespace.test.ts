@@ -15,6 +15,19 @@ describe('a new Namespace', () => {
     expect(object.status).toEqual({ phase: 'Active' });
     expect(object.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'a' });
   });
+  it('a new Namespace gets the finalizer only once, and no label before its name is generated', () => {
+    expect(created(namespaceKind, { spec: { finalizers: ['kubernetes'] } }).object.spec).toEqual({
+      finalizers: ['kubernetes'],
+    });
+    const unnamed = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '', generateName: 'a-' } };
+    namespaceKind.defaults?.(unnamed);
+    expect(unnamed.metadata).toEqual({ name: '', generateName: 'a-' });
+  });
+  it('a finalizer of a Namespace must be a qualified name', () => {
+    expect(created(namespaceKind, { spec: { finalizers: ['orphan', 'a/b/c'] } }).errors).toEqual([
+      expect.stringMatching(/^spec.finalizers: Invalid value: "a\/b\/c": a qualified name must consist of/),
+    ]);
+  });
   it('a new Namespace must have a valid name and valid finalizers', () => {
     expect(created(namespaceKind, { metadata: { name: 'a.b' }, spec: { finalizers: ['odd'] } }).errors).toEqual([
       'metadata.name: Invalid value: "a.b": must not contain dots',

@@ -43,6 +43,22 @@ describe('a new Node', () => {
       ],
     ],
     [
+      'a taint whose key and value are not valid',
+      { taints: [{ key: 'a b', value: 'c d', effect: 'NoExecute' }] },
+      [
+        expect.stringMatching(/^metadata.taints\[0\].key: Invalid value: "a b": name part must consist of/),
+        expect.stringMatching(/^metadata.taints\[0\].value: Invalid value: "c d": a valid label must be/),
+      ],
+    ],
+    ['a Pod CIDR for each family', { podCIDRs: ['10.0.0.0/32', 'fd00::/128'] }, []],
+    [
+      'three Pod CIDRs',
+      { podCIDRs: ['10.0.0.0/24', 'fd00::/64', '10.0.1.0/24'] },
+      [
+        'spec.podCIDRs: Invalid value: ["10.0.0.0/24","fd00::/64","10.0.1.0/24"]: may specify no more than one CIDR for each IP family',
+      ],
+    ],
+    [
       'a Pod CIDR that is not valid',
       { podCIDRs: ['10.0.0.0/33'] },
       [
@@ -51,6 +67,28 @@ describe('a new Node', () => {
     ],
   ])('the errors of a new Node with %s are reported', (_, spec, expected) => {
     expect(created(nodeKind, { spec }).errors).toEqual(expected);
+  });
+  it.each(['x/24', '10.0.0.0', '10.0.0.0/', '10.0.0.0/24/24', '10.0.0.0/-1', 'fd00::/129'])(
+    'the text %s is not a valid Pod CIDR',
+    (cidr) => {
+      expect(created(nodeKind, { spec: { podCIDRs: [cidr] } }).errors).toEqual([
+        `spec.podCIDRs[0]: Invalid value: "${cidr}": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)`,
+      ]);
+    },
+  );
+  it('podCIDR of a Node is the first of podCIDRs', () => {
+    const both = ['10.1.0.0/24', 'fd00::/64'];
+    const specOf = (spec: object) => created(nodeKind, { spec }).object.spec;
+    expect(specOf({ podCIDRs: both })).toEqual({ podCIDR: both[0], podCIDRs: both });
+    expect(specOf({ podCIDR: both[0], podCIDRs: both })).toEqual({ podCIDR: both[0], podCIDRs: both });
+    expect(specOf({ podCIDR: '10.2.0.0/24', podCIDRs: both })).toEqual({
+      podCIDR: '10.2.0.0/24',
+      podCIDRs: ['10.2.0.0/24'],
+    });
+    expect(specOf({})).toEqual({});
+  });
+  it('the capacity of a Node may be 0', () => {
+    expect(created(nodeKind, { status: { capacity: { cpu: '0' } } }).errors).toEqual([]);
   });
   it('the capacity of a Node may not be negative', () => {
     expect(created(nodeKind, { status: { capacity: { cpu: '-1' }, allocatable: {} } }).errors).toEqual([
@@ -64,6 +102,11 @@ describe('an update of a Node', () => {
     expect(
       updated(nodeKind, { status: { phase: 'Running' } }, { spec: { unschedulable: true } }).object.status,
     ).toEqual({ phase: 'Running' });
+  });
+  it('an update of a Node may keep podCIDR and providerID, but not set another one', () => {
+    const spec = { podCIDR: '10.1.0.0/24', providerID: 'x' };
+    expect(updated(nodeKind, { spec }, { spec }).errors).toEqual([]);
+    expect(updated(nodeKind, { spec }, { spec: { podCIDR: '10.2.0.0/24', providerID: 'y' } }).errors).toHaveLength(2);
   });
   it('podCIDR and providerID of a Node can be set only once', () => {
     const spec = { podCIDR: '10.1.0.0/24', providerID: 'x' };
@@ -128,6 +171,12 @@ describe('table of Nodes', () => {
       '6.18',
       'containerd://1.6.20',
     ]);
+  });
+  it.each([
+    [{ 'kubernetes.io/role': 'gpu', 'node-role.kubernetes.io/worker': '' }, 'gpu,worker'],
+    [{ 'kubernetes.io/role': '', 'node-role.kubernetes.io/': 'x', other: 'y' }, '<none>'],
+  ])('the roles of a Node are read from the labels for roles (row %#)', (labels, expected) => {
+    expect(row(nodeKind, { metadata: { labels } })[2]).toBe(expected);
   });
   it.each([
     [{ conditions: [{ type: 'Ready', status: 'Unknown' }] }, 'NotReady'],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { persistentVolumeClaimKind } from './index.ts';
+import { growthRefusal } from './validation.ts';
 
 const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'x' };
 const IMMUTABLE =
@@ -34,6 +35,21 @@ describe('a new claim', () => {
       ],
     ],
     [
+      'with a request of 0',
+      { resources: { requests: { storage: '0' } } },
+      ['spec.resources[storage]: Invalid value: "0": must be greater than zero'],
+    ],
+    ['without a class', { storageClassName: '' }, []],
+    [
+      'with a class, a selector and a volume mode that are not valid',
+      { storageClassName: 'A', selector: { matchExpressions: [{ key: 'k', operator: 'Odd' }] }, volumeMode: 'Odd' },
+      [
+        'spec.selector.matchExpressions[0].operator: Invalid value: "Odd": not a valid selector operator',
+        expect.stringMatching(/^spec.storageClassName: Invalid value: "A": a lowercase RFC 1123 subdomain must/),
+        'spec.volumeMode: Unsupported value: "Odd": supported values: "Block", "Filesystem"',
+      ],
+    ],
+    [
       'with a negative request',
       { resources: { requests: { storage: '-1' } } },
       ['spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
@@ -47,6 +63,7 @@ describe('an update of a claim', () => {
   it.each<[string, object, object, string[]]>([
     ['may bind it to a volume', {}, { volumeName: 'v' }, []],
     ['may not bind it to another volume', { volumeName: 'v' }, { volumeName: 'w' }, [IMMUTABLE]],
+    ['may set an absent class', { storageClassName: undefined }, { storageClassName: 'y' }, []],
     ['may not change the class', {}, { storageClassName: 'y' }, [IMMUTABLE]],
     ['may not change the access modes', {}, { accessModes: ['ReadOnlyMany'] }, [IMMUTABLE]],
     ['may not request more', {}, { resources: { requests: { storage: '2Gi' } } }, [IMMUTABLE]],
@@ -72,6 +89,47 @@ it.each<[string, object, string[]]>([
   expect(
     persistentVolumeClaimKind.validateUpdate({ ...bound, spec: { ...spec, resources } }, bound).map(fieldErrorText),
   ).toEqual(expected);
+});
+
+it('an update of a claim keeps the status', () => {
+  const { object } = updated(persistentVolumeClaimKind, { spec }, { spec, status: { phase: 'Bound' } });
+  expect(object.status).toEqual({ phase: 'Pending' });
+});
+
+describe('the size of a bound claim', () => {
+  const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' };
+  const claim = (storage: string, more: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata,
+    spec: { ...spec, resources: { requests: { storage } }, ...more },
+    status: { phase: 'Bound', capacity: { storage: '1Gi' } },
+  });
+  it.each([
+    ['2Gi', true],
+    ['1025Mi', true],
+    ['1Gi', false],
+  ])('the request of a claim with a capacity of 1Gi may shrink from 2Gi to %s: %s', (storage, allowed) => {
+    const errors = persistentVolumeClaimKind.validateUpdate(claim(storage), claim('2Gi')).map(fieldErrorText);
+    expect(errors).toEqual(
+      allowed ? [] : ['spec.resources.requests.storage: Forbidden: field can not be less than status.capacity'],
+    );
+  });
+  it('a claim cannot grow, because folders cannot be resized', () => {
+    const storageClass = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name: 'x' } };
+    const expanding = { ...storageClass, provisioner: 'p', allowVolumeExpansion: true };
+    expect(growthRefusal(claim('1Gi'), claim('1Gi'), expanding)).toBeUndefined();
+    expect(growthRefusal(claim('1Gi'), claim('2Gi'), expanding)).toBeUndefined();
+    expect(growthRefusal(claim('2Gi'), claim('1Gi'), expanding)).toBe('volume plugin does not support resize');
+    expect(growthRefusal(claim('2Gi'), claim('1Gi'), undefined)).toMatch(/^only dynamically provisioned pvc can/);
+  });
+  it('a write of the status needs a claim with access modes', () => {
+    const validate = (changed: object) =>
+      persistentVolumeClaimKind.subresources['status']?.validate?.(claim('1Gi', changed), claim('1Gi', changed));
+    expect(validate({})).toEqual([]);
+    expect(validate({ accessModes: [] })?.map(fieldErrorText)).toEqual(['Spec.AccessModes: Required value']);
+    expect(validate({ accessModes: [], resources: undefined })).toEqual([]);
+  });
 });
 
 it('the table of claims has the columns of v1.33', () => {

@@ -71,6 +71,25 @@ describe('a new PersistentVolume', () => {
       { accessModes: ['ReadWriteOncePod', 'ReadWriteOnce'] },
       ['spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes'],
     ],
+    ['with ReadWriteOncePod alone', { accessModes: ['ReadWriteOncePod'] }, []],
+    ['with the other access modes', { accessModes: ['ReadWriteOnce', 'ReadOnlyMany', 'ReadWriteMany'] }, []],
+    [
+      'with another resource than storage',
+      { capacity: { cpu: '1' } },
+      ['spec.capacity: Unsupported value: {"cpu":"1"}: supported values: "storage"'],
+    ],
+    [
+      'with storage and another resource',
+      { capacity: { storage: '1Gi', cpu: '1' } },
+      ['spec.capacity: Unsupported value: {"storage":"1Gi","cpu":"1"}: supported values: "storage"'],
+    ],
+    ['that is the root folder and is retained', { hostPath: { path: '/' } }, []],
+    ['that is another folder and is recycled', { persistentVolumeReclaimPolicy: 'Recycle' }, []],
+    [
+      'that is the root folder and is recycled',
+      { hostPath: { path: '/' }, persistentVolumeReclaimPolicy: 'Recycle' },
+      ["spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"],
+    ],
     [
       'with an unknown reclaim policy and volume mode',
       { persistentVolumeReclaimPolicy: 'Burn', volumeMode: 'Odd' },
@@ -83,6 +102,25 @@ describe('a new PersistentVolume', () => {
     const whole = Object.fromEntries(Object.entries({ ...spec, ...change }).filter(([, value]) => value !== undefined));
     expect(created(persistentVolumeKind, { spec: whole }).errors).toEqual(expected);
   });
+});
+
+it('a PersistentVolume must have a spec', () => {
+  expect(created(persistentVolumeKind, {}).errors).toEqual(['spec: Required value: must specify a volume type']);
+});
+
+it('an update of a PersistentVolume may set its node affinity, but not change it or the volume mode', () => {
+  const on = (node: string) => {
+    const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node] }];
+    return { ...spec, nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } };
+  };
+  const errors = (from: object, to: object) => updated(persistentVolumeKind, { spec: from }, { spec: to }).errors;
+  expect(errors(spec, on('a'))).toEqual([]);
+  expect(errors(on('a'), on('a'))).toEqual([]);
+  expect(errors(on('a'), on('b'))).toEqual([expect.stringMatching(/^spec.nodeAffinity: .*: field is immutable$/)]);
+  expect(errors(on('a'), spec)).toEqual(['spec.nodeAffinity: Invalid value: null: field is immutable']);
+  expect(errors(spec, { ...spec, volumeMode: 'Block' })).toEqual([
+    'spec.volumeMode: Invalid value: "Block": field is immutable',
+  ]);
 });
 
 it('an update of a PersistentVolume may not change its source or status', () => {

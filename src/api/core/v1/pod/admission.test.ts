@@ -72,6 +72,17 @@ describe('ServiceAccount admission', () => {
   });
 });
 
+it('a Pod without a spec passes admission unchanged, and absent pull secrets stay absent', () => {
+  const { spec: _, ...bare } = podOf();
+  const pod = structuredClone(bare);
+  admitServiceAccount(pod, account(), 'abc12');
+  admitPriority(pod, []);
+  expect(pod).toEqual(bare);
+  const plain = defaulted(podOf());
+  admitServiceAccount(plain, account(), 'abc12');
+  expect(plain.spec).not.toHaveProperty('imagePullSecrets');
+});
+
 describe('priority admission', () => {
   const classOf = (name: string, value: number): PriorityClass => ({
     apiVersion: 'scheduling.k8s.io/v1',

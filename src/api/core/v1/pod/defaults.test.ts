@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Pod, PodSpec } from '../../../generated/types.ts';
+import { defaultPod } from './defaults.ts';
 import { podSpecs } from './pod-arbitrary.ts';
 import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
 import { validatePodCreate } from './validation/validation.ts';
@@ -147,6 +148,40 @@ describe('defaults of a Pod', () => {
 
   it('the priority of the system classes is set by default', () => {
     expect(specOf({ priorityClassName: 'system-node-critical' }).priority).toBe(2_000_001_000);
+  });
+
+  it('an update keeps the priority and the preemption policy that the client omits', () => {
+    const old = podOf({ priority: 7, preemptionPolicy: 'Never' });
+    const update = (spec: Partial<PodSpec>): PodSpec | undefined => {
+      const pod = podOf(spec);
+      defaultPod(pod, old);
+      return pod.spec;
+    };
+    expect(update({})).toMatchObject({ priority: 7, preemptionPolicy: 'Never' });
+    expect(update({ priority: 8, preemptionPolicy: 'X' })).toMatchObject({ priority: 8, preemptionPolicy: 'X' });
+    const spec = specOf({});
+    expect([spec.priority, spec.preemptionPolicy]).toEqual([undefined, undefined]);
+  });
+
+  it('a toleration replaces a default one only if it covers the key and the effect', () => {
+    const key = 'node.kubernetes.io/not-ready';
+    const keys = (effect: string) =>
+      specOf({ tolerations: [{ key, operator: 'Exists', effect }] })
+        .tolerations?.slice(1)
+        .map((each) => each.key);
+    expect(keys('NoExecute')).toEqual(['node.kubernetes.io/unreachable']);
+    expect(keys('')).toEqual(['node.kubernetes.io/unreachable']);
+    expect(keys('NoSchedule')).toEqual([key, 'node.kubernetes.io/unreachable']);
+  });
+
+  it('empty limits set no requests, and ports get a port of the host only in the network of the host', () => {
+    const container = containerOf('app', { resources: { limits: {} }, ports: [{ containerPort: 80 }] });
+    const [app] = specOf({ hostNetwork: false, containers: [container] }).containers;
+    expect(app?.resources).toEqual({ limits: {} });
+    expect(app?.ports).toEqual([{ containerPort: 80, protocol: 'TCP' }]);
+    const ports = [{ containerPort: 80, hostPort: 81 }];
+    const [own] = specOf({ hostNetwork: true, containers: [{ ...container, ports }] }).containers;
+    expect(own?.ports).toEqual([{ containerPort: 80, hostPort: 81, protocol: 'TCP' }]);
   });
 
   it('defaults can be applied to a Pod without a spec', () => {

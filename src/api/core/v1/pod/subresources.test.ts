@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import { ApiError } from '../../../../machinery/status.ts';
 import type { Binding, EphemeralContainer, Pod } from '../../../generated/types.ts';
-import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
+import { containerOf, defaulted, deferOf, podOf } from './pod-fixtures.ts';
 import { podSubresources } from './subresources.ts';
 
 const context = { now: Date.parse('2026-01-01T00:00:10Z') };
@@ -151,6 +151,13 @@ describe('ephemeralcontainers subresource', () => {
     expect(withDebug.metadata.generation).toBe(1);
   });
 
+  it('a mirror Pod gets no ephemeral containers, because the node runs the static Pod from its file', () => {
+    const mirror = stored((pod) => {
+      pod.metadata.annotations = { 'kubernetes.io/config.mirror': 'x' };
+    });
+    expect(errors(mirror, [debug])).toEqual([': Forbidden: static pods do not support ephemeral containers']);
+  });
+
   it.each<[string, Pod, EphemeralContainer[], ...string[]]>([
     ['may be kept', withDebug, [debug]],
     ['may be followed by another', withDebug, [debug, containerOf('debug2')]],
@@ -177,6 +184,40 @@ describe('ephemeralcontainers subresource', () => {
       stored(),
       [{ ...debug, targetContainerName: 'none' }],
       'spec.ephemeralContainers[0].targetContainerName: Not found: "none"',
+    ],
+    [
+      'may not have the name of a defer container, nor join it',
+      stored((pod) => Object.assign(pod.spec ?? {}, { deferContainers: [deferOf('last')] })),
+      [{ ...containerOf('last'), targetContainerName: 'last' }],
+      'spec.ephemeralContainers[0].name: Duplicate value: "last"',
+      'spec.ephemeralContainers[0].targetContainerName: Invalid value: "last": must not be a defer container',
+    ],
+    [
+      'may join an init container',
+      stored((pod) => Object.assign(pod.spec ?? {}, { initContainers: [containerOf('first')] })),
+      [{ ...debug, targetContainerName: 'first' }],
+    ],
+    [
+      'may not have the name of another one',
+      stored(),
+      [debug, debug],
+      'spec.ephemeralContainers[1].name: Duplicate value: "debug"',
+    ],
+    [
+      'may not mount a part of a volume',
+      stored((pod) => Object.assign(pod.spec ?? {}, { volumes: [{ name: 'v', emptyDir: {} }] })),
+      [
+        {
+          ...debug,
+          volumeMounts: [
+            { name: 'v', mountPath: '/a' },
+            { name: 'v', mountPath: '/b', subPath: 'x' },
+            { name: 'v', mountPath: '/c', subPathExpr: 'x' },
+          ],
+        },
+      ],
+      'spec.ephemeralContainers[0].volumeMounts[1].subPath: Forbidden: cannot be set for an Ephemeral Container',
+      'spec.ephemeralContainers[0].volumeMounts[2].subPathExpr: Forbidden: cannot be set for an Ephemeral Container',
     ],
     [
       'may not have probes, ports or resources',

@@ -16,7 +16,13 @@ it('stringData of a Secret is merged into data and takes precedence', () => {
   expect(errors).toEqual([expect.stringMatching(/^data\[ü\]: Invalid value: "ü": a valid config key must consist of/)]);
 });
 
+it('a Secret with empty stringData gets no data', () => {
+  expect(created(secretKind, { stringData: {} }).object.data).toBeUndefined();
+});
+
 describe('validation of Secrets', () => {
+  const metadata = { name: 'a', annotations: { 'kubernetes.io/service-account.name': 'default' } };
+  const token = { type: 'kubernetes.io/service-account-token', metadata };
   it.each<[string, Partial<Secret>, string[]]>([
     ['with an unknown type', { type: 'any/thing' }, []],
     [
@@ -34,6 +40,19 @@ describe('validation of Secrets', () => {
       { type: 'kubernetes.io/dockerconfigjson', stringData: { '.dockerconfigjson': 'secret words' } },
       ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": must be a JSON object'],
     ],
+    [
+      'with a docker config that is a list',
+      { type: 'kubernetes.io/dockerconfigjson', stringData: { '.dockerconfigjson': '[]' } },
+      ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": must be a JSON object'],
+    ],
+    [
+      'with a docker config that is a text',
+      { type: 'kubernetes.io/dockerconfigjson', stringData: { '.dockerconfigjson': '"x"' } },
+      ['data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": must be a JSON object'],
+    ],
+    ['with a token and the account', token, []],
+    ['with basic auth and a password', { type: 'kubernetes.io/basic-auth', stringData: { password: '' } }, []],
+    ['with ssh auth and its key', { type: 'kubernetes.io/ssh-auth', stringData: { 'ssh-privatekey': 'x' } }, []],
     ['with an empty dockercfg', { type: 'kubernetes.io/dockercfg', stringData: { '.dockercfg': '{}' } }, []],
     [
       'with basic auth, without its keys',

@@ -69,6 +69,28 @@ describe('a new Event of events.k8s.io', () => {
       'source: Invalid value: "": needs to be unset',
     ]);
   });
+  it('an Event of events.k8s.io may be a warning and a series', () => {
+    const series = { count: 2, lastObservedTime: event.eventTime };
+    expect(created(eventsV1EventKind, { ...event, type: 'Warning', series }).errors).toEqual([]);
+  });
+  it('a new Event of events.k8s.io may not contain the fields for older clients', () => {
+    const older = {
+      deprecatedSource: { component: 'c' },
+      deprecatedFirstTimestamp: '2026-01-31T11:59:00Z',
+      deprecatedLastTimestamp: '2026-01-31T11:59:00Z',
+    };
+    expect(created(eventsV1EventKind, { ...event, ...older }).errors).toEqual(
+      ['firstTimestamp', 'lastTimestamp', 'source'].map((field) => `${field}: Invalid value: "": needs to be unset`),
+    );
+  });
+  it('the errors of a stored series are reported only if it changes', () => {
+    const incomplete = { ...stored(), series: { count: 1 } } as CoreV1Event;
+    expect(validateNewEventUpdate(incomplete, incomplete)).toEqual([]);
+    expect(validateNewEventUpdate(incomplete, stored()).map(fieldErrorText)).toEqual([
+      'series.count: Invalid value: "": should be at least 2',
+      'series.lastObservedTime: Required value',
+    ]);
+  });
   it('errors of Events of events.k8s.io contain the field name reportingController of that group', () => {
     expect(created(eventsV1EventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
       expect.stringMatching(/^reportingController: Invalid value: "a b": name part must/),

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import { created, headings, row } from '../../../testing.ts';
 import { podRecordKind, recordName } from './index.ts';
 
@@ -14,6 +15,14 @@ it('a PodRecord must name a Pod and the key and type of each step', () => {
     'podUID: Required value',
     'transitions[0].key: Required value',
     'transitions[0].type: Required value',
+  ]);
+});
+
+it('the time of each step of a PodRecord must be valid', () => {
+  const { object } = created(podRecordKind, record);
+  const transitions = [step, { ...step, at: 'noon' }];
+  expect(podRecordKind.validateCreate({ ...object, transitions }).map(fieldErrorText)).toEqual([
+    'transitions[1].at: Invalid value: "noon": is not a time',
   ]);
 });
 

@@ -9,6 +9,11 @@ describe('a new PriorityClass', () => {
   it.each<[Record<string, unknown>, string[]]>([
     [{ value: 1000 }, []],
     [{ value: -5, preemptionPolicy: 'Never' }, []],
+    [{ value: 1_000_000_000 }, []],
+    [
+      { value: 2_000_001_000, globalDefault: true, metadata: { name: 'system-node-critical' } },
+      [`${RESERVED} error: globalDefault of system-node-critical PriorityClass must be false`],
+    ],
     [{ value: 1_000_000_001 }, ['value: Forbidden: maximum allowed value of a user defined priority is 1000000000']],
     [
       { value: 1, preemptionPolicy: 'Sometimes' },

@@ -21,6 +21,18 @@ it('a StorageClass must have a provisioner and known policies', () => {
   ]);
 });
 
+it('a provisioner must be a qualified name, whose letters may be of upper case', () => {
+  expect(created(storageClassKind, { provisioner: 'Example.com/X' }).errors).toEqual([]);
+  expect(created(storageClassKind, { provisioner: 'a b' }).errors).toEqual([
+    expect.stringMatching(/^provisioner: Invalid value: "a b": name part must consist of/),
+  ]);
+});
+
+it('an update of a StorageClass may write it unchanged', () => {
+  const body = { provisioner: 'a.b/c', parameters: { a: 'b' } };
+  expect(updated(storageClassKind, body, body).errors).toEqual([]);
+});
+
 it('a StorageClass is immutable', () => {
   const change = { provisioner: 'b.c/d', reclaimPolicy: 'Retain', parameters: { a: 'b' } };
   expect(updated(storageClassKind, { provisioner: 'a.b/c' }, change).errors).toEqual([

@@ -3,6 +3,7 @@ import { fieldErrorText } from '../../../../../machinery/field-error.ts';
 import type { AppArmorProfile, Pod, PodSpec } from '../../../../generated/types.ts';
 import { podKind } from '../index.ts';
 import { containerOf, defaulted, deferOf, podOf } from '../pod-fixtures.ts';
+import { validateAppArmor } from './app-armor.ts';
 
 const keyOf = (container: string): string => `container.apparmor.security.beta.kubernetes.io/${container}`;
 const pathOf = (container: string): string => `metadata.annotations[${keyOf(container)}]`;
@@ -84,4 +85,11 @@ test('AppArmor annotations of an existing Pod are immutable', () => {
     `${pathOf('gone')}: Forbidden: may not remove or update AppArmor annotations`,
     `${pathOf('new')}: Forbidden: may not add AppArmor annotations`,
   ]);
+});
+
+test.each([
+  ['', 'p.type: Required value: type is required when appArmorProfile is set'],
+  ['Odd', 'p.type: Unsupported value: "Odd": supported values: "Localhost", "RuntimeDefault", "Unconfined"'],
+])('an AppArmor profile of the type "%s" has one error', (type, expected) => {
+  expect(validateAppArmor({ type, localhostProfile: 'x' }, 'p').map(fieldErrorText)).toEqual([expected]);
 });

@@ -247,6 +247,11 @@ describe('preStopPolicy and postExitGracePeriodSeconds', () => {
     ],
     ['a negative reserve', of(-1), `${reserve}: Invalid value: -1: must be greater than or equal to 0`],
     [
+      'a reserve of a grace period of 0',
+      of(0, 0),
+      `${reserve}: Invalid value: 0: must be less than terminationGracePeriodSeconds (0)`,
+    ],
+    [
       'a reserve of a negative grace period, which counts as 1 s',
       of(1, -5),
       `${reserve}: Invalid value: 1: must be less than terminationGracePeriodSeconds (-5)`,
