@@ -180,3 +180,27 @@ describe('an entry in its turn', () => {
     expect(state({ observed: { failures, volumes: 'pending' } })).toEqual(waiting('FailedMount', 'no'));
   });
 });
+
+describe('the initialization of a Pod', () => {
+  const spec = { initContainers: [container('init')] };
+  const done = [exited('init', 0, -1)];
+  const end: Given = { deleted: 30, ending: ending(30) };
+  const lost = { sandboxes: [sandbox(0, { ready: false })] };
+  it.each<[string, boolean, Given]>([
+    ['has no init container', true, {}],
+    ['runs its init container', false, { spec, runs: [running('init')] }],
+    ['has run its init container', true, { spec, runs: done }],
+    ['has run its init container and is terminating', false, { ...end, spec, runs: done }],
+    ['was initialized before it was terminating', true, { ...end, spec, memory: { initializedInSandbox: 0 } }],
+    ['has an app container and is terminating', true, { ...end, spec, runs: [...done, app] }],
+    ['has lost its sandbox', false, { spec, runs: done, observed: lost }],
+  ])('the memory of a Pod that %s says that it is initialized: %s', (_, isInitialized, given) => {
+    expect(decided(given).memory.initializedInSandbox).toBe(isInitialized ? 0 : undefined);
+  });
+  it('a Pod that was initialized in an earlier sandbox runs its init containers again', () => {
+    const given: Given = { spec, memory: { initializedInSandbox: 0 }, observed: { sandboxes: [sandbox(1)] } };
+    expect(decided(given).actions).toMatchObject([{ kind: 'startContainer', container: 'init' }]);
+    const { actions } = decided({ ...given, observed: {} });
+    expect(actions).toMatchObject([{ kind: 'startContainer', container: 'app' }]);
+  });
+});

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ContainerStatus } from '../api/generated/types.ts';
 import {
+  at,
+  container,
   decided,
   endedEntry,
   ending,
@@ -35,6 +37,21 @@ describe('ends that the status has', () => {
   ])('the end of a container that the runtime has forgotten is kept in a Pod that %s', (_, given) => {
     expect(decided({ ...given, status }).status?.containerStatuses).toEqual(status.containerStatuses);
   });
+  it('the last init container that ran in a Pod that has stopped is shown as failed if its end is not known', () => {
+    const initContainers = ['first', 'second', 'third'].map((name) => container(name));
+    const { state, lastState, ...second } = recorded('second', 1);
+    const waiting = { ...second, lastState: state ?? {}, state: { waiting: { reason: 'PodInitializing' } } };
+    const decision = decided({
+      spec: { initContainers },
+      runs: [exited('first', 0, -9)],
+      deleted: 30,
+      ending: ending(30),
+      status: { initContainerStatuses: [waiting] },
+      observed: stopped,
+    });
+    const states = decision.status?.initContainerStatuses?.map((each) => Object.values(each.state ?? {})[0]?.reason);
+    expect(states).toEqual(['Completed', 'ContainerStatusUnknown', 'PodInitializing']);
+  });
   it('the run of a container that the runtime knows is shown instead of an end in the status', () => {
     const [shown] = decided({ runs: [running('app', { attempt: 4 })], status }).status?.containerStatuses ?? [];
     expect(shown).toMatchObject({ restartCount: 4, state: { running: {} } });
@@ -48,6 +65,19 @@ describe('ends that the status has', () => {
     });
     expect(entryState(decision, 'clean')).toEqual(deferContainerStatuses[0]?.state);
   });
+});
+
+it('a container has started only while it runs', () => {
+  const started = (given: Given) => {
+    const { containerStatuses = [], deferContainerStatuses = [] } = decided({ ...LIST, ...given }).status ?? {};
+    return [...containerStatuses, ...deferContainerStatuses].map((each) => each.started);
+  };
+  const turn = { turn: { entry: 'clean', since: at(0) } };
+  expect(started({ runs: [running('app')] })).toEqual([true, false]);
+  expect(
+    started({ runs: [running('app', { state: 'unknown' }), running('clean')], ending: ending(30, 30, turn) }),
+  ).toEqual([false, true]);
+  expect(started({ runs: [exited('app', 0, 1)] })).toEqual([false, false]);
 });
 
 it.each([
