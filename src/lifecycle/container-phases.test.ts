@@ -110,6 +110,7 @@ describe('a container that has a run', () => {
   const lost = { sandboxes: [sandbox(0, { ready: false })] };
   it.each<[string, Given, string]>([
     ['running', { runs: [app] }, 'running'],
+    ['running with a long back-off', { runs: [running('app', { backoffSeconds: 300 })] }, 'running'],
     ['in the state unknown', { runs: [running('app', { state: 'unknown' })] }, 'running'],
     ['only created', { runs: [running('app', { state: 'created' })] }, 'waiting'],
     ['running before the end of its postStart hook', { spec: HOOK, runs: [app] }, 'waiting'],

@@ -120,6 +120,10 @@ describe('the end of a Pod', () => {
       'unmountVolumes',
       'removeContainer/app-0',
     ]);
+    // The newest run is removed last.
+    const older = exited('app', 1, -20, { id: 'older', attempt: -1 });
+    const two = { ...finished, ...more, runs: [...(finished.runs ?? []), older], status: { containerStatuses } };
+    expect(asked(decided(two))).toEqual(['unmountVolumes', 'removeContainer/older']);
   });
   it('the containers of a Pod that ended with its node are kept', () => {
     const more = {
@@ -141,6 +145,21 @@ describe('the end of a Pod', () => {
     expect(decided({ ending: ending(30), deleted: 0, observed: { ...nothing, volumes: 'unmounted' } }).done).toBe(
       false,
     );
+  });
+  it('the sandboxes of a deleted Pod, the containers without a sandbox and the files are removed', () => {
+    const runs = [exited('app', 0, -9), exited('app', 0, -20, { id: 'old', attempt: 1, sandboxId: 'lost' })];
+    const given: Given = { deleted: 30, ending: ending(30), runs };
+    const files = ['removeSandbox/s0', 'removeContainer/old', 'removeFiles'];
+    expect(asked(decided({ ...given, observed: gone }))).toEqual(files);
+    const underWay = [{ kind: 'mountVolumes' }] as const;
+    expect(asked(decided({ ...given, observed: { ...gone, underWay } }))).not.toContain('removeFiles');
+    expect(asked(decided({ ...given, observed: { ...gone, volumes: 'gone' } }))).toEqual(files.slice(0, 2));
+    const parts = [{ sandboxes: [] }, { containers: [] }].map((part) => ({
+      ...gone,
+      volumes: 'gone' as const,
+      ...part,
+    }));
+    expect(parts.map((observed) => decided({ ...given, deleted: 0, observed }).done)).toEqual([false, false]);
   });
   it('a removed Pod has no status', () => {
     expect(decided({ input: { removed: true } }).status).toBeUndefined();
