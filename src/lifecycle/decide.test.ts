@@ -121,8 +121,8 @@ describe('the end of a Pod', () => {
       'removeContainer/app-0',
     ]);
     // The newest run is removed last.
-    const older = exited('app', 1, -20, { id: 'older', attempt: -1 });
-    const two = { ...finished, ...more, runs: [...(finished.runs ?? []), older], status: { containerStatuses } };
+    const runs = [exited('app', 0, -9, { id: 'app-0', attempt: 1 }), exited('app', 1, -20, { id: 'older' })];
+    const two = { ...finished, ...more, runs, status: { containerStatuses } };
     expect(asked(decided(two))).toEqual(['unmountVolumes', 'removeContainer/older']);
   });
   it('the containers of a Pod that ended with its node are kept', () => {
