@@ -178,6 +178,7 @@ describe('the time of the next decision', () => {
   it.each<[string, Given, number | undefined]>([
     ['1 s after a failed pull', failed(pull), 0.6],
     ['1 s after the failed pull of the image of a volume', failed(mount, { image: 'v' }), 0.6],
+    ['not determined by a pull that failed 1 s ago', failed(pull, { at: at(-1) }), undefined],
     ['not determined by a failed mount', failed(mount), undefined],
     ['not determined by a pull whose outcome is unknown', failed(pull, { unknown: true }), undefined],
     ['the end of activeDeadlineSeconds', { spec: { activeDeadlineSeconds: 200 }, runs: [app] }, 100],
@@ -186,6 +187,16 @@ describe('the time of the next decision', () => {
       seconds === undefined ? undefined : at(seconds),
     );
   });
+});
+
+it('the step of a stop signal has the deadline of the latest request to stop the run', () => {
+  const underWay = [{ kind: 'stopContainer', id: 'app-0', deadline: at(30) }] as const;
+  const given: Given = { runs: [app], deleted: 30, memory: { signalledAt: { 'app-0': at(1) } }, now: 20 };
+  const deadlineOf = (deadline: number) =>
+    decided({ ...given, ending: ending(deadline), observed: { underWay } }).transitions.find(
+      ({ type }) => type === 'StopSignal',
+    )?.deadline;
+  expect([deadlineOf(30), deadlineOf(40)]).toEqual([at(30), at(40)]);
 });
 
 describe('the journal', () => {

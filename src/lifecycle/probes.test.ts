@@ -37,7 +37,9 @@ describe('when a probe is due', () => {
   });
   it('a probe never runs twice at the same time', () => {
     const underWay = [{ kind: 'runProbe', container: 'app', id: 'app-0', probe: 'liveness' }] as const;
-    expect(asked(decided({ spec: withProbes({ liveness: {} }), runs, observed: { underWay } }))).toEqual([]);
+    const memory = { probes: { 'app-0/liveness': known({ dueAt: at(-5) }) } };
+    const decision = decided({ spec: withProbes({ liveness: {} }), runs, observed: { underWay }, memory });
+    expect([asked(decision), decision.memory.probes]).toEqual([[], memory.probes]);
   });
   it('liveness and readiness wait for the startup probe', () => {
     const given: Given = { spec: withProbes({ startup: {}, liveness: {}, readiness: {} }), runs };
