@@ -124,12 +124,12 @@ describe('runs', () => {
   const list = { spec: { deferContainers: [entry('clean')] } };
   const end = { deleted: 30, ending: ending(30) };
   it.each<[string, Given, string[]]>([
-    ['of a Pod that runs', { runs: [app] }, []],
-    ['of a Pod that ends', { ...end, runs: [app] }, ['Killing: Stopping container app']],
+    ['in a Pod that runs', { runs: [app] }, []],
+    ['in a Pod that ends', { ...end, runs: [app] }, ['Killing: Stopping container app']],
     ['that has exited in a Pod that ends', { ...end, runs: [exited('app', 0, -1)] }, []],
-    ['of a Pod with defer containers before its stop signal', { ...end, ...list, runs: [app] }, []],
+    ['in a Pod with defer containers before its stop signal', { ...end, ...list, runs: [app] }, []],
     [
-      'of a Pod with defer containers after its stop signal',
+      'in a Pod with defer containers after its stop signal',
       { ...end, ...list, runs: [app], memory: { signalledAt: { 'app-0': at(0) } } },
       ['Killing: Stopping container app'],
     ],

@@ -132,7 +132,7 @@ describe('the view of an entry', () => {
   it.each<[string, Partial<ContainerStatus>, Given]>([
     ['whose status has no run', {}, {}],
     ['whose run has no ID in the status', { lastState: { terminated: { exitCode: 3 } } }, {}],
-    ['of a Pod without a sandbox', wasRunning, { observed: { sandboxes: [] } }],
+    ['in a Pod without a sandbox', wasRunning, { observed: { sandboxes: [] } }],
   ])('no run is built for an entry %s', (_, status, given) => {
     expect(entryOf(status, given)?.latest).toBeUndefined();
   });

@@ -72,7 +72,7 @@ test('a shutdown ends all sandboxes and removes the run folder', async () => {
   expect([pid(), existsSync(containerdPaths(folder).run), warnings]).toEqual([undefined, false, []]);
 });
 
-test('a shutdown goes on after a sandbox that cannot be stopped', async () => {
+test('a shutdown removes the run folder even if a sandbox cannot be stopped', async () => {
   const { shutdown } = await start(['stuck', 's2']);
   await shutdown();
   expect(calls()).toEqual(['stop stuck']);

@@ -45,7 +45,7 @@ const runs = (script: string, signal?: AbortSignal) => launch(writeProgram(folde
 const exists = (name: string) =>
   vi.waitFor(() => expect(existsSync(join(folder, name))).toBe(true), { timeout: 20_000 });
 
-test('containerd is ready once it serves CRI, with a private socket, and ends when it is told to', async () => {
+test('containerd is ready once it serves CRI, with a private socket, and end() sends it SIGTERM', async () => {
   writeFileSync(paths.socket, 'of an earlier containerd');
   const { ready, pid, end, exited } = launch(writeFakeContainerd(folder));
   expect(await ready).toBe('v9');

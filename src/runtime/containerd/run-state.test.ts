@@ -97,8 +97,8 @@ const KILL = [
 ];
 
 test.each([
-  ['is told to end', [true], TERM],
-  ['is killed if it does not end within 10 s', [false, true], [...TERM, ...KILL]],
+  ['gets SIGTERM', [true], TERM],
+  ['gets SIGKILL if it does not end within 10 s', [false, true], [...TERM, ...KILL]],
 ])('a containerd that outlived its engine %s', async (_, ended, expected) => {
   vi.mocked(findContainerd).mockReturnValue([1, 2]);
   waits = ended;
