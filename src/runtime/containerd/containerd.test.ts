@@ -12,6 +12,8 @@ import { writeFakeContainerd, writeProgram } from './fake-containerd-fixture.ts'
 import { containerdPaths } from './paths.ts';
 import { findContainerd, findShims } from './process-table.ts';
 
+// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+vi.hoisted(() => vi.resetModules());
 // No test may signal other processes of the machine or unmount anything, even if the code under test has a defect.
 vi.mock('../../platform/processes.ts', { spy: true });
 vi.mock('./process-table.ts', { spy: true });

@@ -11,6 +11,8 @@ import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
 import { clearRunState, endLeftover, mountPoints, prepareRunFolder } from './run-state.ts';
 
+// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+vi.hoisted(() => vi.resetModules());
 vi.mock('node:fs', { spy: true });
 vi.mock('../../platform/processes.ts', { spy: true });
 vi.mock('./cgroups.ts', { spy: true });

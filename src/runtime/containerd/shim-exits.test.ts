@@ -9,6 +9,8 @@ import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 import { createShimExits, type ShimExits } from './shim-exits.ts';
 import { connectTtrpc } from './ttrpc.ts';
 
+// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+vi.hoisted(() => vi.resetModules());
 vi.mock('./ttrpc.ts', { spy: true });
 
 interface FakeShim {

@@ -7,6 +7,8 @@ import { type Connection, connect, RuntimeCallError, type RuntimeErrorCode } fro
 import { connectRuntime } from './cri-runtime.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, POD_UID_LABEL } from './labels.ts';
 
+// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+vi.hoisted(() => vi.resetModules());
 vi.mock('./connection.ts', { spy: true });
 
 const { signal } = new AbortController();
