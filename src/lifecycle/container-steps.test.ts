@@ -159,3 +159,14 @@ it('only the two newest runs of a container are kept', () => {
     'removeContainer/app-0',
   ]);
 });
+
+it('an older run is removed only once it has exited', () => {
+  const old = running('app', { attempt: 0, state: 'unknown' });
+  const runs = [
+    running('app', { attempt: 3 }),
+    exited('app', 1, -9, { attempt: 2 }),
+    exited('app', 1, -9, { attempt: 1 }),
+    old,
+  ];
+  expect(asked(decided({ runs }))).toEqual(['removeContainer/app-1']);
+});

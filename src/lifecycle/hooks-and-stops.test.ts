@@ -38,6 +38,39 @@ describe('postStart', () => {
   });
 });
 
+describe('which runs have hooks and get new images', () => {
+  const stop = { at: at(-1), deadline: at(20), restart: true };
+  it.each<[string, Given]>([
+    ['that is being ended', { runs, memory: { stops: { 'app-0': stop } } }],
+    ['that has got its stop signal', { runs, memory: { signalledAt: { 'app-0': at(-1) } } }],
+    ['that was only created', { runs: [running('app', { state: 'created' })] }],
+  ])('no postStart hook runs in a container %s', (_, given) => {
+    expect(asked(decided({ spec: STARTS, ...given })).filter((key) => key.startsWith('runHook'))).toEqual([]);
+  });
+  const image = { image: 'new', imagePullPolicy: 'Never' };
+  it.each<[string, Given, string | undefined]>([
+    [
+      'an app container',
+      { spec: { containers: [container('app', image)] } },
+      'Container app definition changed, will be restarted',
+    ],
+    [
+      'a sidecar',
+      { spec: { initContainers: [container('proxy', { ...image, restartPolicy: 'Always' })] } },
+      'Init container proxy definition changed',
+    ],
+    ['an init container', { spec: { initContainers: [container('proxy', image)] } }, undefined],
+    ['an ephemeral container', { spec: { ephemeralContainers: [container('proxy', image)] } }, undefined],
+  ])('the run of %s is ended for a new image only if the container may get one', (_, given, message) => {
+    const { stops } = decided({ ...given, runs: [...runs, running('proxy')] }).memory;
+    expect(Object.values(stops).map((each) => each.message)).toEqual(message === undefined ? [] : [message]);
+  });
+  it('a container without an image in its spec keeps its run', () => {
+    const { image: _, ...spec } = container('app');
+    expect(decided({ spec: { containers: [spec] }, runs }).memory.stops).toEqual({});
+  });
+});
+
 describe('preStop', () => {
   it('the stop signal waits for the preStop hook', () => {
     const given: Given = { spec: HOOK, runs, deleted: 30 };

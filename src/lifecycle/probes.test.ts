@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Container } from '../api/generated/types.ts';
 import { decide } from './decide.ts';
 import { asked, at, container, decided, ending, entry, type Given, inputOf, running, written } from './fixtures.ts';
+import { periodMillis, timeoutMillis } from './probes.ts';
 import type { ProbeKind, ProbeMemory, ProbeResult } from './types.ts';
 
 const exec = { command: ['true'] };
@@ -36,7 +37,9 @@ describe('when a probe is due', () => {
   });
   it('a probe never runs twice at the same time', () => {
     const underWay = [{ kind: 'runProbe', container: 'app', id: 'app-0', probe: 'liveness' }] as const;
-    expect(asked(decided({ spec: withProbes({ liveness: {} }), runs, observed: { underWay } }))).toEqual([]);
+    const memory = { probes: { 'app-0/liveness': known({ dueAt: at(-5) }) } };
+    const decision = decided({ spec: withProbes({ liveness: {} }), runs, observed: { underWay }, memory });
+    expect([asked(decision), decision.memory.probes]).toEqual([[], memory.probes]);
   });
   it('liveness and readiness wait for the startup probe', () => {
     const given: Given = { spec: withProbes({ startup: {}, liveness: {}, readiness: {} }), runs };
@@ -52,6 +55,34 @@ describe('when a probe is due', () => {
     expect(asked(decided({ spec, runs }))).toEqual(['runHook/app-0/postStart']);
     const hooks = { 'app-0/postStart': {} };
     expect(asked(decided({ spec, runs, observed: { hooks } }))).toEqual(['runProbe/app-0/startup']);
+  });
+});
+
+describe('which probes run', () => {
+  const stop = { 'app-0': { at: at(-1), deadline: at(20), restart: true } };
+  it('a run that is being ended is probed for readiness only', () => {
+    const spec = withProbes({ liveness: {}, readiness: {} });
+    const keys = asked(decided({ spec, runs, memory: { stops: stop, signalledAt: { 'app-0': at(-1) } } }));
+    expect(keys.filter((key) => key.startsWith('runProbe'))).toEqual(['runProbe/app-0/readiness']);
+    const startup = asked(decided({ spec: withProbes({ startup: {}, readiness: {} }), runs, memory: { stops: stop } }));
+    expect(startup.filter((key) => key.startsWith('runProbe'))).toEqual([]);
+  });
+  it('the startup probe does not run again once it has succeeded', () => {
+    const memory = { probes: { 'app-0/startup': known({ passing: true }) } };
+    expect(asked(decided({ spec: withProbes({ startup: {} }), runs, memory }))).toEqual([]);
+  });
+  it.each(['created', 'unknown', 'exited'] as const)('a run in the state %s is not probed', (state) => {
+    const spec = { ...withProbes({ startup: {} }), restartPolicy: 'Never' };
+    const keys = asked(decided({ spec, runs: [running('app', { state, exitCode: 1 })] }));
+    expect(keys.filter((key) => key.startsWith('runProbe'))).toEqual([]);
+  });
+  it('a probe without times has a period of 10 s, a timeout of 1 s and no initial delay', () => {
+    const spec = { containers: [container('app', { livenessProbe: { exec } })] };
+    const decision = decided({ spec, runs: [running('app', { startedAt: at(0) })] });
+    expect(asked(decision)).toEqual(['runProbe/app-0/liveness']);
+    expect(decision.memory.probes['app-0/liveness']?.dueAt).toBe(at(10));
+    expect([periodMillis(undefined), timeoutMillis(undefined)]).toEqual([10_000, 1000]);
+    expect([periodMillis({ periodSeconds: 3 }), timeoutMillis({ timeoutSeconds: 2 })]).toEqual([3000, 2000]);
   });
 });
 
@@ -75,6 +106,20 @@ describe('probe results', () => {
     ['an unknown result does not count', 2, 'Unknown', undefined],
   ])('%s', (_, failures, seen, passing) => {
     expect(counting('readiness', { failures }, result(seen)).counted?.passing).toBe(passing);
+  });
+  it.each<[ProbeResult['result'], number]>([
+    ['Success', 0],
+    ['Warning', -7],
+    ['Failure', -7],
+    ['Unknown', -7],
+  ])('the result %s sets the time of the last success to %d s', (seen, seconds) => {
+    expect(counting('readiness', { succeededAt: at(-7) }, result(seen)).counted?.succeededAt).toBe(at(seconds));
+  });
+  it('a threshold that is absent is 1 for successes and 3 for failures', () => {
+    const absent = { successThreshold: undefined, failureThreshold: undefined };
+    expect(counting('readiness', {}, result('Success'), absent).counted?.passing).toBe(true);
+    expect(counting('readiness', { failures: 1 }, result('Failure'), absent).counted?.passing).toBeUndefined();
+    expect(counting('readiness', { failures: 2 }, result('Failure'), absent).counted?.passing).toBe(false);
   });
   it('successThreshold successes in a row make a container ready', () => {
     expect(readiness(counting('readiness', { successes: 0 }, result('Success'), { successThreshold: 2 }))).toBe(false);
@@ -138,6 +183,24 @@ describe('probes in a terminating Pod', () => {
     ]);
     const overdue = decided({ ...given, deleted: 30, ending: ending(30, 30, { turn }), now: 31 });
     expect(asked(overdue)).not.toContain('runProbe/proxy-0/liveness');
+  });
+  it.each([
+    ['Never', false],
+    [undefined, false],
+    ['OnFailure', true],
+  ])('a defer container with restartPolicy %s restarts after a failed liveness probe: %s', (restartPolicy, restart) => {
+    const policy = restartPolicy === undefined ? {} : { restartPolicy };
+    const deferContainers = [entry('clean', { livenessProbe: PROBE, ...policy })];
+    const memory = { probes: { 'clean-0/liveness': known({ failures: 2 }) } };
+    const decision = decided({
+      spec: { deferContainers },
+      runs: [...runs, running('clean')],
+      observed: { probes: { 'clean-0/liveness': result('Failure') } },
+      memory,
+      deleted: 30,
+      ending: ending(30, 30, { turn: { entry: 'clean', since: at(0) } }),
+    });
+    expect(decision.memory.stops['clean-0']?.restart).toBe(restart);
   });
   it('a defer container whose liveness probe failed has 2 s between signal and kill', () => {
     const deferContainers = [entry('clean', { livenessProbe: PROBE })];

@@ -45,3 +45,20 @@ it('readAll() forgets the times of containers that no longer exist', () => {
   ahead = HOUR;
   expect(read('a', { createdAt: engine + HOUR - 7 })).toMatchObject({ createdAt: engine - 7 });
 });
+
+it.each([
+  [499, 0],
+  [-499, 0],
+  [500, 500],
+  [-500, -500],
+])('if the machine clock is %d ms ahead, %d ms are subtracted from a time of the runtime', (difference, subtracted) => {
+  ahead = difference;
+  expect(read('a', { createdAt: 999_990_000 })).toMatchObject({ createdAt: 999_990_000 - subtracted });
+});
+
+it('read() forgets the times of a Pod that has no sandbox and no container any more', () => {
+  read('a', {});
+  expect(stamps.read('uid', { sandboxes: [], containers: [] })).toEqual({ sandboxes: [], containers: [] });
+  ahead = HOUR;
+  expect(read('a', { createdAt: engine + HOUR - 7 })).toMatchObject({ createdAt: engine - 7 });
+});

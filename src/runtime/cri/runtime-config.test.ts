@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
-import { driverOf } from './runtime-config.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { type Connection, connect, RuntimeCallError } from './connection.ts';
+import { driverOf, readRuntimeConfig } from './runtime-config.ts';
+
+vi.mock('./connection.ts', { spy: true });
+afterEach(() => vi.mocked(connect).mockReset());
 
 const config = (options: object | null): string =>
   JSON.stringify({ containerd: { defaultRuntimeName: 'runc', runtimes: { runc: { options } } } });
@@ -15,4 +19,45 @@ test.each([
   [config({ SystemdCgroup: true }), 'systemd'],
 ] as const)('driverOf() returns for the configuration %s the cgroup driver %s', (text, driver) => {
   expect(driverOf(text)).toBe(driver);
+});
+
+const { signal } = new AbortController();
+const unimplemented = new RuntimeCallError('Unimplemented', 'unknown method RuntimeConfig');
+
+/** Reads the configuration of a runtime that has this verbose status and this response to CRI's RuntimeConfig. */
+async function read(info: Record<string, string>, answer: object | Error) {
+  let isClosed = false;
+  vi.mocked(connect).mockReturnValue({
+    unary: async (method: string) => {
+      if (method.endsWith('/Status')) return { info };
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    close: () => {
+      isClosed = true;
+    },
+  } as unknown as Connection);
+  const read = await readRuntimeConfig('unix:///a', signal).catch((error: Error) => error);
+  expect(isClosed).toBe(true);
+  return read;
+}
+
+test.each([
+  ['SYSTEMD', 'systemd'],
+  ['CGROUPFS', 'cgroupfs'],
+])('the cgroup driver %s of RuntimeConfig takes precedence over the verbose status', async (cgroupDriver, driver) => {
+  const info = { config: config({ SystemdCgroup: driver === 'cgroupfs' }) };
+  expect(await read(info, { linux: { cgroupDriver } })).toEqual({ cgroupDriver: driver, sandboxImage: undefined });
+});
+
+test.each([
+  ['does not have RuntimeConfig', unimplemented],
+  ['does not report the driver there', { linux: null }],
+])('the configuration comes from the verbose status if the runtime %s', async (_, answer) => {
+  const text = JSON.stringify({ ...JSON.parse(config({ SystemdCgroup: true })), sandboxImage: 'pause:3' });
+  expect(await read({ config: text }, answer)).toEqual({ cgroupDriver: 'systemd', sandboxImage: 'pause:3' });
+});
+
+test('another error of RuntimeConfig is thrown', async () => {
+  expect(await read({}, new RuntimeCallError('Unavailable', 'no answer'))).toMatchObject({ code: 'Unavailable' });
 });

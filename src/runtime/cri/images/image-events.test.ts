@@ -84,6 +84,8 @@ test('a change that CRI does not show within 5 s is not reported', async () => {
   await vi.waitFor(() => expect(runtime.changes).toEqual([undefined]));
   runtime.event('/images/create', 'new:1');
   await runtime.timers.run(() => false, runtime.timers.now() + 6000);
+  // CRI is asked every 10 ms, and once more after 5 s.
+  expect(runtime.looks()).toBe(502);
   runtime.images.add('new:1');
   await runtime.timers.run(() => false, runtime.timers.now() + 1000);
   expect(runtime.changes).toEqual([undefined]);

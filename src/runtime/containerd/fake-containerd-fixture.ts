@@ -1,0 +1,48 @@
+/** For tests of the private containerd: a program that serves the calls of CRI which start and shut down a containerd. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const { resolve } = createRequire(import.meta.url);
+const protos = fileURLToPath(new URL('../cri/protos/cri.proto', import.meta.url));
+
+/** Writes an executable file that runs `script` with `interpreter`, and returns its path. */
+export function writeProgram(folder: string, name: string, script: string, interpreter = '/bin/sh'): string {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, name);
+  writeFileSync(path, `#!${interpreter}\n${script}\n`, { mode: 0o755 });
+  return path;
+}
+
+/**
+ * Writes a program that reads the address of its socket from the configuration, and then serves CRI with these sandboxes. Each stop and
+ * removal of a sandbox is appended to the file `calls` of the folder. A call for the sandbox `stuck` fails.
+ */
+export const writeFakeContainerd = (folder: string, sandboxes: readonly string[] = []): string =>
+  writeProgram(
+    folder,
+    'containerd',
+    `
+const { Server, ServerCredentials } = require(${JSON.stringify(resolve('@grpc/grpc-js'))});
+const { loadSync } = require(${JSON.stringify(resolve('@grpc/proto-loader'))});
+const { appendFileSync, readFileSync } = require('node:fs');
+const config = readFileSync(process.argv[process.argv.indexOf('--config') + 1], 'utf8');
+const end = (method) => ({ request: { podSandboxId: id } }, done) => {
+  appendFileSync(${JSON.stringify(join(folder, 'calls'))}, method + ' ' + id + '\\n');
+  if (id === 'stuck') done({ code: 2, details: 'stuck' });
+  else done(null, {});
+};
+const server = new Server();
+server.addService(loadSync(${JSON.stringify(protos)})['runtime.v1.RuntimeService'], {
+  Status: (_, done) => done(null, {}),
+  Version: (_, done) => done(null, { runtimeVersion: 'v9' }),
+  ListPodSandbox: (_, done) => done(null, { items: ${JSON.stringify(sandboxes.map((id) => ({ id })))} }),
+  StopPodSandbox: end('stop'),
+  RemovePodSandbox: end('remove'),
+});
+const socket = /address = "(.*)"/.exec(config)[1];
+server.bindAsync('unix://' + socket, ServerCredentials.createInsecure(), () => undefined);
+`,
+    process.execPath,
+  );
