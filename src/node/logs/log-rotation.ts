@@ -21,7 +21,7 @@ export interface RotationLimits extends LogLimits {
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
-/** The longest wait after a failed check, and the wait if the runtime has not created the log's file. */
+/** The longest wait after a failed check, and the wait if the log's file is missing. */
 const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
@@ -155,9 +155,9 @@ function untilFull(written: number, inMillis: number, bytesLeft: number, longest
 }
 
 /**
- * Resolves at the first change of the file, at once if the file no longer has the given size or no longer exists, or when `signal`
- * aborts. Rejects if the watch cannot begin or fails. The watch ends at the first event, because the kernel reports an event for each line
- * that is written.
+ * Resolves at the first change of the file, at once if the file no longer has the given size, or when `signal` aborts. Rejects if the
+ * watch cannot begin, for example because the file no longer exists, or fails. The watch ends at the first event, because the kernel
+ * reports an event for each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
