@@ -10,7 +10,7 @@ export interface Address {
   host: string;
   /** The path and the query, in the form in which they are sent. */
   target: string;
-  /** The URL for messages. */
+  /** The URL, for messages and as the base of relative redirects. */
   url: string;
 }
 

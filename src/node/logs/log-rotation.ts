@@ -1,8 +1,8 @@
 /**
  * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
- * plus the amount that the container writes between two checks. Unless a check fails, checks of a log that is being written are at
- * most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has ended. An idle log
- * is not checked.
+ * plus the amount that the container writes between two checks. Unless a check or the watch of the file fails, checks of a log that is
+ * being written are at most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has
+ * ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 
@@ -13,7 +13,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
 export interface RotationLimits extends LogLimits {
-  /** The longest time between two checks of a log that is being written, if the checks succeed. */
+  /** The longest time between two checks of a log that is being written, if the checks and the watch of the file succeed. */
   intervalMillis: number;
 }
 
