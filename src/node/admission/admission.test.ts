@@ -20,7 +20,7 @@ const deleted = (pod: Pod): Pod => ({
   metadata: { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z', finalizers: ['a/b'] },
 });
 
-/** Creates the admission of a node with two CPUs. `calls`: the calls that admission has made, in order. */
+/** Creates the admission of a node with two CPUs. `calls`: the Pods that admission has started, refused and preempted, in order. */
 function setUp(more: Partial<AdmissionOptions> = {}, isOpen = true) {
   const timers = createVirtualTimers();
   const running = new Map<string, Pod>();

@@ -36,7 +36,10 @@ export interface AdmissionOptions extends Platform {
   strictGroups: boolean;
   /** The result of parseAllowedSysctls(); absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /** Returns why the node currently refuses the Pod, whatever resources the Pod requests; undefined: there is no such reason. */
+  /**
+   * Returns why the node currently refuses the Pod even if the Pod fits: the node is shutting down or under pressure. undefined: there is
+   * no such reason.
+   */
   unwanted(pod: Pod): Refusal | undefined;
   /** Starts the worker of a Pod that is admitted or needs no check. */
   begin(pod: Pod): void;

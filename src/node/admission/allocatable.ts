@@ -25,7 +25,10 @@ const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity:
   pid: ['pids', quantityValue],
 };
 
-/** Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that contains `option` and the invalid part. */
+/**
+ * Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that contains `option` and the invalid part or the
+ * repeated resource.
+ */
 export function parseReserved(option: string, text: string): Reserved {
   const reserved = { ...NOTHING };
   const seen = new Set<string>();

@@ -1,4 +1,7 @@
-/** The container cannot currently be configured as its spec requires. A retry may succeed. `reason` is the container's waiting reason. */
+/**
+ * The container or the Pod's sandbox cannot currently be configured as the spec requires. A retry may succeed. `reason` is the waiting
+ * reason of the container.
+ */
 export class ContainerConfigError extends Error {
   override readonly name = 'ContainerConfigError';
   readonly reason = 'CreateContainerConfigError';

@@ -57,7 +57,7 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** Returns the addresses at which the Pod can be reached; empty if its sandbox has no address yet. */
+/** Returns the addresses at which the Pod can be reached; empty if it has no hostNetwork and its sandbox has no address yet. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 

@@ -10,7 +10,7 @@ export interface Address {
   host: string;
   /** The path and the query, in the form in which they are sent. */
   target: string;
-  /** The URL for messages. */
+  /** The URL, for messages and as the base of relative redirects. */
   url: string;
 }
 
@@ -41,8 +41,8 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
  * Returns the target of a redirect on the same host, and whether its Location is relative; undefined if the response is not a
- * redirect, has an empty Location, or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed or
- * has a scheme other than http and https.
+ * redirect, has an empty Location, or redirects to another host. Throws a HandlerFailure if the Location cannot be parsed, or if it is
+ * on the same host and has a scheme other than http and https.
  */
 export function redirected(
   from: Address,

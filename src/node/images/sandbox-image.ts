@@ -71,7 +71,10 @@ export function notReadyWithoutSandboxImage(options: SandboxImageOptions): Conta
   };
 }
 
-/** Runs a sandbox, then stops and removes it. Rejects if the runtime cannot run a sandbox, for example because the image is missing. */
+/**
+ * Runs a sandbox, then stops and removes it. Rejects if one of these steps fails, for example because the runtime cannot pull its sandbox
+ * image.
+ */
 async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOptions): Promise<void> {
   const id = await runtime.runSandbox(
     {

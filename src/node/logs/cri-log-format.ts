@@ -35,7 +35,10 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
 
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
-/** Longer records are dropped to limit the use of memory. Runtimes do not write them: containerd splits lines at 16 KiB. */
+/**
+ * A record is dropped if more than this was read of it before its end was read, to limit the use of memory. Runtimes do not write such
+ * records: containerd splits lines at 16 KiB.
+ */
 const MAX_RECORD_BYTES = 1 << 20;
 
 /**

@@ -1,8 +1,8 @@
 /**
  * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
- * plus the amount that the container writes between two checks. Unless a check fails, checks of a log that is being written are at
- * most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has ended. An idle log
- * is not checked.
+ * plus the amount that the container writes between two checks. Unless a check or the watch of the file fails, checks of a log that is
+ * being written are at most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has
+ * ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 
@@ -13,7 +13,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
 export interface RotationLimits extends LogLimits {
-  /** The longest time between two checks of a log that is being written, if the checks succeed. */
+  /** The longest time between two checks of a log that is being written, if the checks and the watch of the file succeed. */
   intervalMillis: number;
 }
 
@@ -21,7 +21,7 @@ export interface RotationLimits extends LogLimits {
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
-/** The longest wait after a failed check, and the wait if the runtime has not created the log's file. */
+/** The longest wait after a failed check, and the wait if the log's file is missing. */
 const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
@@ -155,9 +155,9 @@ function untilFull(written: number, inMillis: number, bytesLeft: number, longest
 }
 
 /**
- * Resolves at the first change of the file, at once if the file no longer has the given size or no longer exists, or when `signal`
- * aborts. Rejects if the watch cannot begin or fails. The watch ends at the first event, because the kernel reports an event for each line
- * that is written.
+ * Resolves at the first change of the file, at once if the file no longer has the given size, or when `signal` aborts. Rejects if the
+ * watch cannot begin, for example because the file no longer exists, or fails. The watch ends at the first event, because the kernel
+ * reports an event for each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ export interface ContainerPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the runtime's error. */
+  /** Pulls the image with the Pod's pull secrets. If the pull fails, rejects with an error that contains the runtime's messages. */
   pullImage(
     pod: Pod,
     reference: string,

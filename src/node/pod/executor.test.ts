@@ -14,7 +14,10 @@ const start = {
 const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
-/** Creates an executor and records the calls to its ports in `calls`. The calls that `failing` names fail. */
+/**
+ * Creates an executor. `calls`: the calls to its ports, except to environment, prepareSandbox and prepareContainer. The calls that
+ * `failing` names fail.
+ */
 function executor(
   failing: Set<string>,
   { precedesSandbox = false, failure = (name: string): Error => new Error(`${name} fails`) } = {},

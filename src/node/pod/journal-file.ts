@@ -66,8 +66,7 @@ export function createKeptJournal(
 
 /**
  * Moves start times that are in the future back to now, and their deadlines by the same amount, since the clock may have been set
- * back.
- * No stop or termination gets more time than before.
+ * back. No stop or termination gets more time than before.
  */
 function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({
