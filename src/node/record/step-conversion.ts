@@ -3,7 +3,7 @@ import type { PodTransition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatMicroTime, parseTime } from '../../machinery/time.ts';
 
-/** The record keeps this many characters of a message, since messages of containers and runtimes may be long. */
+/** The record keeps at most this many characters of a message, since messages of containers and runtimes may be long. */
 const MESSAGE_CHARACTERS = 4096;
 
 export function toApi({ at, deadline, message, ...rest }: Transition): PodTransition {

@@ -24,7 +24,7 @@ interface Remark {
   reason: string;
 }
 
-/** The interval of retries, because no event reports that a disk can be read or written again. */
+/** The delay before a retry. Retries are timed, because no event reports that a disk can be read or written again. */
 const RETRY_MILLIS = 5_000;
 
 export interface ManifestsOptions {

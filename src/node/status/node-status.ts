@@ -99,7 +99,7 @@ interface StatusReports {
   report(): Promise<void>;
 }
 
-/** Registers the Node. Resolves when it is registered. */
+/** Registers the Node, and resolves when it is registered. Rejects if the registration fails. */
 async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeStateSource): Promise<StatusReports> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>(NODES);

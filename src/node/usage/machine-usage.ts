@@ -21,7 +21,7 @@ export async function readMachineUsage(now: () => Millis): Promise<MachineUsage>
   return { at: now(), ...parseStat(stat), memory: parseMemory(meminfo) };
 }
 
-/** Parses /proc/stat. The fields for virtual machines are not added to the CPU time, since user and nice already include them. */
+/** Parses /proc/stat. The fields guest and guest_nice are not added to the CPU time, since user and nice already include them. */
 export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Millis } {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (/^cpu +(.+)$/m.exec(text)?.[1] ?? '')
     .split(' ')

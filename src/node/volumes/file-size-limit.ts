@@ -36,7 +36,10 @@ export interface ShownRoom {
 }
 
 const MEBIBYTE = 2 ** 20;
-/** The limit for the objects in all volumes of a Pod together, and also for the Pod's files on disk, in bytes. */
+/**
+ * The limit for the sizes of the Pod's files on disk, in bytes, and also for the values of the objects in all volumes of a Pod
+ * together, in characters.
+ */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
 /** The bytes that each file counts in addition to its content, on disk and in memory, so that the number of files is limited too. */

@@ -17,8 +17,8 @@ import { VolumeError } from './volume-error.ts';
 export interface VolumeImages {
   status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
   /**
-   * Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the registry's error. `millis` is the duration of
-   * the pull without the wait for other pulls.
+   * Pulls the image with the Pod's pull secrets. If the pull fails, rejects with the messages of the runtime. `millis` is the
+   * duration of the pull without the wait for other pulls.
    */
   pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
   /**

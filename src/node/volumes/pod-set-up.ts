@@ -36,8 +36,9 @@ export interface SetUpOptions {
   /** Absent: image volumes are not supported. */
   images?: VolumeImages;
   /**
-   * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. The error with
-   * which mount() or rewrite() rejects is not reported, unless other volumes delayed the rejection.
+   * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. Not called for the
+   * error with which mount() or rewrite() rejects, unless other volumes delayed the rejection, and never for an abort or an
+   * OutcomeUnknownError.
    */
   onFailure?(pod: Pod, error: VolumeError): void;
 }
@@ -59,9 +60,9 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 
 /**
  * Sets up the Pod's volumes for which `kind` returns true. If a configMap, secret, downwardAPI or projected volume with files from
- * an earlier call fails, it keeps these files, unless the signal has aborted or the error is an OutcomeUnknownError. If other
- * volumes fail, rejects with the error of one and reports the others. Returns when to set up the volumes again, in milliseconds
- * since the epoch, to replace a token or to retry a failed update; Infinity if never.
+ * an earlier call fails, it keeps these files, and its error is only logged and reported. For other volumes that fail, on abort and
+ * on an OutcomeUnknownError, rejects with one of the errors and reports the VolumeErrors among the others. Returns when to set up
+ * the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if never.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,

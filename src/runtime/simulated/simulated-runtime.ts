@@ -45,8 +45,8 @@ export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   /** Resolves with the result of `work`. Rejects with an OutcomeUnknownError if the runtime is unreachable before `work` has ended. */
   through: Calls['through'];
   /**
-   * Makes the next start of a container fail `millis` after its call, which itself resolves. Until then, no other call can start the
-   * container. containerd behaves in this way if the client that calls StartContainer disconnects.
+   * Makes the next start of a container fail `millis` after its call has taken effect; the call itself resolves. Until then, no other
+   * call can start the container. containerd behaves in this way if the client that calls StartContainer disconnects.
    */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
