@@ -47,7 +47,10 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /** Returns a phrase such as `defer container bye (1 of 2)` about the defer container whose turn it is; undefined if there is none. */
+  /**
+   * Returns a phrase such as `defer container bye (1 of 2)` about the first defer container that has not ended; undefined if there is none,
+   * or if the phase of the Pod is not Terminating.
+   */
   const turnOf = ({ status }: Pod): string | undefined => {
     const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);

@@ -1,4 +1,4 @@
-/** Composes error messages that are worded like kubectl's, for commands that mirror a kubectl command. */
+/** Composes the error messages of `lifepod logs`, which are worded like kubectl's. */
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 

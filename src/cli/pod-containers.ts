@@ -41,19 +41,19 @@ export function containerNames(pod: Pod): string {
 /** Reasons of the state `waiting` of a container that waits for its turn or is being created. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
-/** Returns whether the container has not run and is not due to run: its turn has not come, or it ended without a run. */
+/** Returns whether the container has not run and waits for its turn, is being created, or has ended without a run. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
   const { waiting, terminated } = status.state ?? {};
-  // The container is terminated without a run: a defer container was skipped, or the Pod ended before the container could run.
+  // The container ended without a run: for example, a defer container was skipped or could not start.
   if (terminated !== undefined) return true;
-  // The image of a defer container is pulled long before its turn, so it may report a missing image while the Pod runs.
+  // The image of a defer container is pulled long before its turn, so its status may report a missing image while the Pod runs.
   if (kind === 'defer' && termination === undefined) return true;
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** Returns the image of the container's latest run, else the image that the spec names or refers to; empty if there is neither. */
+/** Returns the image in the container's status, else the one that the spec names directly or by imageFrom; empty if there is neither. */
 export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),

@@ -2,8 +2,8 @@
  * The client of an API server in another process: HTTPS with a client certificate and keep-alive connections.
  * Idle connections do not keep the process alive.
  *
- * Every rejection is an ApiError: the server's Status, 503 ServiceUnavailable if the server does not send a complete response, or
- * the reason Unknown if a failure's response is not a Status.
+ * Every rejection is an ApiError: the server's Status, 503 ServiceUnavailable if the server does not send a complete and valid
+ * response, or the reason Unknown if a failure's response is not a Status.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';

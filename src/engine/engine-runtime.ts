@@ -34,8 +34,8 @@ export interface EngineRuntime {
   /** References of the images that sandboxes use; empty if not known. Garbage collection does not remove these images. */
   sandboxImages: string[];
   /**
-   * Calls `listener` when the private containerd exits, after each connection to the events of the runtime, and, with the machine's own
-   * runtime, when a trial of its sandbox image has ended.
+   * Calls `listener` when the private containerd exits unexpectedly, after each connection to the events of the runtime, and, with the
+   * machine's own runtime, when a trial of its sandbox image has ended.
    */
   onChange(listener: () => void): void;
 }

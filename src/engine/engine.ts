@@ -65,8 +65,8 @@ export interface Engine {
 }
 
 /**
- * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects, with
- * a UserError if the user can fix the cause. `signal` stops the engine. `waiting` is called with each reason why the start takes long.
+ * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects.
+ * `signal` stops the engine. `waiting` is called with each reason why the start takes long.
  */
 export async function startEngine(
   options: UpOptions,

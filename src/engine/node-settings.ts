@@ -155,7 +155,6 @@ const TABLE: readonly NodeOption[] = [
   },
 ];
 
-/** Adds the options of the node to a command. */
 export function addNodeOptions(command: Command): Command {
   for (const { flag, value, description, default: usual } of TABLE)
     command.option(`${flag} ${value}`, usual === '' ? description : `${description} (default: ${usual})`);

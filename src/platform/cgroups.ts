@@ -238,7 +238,7 @@ function removals(
     },
     removeEmpty,
     async remove(path) {
-      // Version 1 has no file that reports whether a group still has processes, so both versions poll.
+      // Version 1 has no file that reports when the last process of a group has ended, so both versions poll.
       for (let tries = 1; ; tries++) {
         await removeEmpty(path);
         const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));

@@ -1,7 +1,8 @@
 /**
  * Reserves disk space for the engine with a file in the data folder. The file is deleted when an engine starts, when the node shuts
  * down, and by `lifepod down`. In the freed space, the engine can start, end the Pods and record their ends, even on a disk that Pods
- * have filled. A running engine creates the file again when there is enough space.
+ * have filled. If there is enough space, the engine creates the file at the end of its start, when a Pod has ended, and when the
+ * pressure conditions of the node change.
  */
 
 import { randomFillSync } from 'node:crypto';

@@ -81,7 +81,10 @@ function graceLines({ spec }: Pod): string[] {
   ];
 }
 
-/** Describes the time reserved for PostExit entries. Its default depends on the reason for the termination, so its maximum is shown. */
+/**
+ * Describes the time reserved for PostExit entries. The default time depends on the reason for the termination and on the timeouts of the
+ * entries, so its upper limit is shown: half of the grace period.
+ */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
   if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];

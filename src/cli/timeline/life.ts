@@ -40,7 +40,10 @@ export interface LifePicture {
   /** The deadline of the termination that was set last; undefined if there is none. formerDeadlines contains those that it replaced. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
-  /** The deadline of the PreExit stage; undefined if no time between it and `deadline` is reserved for PostExit entries. */
+  /**
+   * The deadline of the PreExit stage. Undefined if it is not known, or if it is not before `deadline`, so that no time is reserved for
+   * PostExit entries.
+   */
   reservedFrom: Millis | undefined;
   ending: Transition | undefined;
   /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */

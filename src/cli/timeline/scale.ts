@@ -12,7 +12,7 @@ export interface Scale {
   timeAt(column: number): Millis;
   /** The time that the columns represent, without the time that is left out. */
   shownMillis: number;
-  /** Columns in which time was left out. */
+  /** For each shortened period, the column in its middle. */
   cuts: number[];
 }
 

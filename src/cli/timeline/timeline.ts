@@ -58,8 +58,8 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
 
 /**
  * On a terminal, redraws the timeline after each change of the record and every second; without a terminal or with -o json, prints a line
- * for each new step. Resolves when the record contains the step Gone or the command is interrupted, and after the first output if the Pod
- * did not exist at the start.
+ * for each new step. Resolves when the record contains the step Gone, when the command is interrupted or its output is closed, and after
+ * the first output if the Pod did not exist at the start.
  */
 async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();

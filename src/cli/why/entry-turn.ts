@@ -33,7 +33,10 @@ interface Turn {
   limit: { at: Millis | undefined; because: string[] };
 }
 
-/** Explains the entry whose turn it is. Returns undefined if no entry is left, or if the next one waits for the app containers. */
+/**
+ * Explains the entry whose turn it is. Returns undefined if no entry is left, or if the turn of the next entry has not begun, for example
+ * because a PostExit entry waits for the app containers.
+ */
 export function explainTurn(subject: Living): Explanation | undefined {
   const turn = turnOf(subject);
   if (turn === undefined) return undefined;

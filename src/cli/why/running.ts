@@ -186,7 +186,10 @@ function probeText({
   return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
 }
 
-/** Restarts that are longer ago than this are ignored. Source: the kubelet resets a container's back-off after a run of ten minutes. */
+/**
+ * A Pod counts as running again only if a container was restarted within this time. Source: the kubelet resets a container's back-off after
+ * a run of ten minutes.
+ */
 const RECENT_MILLIS = 10 * 60 * 1000;
 
 export function explainRunning(subject: Living): Explanation {
