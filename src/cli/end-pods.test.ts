@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
@@ -34,6 +34,29 @@ test('endAllPods retries a delete that fails because the disk is full', async ()
 test('endAllPods fails if the API refuses a delete permanently', async () => {
   const { ended } = await ending(forbidden(PODS, 'web', 'no'));
   await expect(ended).rejects.toThrow('no');
+});
+
+test('endAllPods reports the turn of each defer container, whatever the phase of the Pod', async () => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const image = 'x';
+  const spec = { nodeName: 'n', containers: [{ name: 'app', image }], deferContainers: [{ name: 'bye', image }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec } as Pod;
+  await backend.set(PODS, pod);
+  const said: string[] = [];
+  const heard = (text: string) => vi.waitFor(() => expect(said.join()).toContain(text));
+  const { signal } = new AbortController();
+  const platform = { timers: systemTimers(), log: silentLog };
+  const ended = endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal);
+  await heard('ending default/web');
+  const termination = { reason: 'Deleted', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
+  const bye = { name: 'bye', image, imageID: '', ready: false, restartCount: 0, state: { running: {} } };
+  const status = { phase: 'Running', termination, deferContainerStatuses: [bye] } as Pod['status'];
+  await vi.waitFor(() => expect(backend.objects(PODS)[0]?.metadata.deletionTimestamp).toBeDefined());
+  await backend.set<Pod>(PODS, { ...(backend.objects(PODS)[0] as Pod), status });
+  await heard('  default/web: defer container bye (1 of 1)');
+  await backend.remove(PODS, 'default', 'web');
+  await ended;
 });
 
 test('removeRest removes all sandboxes from the runtime, running or stopped', async () => {

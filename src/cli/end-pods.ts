@@ -49,10 +49,10 @@ export async function endAllPods(
   };
   /**
    * Returns a phrase such as `defer container bye (1 of 2)` about the first defer container that has not ended; undefined if there is none,
-   * or if the phase of the Pod is not Terminating.
+   * or if the termination of the Pod has not begun.
    */
   const turnOf = ({ status }: Pod): string | undefined => {
-    const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
+    const entries = status?.termination === undefined ? [] : (status.deferContainerStatuses ?? []);
     const index = entries.findIndex(({ state }) => state?.terminated === undefined);
     return entries[index] && `defer container ${entries[index].name} (${index + 1} of ${entries.length})`;
   };

@@ -312,11 +312,13 @@ explains({
         { ...container('upload'), failurePolicy: 'FailPod' },
         container('other'),
       ],
+      ephemeralContainers: [container('debug')],
     },
     status: {
       phase: 'Failed',
       reason: 'DeferContainerFailed',
       containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      ephemeralContainerStatuses: [status('debug', { state: terminated(130, 'Error') })],
       deferContainerStatuses: [
         status('skipped', { containerID: '', state: terminated(137, 'Skipped', 'not due on Completed') }),
         status('upload', { state: terminated(1, 'Error', 'no receiver') }),
@@ -330,6 +332,7 @@ explains({
       'defer container skipped: did not run, not due on Completed',
       'defer container upload: exit code 1 (Error)',
       'defer container other: exit code 2 (Error)',
+      'ephemeral container debug: exit code 130 (Error)',
       'its last message: no receiver',
     ],
     advice: /lifepod logs p -n n -c upload$/,

@@ -52,7 +52,8 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     };
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(
-    ({ kind, name: own, terminated }) => kind !== 'defer' && !sidecars.has(own) && terminated.exitCode !== 0,
+    ({ kind, name: own, terminated }) =>
+      (kind === 'init' || kind === 'app') && !sidecars.has(own) && terminated.exitCode !== 0,
   );
   const badEnd =
     bad === undefined
