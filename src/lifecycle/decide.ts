@@ -130,8 +130,8 @@ function* imagePullStatus({ observed }: PodView): Rule {
 }
 
 /**
- * Whether `now` must be stored: its termination differs from that of `before`, the stored journal, or `before` lacks some of its entries.
- * The loss of a removed run's entries needs no write.
+ * Whether `now` must be stored: it has another termination than `before`, the stored journal, or an entry that `before`
+ * lacks. The loss of a removed run's entries needs no write.
  */
 const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||

@@ -31,8 +31,8 @@ export interface RangeOptions {
   /** Read the state at this revision; absent: the newest revision. */
   revision?: number;
   /**
-   * After it aborts, reads of older revisions by the lmdb store reject: a running read at the next record, a queued one at its turn.
-   * Other reads ignore the signal.
+   * After it aborts, reads of older revisions by the lmdb store reject: a running read before its next record, a queued
+   * read at its turn. Other reads ignore the signal.
    */
   signal?: AbortSignal;
 }

@@ -255,8 +255,9 @@ class LmdbStore implements Store {
   }
 
   /**
-   * Makes room by deleting the history. If there is still no room for the batch and the reserve, the batch keeps no history either and
-   * uses the reserve. Throws a StorageFullError if the reserve is too small, or if the batch has events that needsLittle() rejects.
+   * Makes room by deleting the history. If there is still no room for the batch and the reserve, the batch keeps no
+   * history either and uses the reserve. Throws a StorageFullError if the reserve is too small, or if the batch has
+   * events that needsLittle() rejects.
    */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
