@@ -46,9 +46,8 @@ export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_END
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // Before the end of its stage, an entry gets no turn while an init or app container is being started, because that
-  // container may need cleanup. A PostExit entry that is due also waits until all mainContainers() have ended. If the
-  // list is skipped, no entry waits.
+  // Before the end of its stage, an entry gets no turn while an init or app container is being started, because that container may
+  // need cleanup. A PostExit entry that is due also waits until all mainContainers() have ended. If the list is skipped, no entry waits.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
@@ -91,10 +90,7 @@ const isBeginning = (container: ContainerView): boolean =>
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/**
- * When the last of mainContainers() and the PreExit entries ended; 0: none did. A run that the runtime has lost counts
- * as ending now.
- */
+/** When the last of mainContainers() and the PreExit entries ended; 0: none did. A run that the runtime has lost counts as ending now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
@@ -253,10 +249,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/**
- * Whether failurePolicy counts the entry as failed: it has ended, neither as Completed nor as Skipped because it was
- * not due or because its `when` ruled it out.
- */
+/** Whether failurePolicy counts the entry as failed: it has ended, neither as Completed nor as Skipped for its onReasons or its `when`. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

@@ -73,10 +73,7 @@ type Failure = Required<Pick<PodStatus, 'reason' | 'message'>>;
 
 export const DEADLINE_EXCEEDED = 'Pod was active on the node longer than the specified deadline';
 
-/**
- * Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons and
- * messages; for NodePressure, the kubelet's message names the resource).
- */
+/** Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons, most messages). */
 const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   DeadlineExceeded: { reason: 'DeadlineExceeded', message: DEADLINE_EXCEEDED },
   NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },

@@ -87,10 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/**
- * R, the time reserved for the due PostExit entries; 0 if none is due or the spec's grace period is 0. A grace period
- * that is shorter than in the spec scales R down, but not below 2 s; an R of up to 2 s is not scaled.
- */
+/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to min(R, 2 s) or more. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -107,10 +104,7 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/**
- * Applies a later cause, which may move the deadline earlier. A reserve that has yet to begin shrinks in proportion,
- * but not below 2 s; a reserve of up to 2 s does not shrink.
- */
+/** Applies a later cause, which may move the deadline earlier. A reserve R yet to begin shrinks in proportion, to min(R, 2 s) or more. */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
