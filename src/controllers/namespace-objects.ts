@@ -17,7 +17,6 @@ export interface NamespaceObject<T extends KubeObject> {
   controller: string;
   resource: ResourceRef;
   name: string;
-  /** Returns the object to create in the namespace. */
   make(namespace: string): T;
   /** Returns the corrected object, or undefined if `object` is correct. Without this function, changes are not reverted. */
   correct?(object: T): T | undefined;

@@ -43,7 +43,7 @@ function* start(view: PodView, container: ContainerView, attempt: number, backof
   yield* startRun(view, container, attempt, backoffSeconds);
 }
 
-/** Starts the attempt once its image is present, the volumes are mounted and an ephemeral container's target runs. */
+/** Starts the attempt if a sandbox exists, the image is present, the volumes are mounted and an ephemeral container's target runs. */
 export function* startRun(view: PodView, container: ContainerView, attempt: number, backoffSeconds: number): Rule {
   const { sandbox, observed } = view;
   const found = imageFound(container, attempt);

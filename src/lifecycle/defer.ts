@@ -47,7 +47,7 @@ export function listOf(view: PodView, termination: Termination, ended: Readonly<
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
   // Before the end of its stage, an entry gets no turn while an init or app container is being started, because that container may
-  // need cleanup. A PostExit entry that is due also waits until all init and app containers have ended.
+  // need cleanup. A PostExit entry that is due also waits until all mainContainers() have ended. If the list is skipped, no entry waits.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
@@ -90,7 +90,7 @@ const isBeginning = (container: ContainerView): boolean =>
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** When the last init or app container or PreExit entry ended; 0: none did. A run that the runtime has lost counts as ending now. */
+/** When the last of mainContainers() and the PreExit entries ended; 0: none did. A run that the runtime has lost counts as ending now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
@@ -249,7 +249,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** Whether failurePolicy counts the entry as failed: it has ended, but not as Completed, not due, or ruled out by its `when`. */
+/** Whether failurePolicy counts the entry as failed: it has ended, neither as Completed nor as Skipped for its onReasons or its `when`. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

@@ -1,4 +1,4 @@
-/** A rule is a generator of effects over the view. It never reads the effects of another rule; reduce() combines them. */
+/** A rule is a generator of effects. It reads the view, but no effects of other rules; reduce() combines all effects. */
 import type { Millis } from '../machinery/time.ts';
 import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemory, type Stop } from './types.ts';
 import type { PodView } from './view.ts';

@@ -93,7 +93,7 @@ export const endedEntry = (name: string, reason = 'Completed', exitCode = 0, mes
   const why = message === undefined ? {} : { message };
   return { name, restartCount: 0, ...shown, state: { terminated: { exitCode, reason, ...why, finishedAt: stamp(1) } } };
 };
-/** The status of an entry that announces the attempt. */
+/** The status of an entry whose next attempt is announced, but has not started. */
 export const announcedEntry = (name: string, attempt = 0): ContainerStatus => {
   return { name, restartCount: attempt, ...shown, state: { waiting: { reason: 'ContainerCreating' } } };
 };

@@ -73,7 +73,7 @@ type Failure = Required<Pick<PodStatus, 'reason' | 'message'>>;
 
 export const DEADLINE_EXCEEDED = 'Pod was active on the node longer than the specified deadline';
 
-/** Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons and messages). */
+/** Reasons of terminations that make the Pod Failed regardless of exit codes. Source: the kubelet of v1.33 (reasons, most messages). */
 const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   DeadlineExceeded: { reason: 'DeadlineExceeded', message: DEADLINE_EXCEEDED },
   NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },
@@ -119,7 +119,7 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const phase = phaseOf(container, situation);
   // The recorded end of a defer container is final; that of another container holds while the runtime knows no run of it.
   if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
-  // The view has a run for each recorded run of a defer container, even if the runtime has lost it.
+  // If the runtime has lost the last run of a defer container, the view has a run that lostRun() built from the status.
   const known = isDefer ? undefined : recorded;
   const { runtimeName } = view.input.node;
   const state = stateOf(phase, runtimeName);

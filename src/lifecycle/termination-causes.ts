@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to no less than 2 s. */
+/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to min(R, 2 s) or more. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -104,7 +104,7 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** Applies a later cause, which may move the deadline earlier. A reserve yet to begin shrinks in proportion, to no less than 2 s. */
+/** Applies a later cause, which may move the deadline earlier. A reserve R yet to begin shrinks in proportion, to min(R, 2 s) or more. */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;

@@ -18,7 +18,7 @@ export interface ContainerView {
   runs: readonly ContainerState[]; // All known runs, the newest first.
   latest: ContainerState | undefined; // The newest run.
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
-  nextAttempt: number; // The attempt of the next run; attempts are counted across sandboxes and lost records.
+  nextAttempt: number; // The attempt of the next run, counted across sandboxes, including runs that the runtime has lost.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
   isLost: boolean; // The status shows as running a run that the runtime has lost. Older runs may still be known.
   recorded: ContainerStatus | undefined; // The container's status in the API object.

@@ -11,5 +11,4 @@ const relevant = ({ metadata, spec, status }: Node): unknown => [
   (status?.conditions ?? []).map(({ type, status: state }) => [type, state]),
 ];
 
-/** Whether the change from `old` to `node` may let an unschedulable Pod fit. */
 export const mayFitBetter = (node: Node, old: Node): boolean => !isDeepStrictEqual(relevant(node), relevant(old));

@@ -42,7 +42,6 @@ export interface SchedulerOptions {
   signal: AbortSignal;
 }
 
-/** The state and the dependencies of a running scheduler. */
 interface Scheduler extends Decided {
   pods: Informer<Pod>;
   nodes: Informer<Node>;

@@ -7,7 +7,6 @@ import { claimNamesOf } from '../scheduling/volume-claims.ts';
 export interface Unschedulable {
   add(key: string): void;
   delete(key: string): void;
-  /** Retries all Pods of the set. */
   retryAll(): void;
   /** Retries the Pods that use any claim. Called when a volume or a storage class was added or changed. */
   retryWithClaims(): void;

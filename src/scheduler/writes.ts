@@ -33,7 +33,6 @@ export interface SchedulerWrites {
   reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void>;
 }
 
-/** The dependencies of the write functions. */
 interface Writer {
   pods: ResourceClient<Pod>;
   claims: ResourceClient<PersistentVolumeClaim>;

@@ -1,9 +1,9 @@
 /**
- * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only once, so that
- * the cost does not grow with the square of the number of Pods.
+ * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only
+ * once, so that the cost does not grow with the square of the number of Pods.
  *
- * Invariant: another Pod is added if and only if reasonsAgainst(), called with this Pod, the staying Pods and the Pods added before,
- * would return no reason.
+ * Invariant: another Pod is added if and only if reasonsAgainst() would return no reason for the Pod beside the staying
+ * Pods, the Pods added before, and this other Pod.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';

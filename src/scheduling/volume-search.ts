@@ -38,7 +38,10 @@ interface Shelf {
   modes: ReadonlySet<string>;
   /** Sorted by size, then by name. */
   volumes: Sized[];
-  /** Cache: the volumes that can be used on the node for which on() was called last. */
+  /**
+   * Cache: the volumes that can be used on the node for which these volumes were searched last; undefined before the
+   * first search.
+   */
   reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 

@@ -30,7 +30,10 @@ export interface RangeOptions {
   limit?: number;
   /** Read the state at this revision; absent: the newest revision. */
   revision?: number;
-  /** When it aborts, the lmdb store ends running and queued reads of older revisions, which reject. Other reads ignore it. */
+  /**
+   * After it aborts, reads of older revisions by the lmdb store reject: a running read before its next record, a queued
+   * read at its turn. Other reads ignore the signal.
+   */
   signal?: AbortSignal;
 }
 

@@ -103,7 +103,6 @@ export function firstValues<Entry>(
   return items;
 }
 
-/** The newest state of a range. */
 export interface NewestState {
   /** The keys of the range in ascending order; iterated only as far as needed. */
   keys: Iterable<string>;

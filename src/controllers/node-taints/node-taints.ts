@@ -27,7 +27,10 @@ const EVICTS_AFTER_MILLIS = 30_000;
 
 export async function startNodeTaints({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const nodeClient = client.resource<Node>(NODES);
-  /** The start of the controller, or the end of the machine's last suspension. The 30 s do not count from an earlier time. */
+  /**
+   * The start of the controller, or the end of the last suspension of the machine during which a timer in `waiting` was
+   * due. The 30 s do not count from an earlier time.
+   */
   let countsFrom = timers.now();
   const queue = createWorkQueue({ name: 'node-taints', process: taint, log, timers, signal });
   const look = ({ metadata }: Node): void => void queue.add(metadata.name);

@@ -12,14 +12,16 @@ export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 
 /** Folders for volumes on one node. */
 export interface VolumeFolders {
-  /** The name of the node on which the folders are. */
   nodeName: string;
   path(name: string): string;
   /** Creates an empty folder that every user can write to. Leaves an existing folder unchanged. */
   create(name: string): Promise<void>;
-  /** Removes the folder with its content. Succeeds if the folder does not exist. Rejects if the folder is mounted somewhere. */
+  /**
+   * Removes the folder with its content. Succeeds if the folder does not exist. Rejects if something is mounted in the
+   * folder, or if the folder or something in it is mounted elsewhere.
+   */
   remove(name: string): Promise<void>;
-  /** Removes the folder if it is empty. Succeeds if the folder does not exist. */
+  /** Removes the folder if it exists and is empty. Otherwise does nothing. */
   removeUnused(name: string): Promise<void>;
 }
 

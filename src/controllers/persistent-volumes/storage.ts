@@ -24,7 +24,6 @@ export interface Storage {
 
 export const claimKey = (of: { namespace?: string; name?: string }): string => `${of.namespace ?? ''}/${of.name ?? ''}`;
 
-/** Returns the owner references with `controller: true`. */
 export const controllersOf = ({ ownerReferences = [] }: ObjectMeta): OwnerReference[] =>
   ownerReferences.filter(({ controller }) => controller === true);
 

@@ -40,7 +40,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const { client, timers, log, signal, limits } = options;
   const records = client.resource<PodRecord>(POD_RECORDS);
   const sweeper = createSweeper(options, enforceLimits);
-  /** The UIDs of the Pods that exist. */
+  /** The UIDs that the records of existing Pods contain. */
   const living = new Set<string>();
   let bytes = 0;
 

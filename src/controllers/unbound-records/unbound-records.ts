@@ -43,7 +43,7 @@ export async function startUnboundRecords({ client, timers, log, signal }: Contr
   await pods.synced;
 }
 
-/** Returns the record of a Pod that was removed at `now`. The steps have the same types as in records that a node writes. */
+/** Returns the record of a Pod that was removed at `now`. src/lifecycle/report.ts lists the types of steps. */
 function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   const { name: podName, namespace, uid: podUID = '' } = metadata;
   const transitions: PodTransition[] = [];

@@ -23,7 +23,7 @@ const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
 /** If the free pages have at least this many times the size of a commit plus the reserve, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
-/** The file grows to a multiple of this size, so that it rarely has to grow. It is also read and written in pieces of this size. */
+/** The file grows in pieces of this size, so that it rarely has to grow. Its holes are filled in such pieces, too. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** Space for the roots of the trees and the paths to the keys, which each commit writes. */
@@ -51,7 +51,6 @@ export interface Commit {
 
 const STAT_BLOCK_BYTES = 512;
 
-/** The use of the pages in LMDB's file. */
 export interface PageUse {
   /** The number of the last page that LMDB has used. */
   last: number;
@@ -139,7 +138,10 @@ export class DataFile {
     this.#hasHoles = false;
   }
 
-  /** Extends the file to `end`, or as far as the disk has space: even a part of the reserve allows some writes. */
+  /**
+   * Extends the file at least to `end`, or by as many pieces as the disk has space for: even a part of the reserve
+   * allows some writes.
+   */
   async #extend(end: number): Promise<void> {
     if (end <= this.#bytes || this.#freeBytes() < PIECE_BYTES) return;
     await using file = await open(this.#path, 'r+');

@@ -206,7 +206,6 @@ class LmdbStore implements Store {
     this.writing ??= this.drain();
   }
 
-  /** Processes waiting calls until there are none. */
   private async drain(): Promise<void> {
     // Wait, so that all calls that are made synchronously one after another share the first commit.
     await undefined;
@@ -255,7 +254,11 @@ class LmdbStore implements Store {
     return this.tables.file.makeRoom(commitOf(batch, this.before()), pageUse(this.tables));
   }
 
-  /** Makes room by deleting the history, if necessary also that of the batch. Throws a StorageFullError if this is not sufficient. */
+  /**
+   * Makes room by deleting the history. If there is still no room for the batch and the reserve, the batch keeps no
+   * history either and uses the reserve. Throws a StorageFullError if the reserve is too small, or if the batch has
+   * events that needsLittle() rejects.
+   */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
       const compacted = Math.min(this.compacted + FORGET_AT_ONCE, this.newest);

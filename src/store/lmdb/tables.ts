@@ -217,7 +217,7 @@ export function newestState(
   };
 }
 
-/** Reads the keys and values of a range as of the transaction. */
+/** Reads a range as of the transaction, and with a limit also counts the keys after the last one that is returned. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,

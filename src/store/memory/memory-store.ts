@@ -45,7 +45,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
       changes: events.map((event) => ({ key: eventKey(event), previous: event.previous })),
     });
     revision = result.revision;
-    // Delete 1000 or more records at a time, so that not every write copies the array.
+    // Delete 1000 records at a time, so that not every write copies the array.
     if (history.length >= historyRevisions + 1000) forget(revision - historyRevisions);
     watchers.dispatch(events);
     return result;
