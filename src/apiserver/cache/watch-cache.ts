@@ -25,7 +25,7 @@ const WINDOW_EVENTS = 1000;
 const UNCACHED_WINDOW_EVENTS = 100;
 /** The maximum number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
-/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of names. */
+/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of namespaces. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
