@@ -241,7 +241,10 @@ async function listItems(
   }
 }
 
-/** Whether the items of the list are cached objects, which all lists share. Lists of an earlier revision are read from the store. */
+/**
+ * Whether the items of the list are cached objects, which all lists share. False for uncached kinds, for later pages, and for a list at an
+ * exact revision, even if the revision is the newest one.
+ */
 const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
   kind.uncached !== true && options.continue === undefined && (isNewest(options) || !isExact(options));
 
