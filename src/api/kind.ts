@@ -57,7 +57,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   ends?: boolean;
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
-  /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
+  /** Computes the new object from the old object and the request's body. Throws ApiError to reject the request. Must be pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
   /** Returns the response to a PUT; by default, the new object is the response. */
