@@ -63,7 +63,7 @@ export interface WatchCache {
   /**
    * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
    * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
-   * window has forgotten some of the events.
+   * window lacks some of the past events.
    */
   subscribe(
     prefix: string,
