@@ -57,7 +57,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   ends?: boolean;
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
-  /** Computes the new object from the old object and the request's body. Throws ApiError if the request is rejected. Pure. */
+  /** Computes the new object from the old object and the request's body. Throws ApiError to reject the request. Must be pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
   /** Returns the response to a PUT; by default, the new object is the response. */
@@ -89,7 +89,10 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
-  /** Whether each read goes to the store, so that no object is kept in memory. This suits many large objects that are rarely read. */
+  /**
+   * Whether each read goes to the store, so that the cache keeps no objects except those in recent watch events. This suits many large
+   * objects that are rarely read.
+   */
   uncached?: boolean;
   /**
    * For read-only kinds whose objects are not stored: each read computes an object from an object of the resource `from`, and from

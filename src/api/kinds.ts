@@ -22,7 +22,7 @@ import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
-/** Removes the object type from a definition. Safe, because a definition is only called with objects of its own kind. */
+/** Removes the object type from a definition. This is safe, because a definition is only called with objects of its own kind. */
 const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
 
 export const kinds: readonly KindDefinition[] = [

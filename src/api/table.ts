@@ -24,7 +24,7 @@ export const nameColumn = column('Name', 'The name of the object, unique within 
 
 export const ageColumn = column('Age', 'The time since the object was created.');
 
-/** Formats a duration with one or two units, such as 45s, 3m20s, 2h, 5d3h and 1y20d; `<invalid>` if it is -2 s or less. */
+/** Formats a duration with one or two units, such as 45s, 3m20s, 5h, 5d3h and 2y20d; `<invalid>` if it is -2 s or less. */
 export function humanDuration(millis: number): string {
   const seconds = Math.trunc(millis / 1000);
   if (seconds < -1) return '<invalid>';

@@ -100,8 +100,8 @@ const qualifiedNameText = regexText(
 );
 
 /**
- * Validates the generateName of an object of any kind: names are segments of URL paths, so they must not contain / and
- * %.
+ * Validates the generateName of an object of any kind: names are segments of URL paths, so they must contain neither /
+ * nor %.
  */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);

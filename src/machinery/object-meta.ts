@@ -115,7 +115,6 @@ const immutableFields = [
   'deletionGracePeriodSeconds',
 ] as const;
 
-/** Validates the metadata of an object that replaces `old`. */
 export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {

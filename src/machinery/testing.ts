@@ -1,4 +1,4 @@
-/** Functions that several tests use. */
+/** For tests: freezes values, and measures CPU time. */
 
 /** Freezes the value and all values in it. A test that passes a frozen input fails if the tested code writes to it. */
 export function frozen<T>(value: T): T {

@@ -78,7 +78,7 @@ export class EventWindow {
     this.#budget.count(this, bytes);
   }
 
-  /** Returns the events after the revision, oldest first, or undefined if some of them were forgotten. */
+  /** Returns the events after the revision, oldest first, or undefined if the window lacks some of them. */
   after(revision: number): CacheEvent[] | undefined {
     if (revision < this.#oldestRevision) return undefined;
     let low = this.#first;

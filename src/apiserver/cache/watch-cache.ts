@@ -25,7 +25,7 @@ const WINDOW_EVENTS = 1000;
 const UNCACHED_WINDOW_EVENTS = 100;
 /** The maximum number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
-/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of names. */
+/** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of namespaces. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
@@ -63,7 +63,7 @@ export interface WatchCache {
   /**
    * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
    * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
-   * window has forgotten some of the events.
+   * window lacks some of the past events.
    */
   subscribe(
     prefix: string,

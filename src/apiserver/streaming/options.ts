@@ -44,8 +44,8 @@ const MAX_PORT = 65_535;
 const MAX_PORTS = 1000;
 
 /**
- * Returns the ports in the query, which only WebSocket clients with older protocols send. Throws 400 BadRequest if a port is not
- * valid or there are too many ports.
+ * Returns the ports in the query. Usually, only WebSocket clients with older subprotocols send them. Throws 400 BadRequest if a port
+ * is not valid or there are more than MAX_PORTS ports.
  */
 export function portForwardPorts(query: URLSearchParams): number[] {
   const values = query

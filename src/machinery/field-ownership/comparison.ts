@@ -126,5 +126,4 @@ function compareLists(old: readonly JsonValue[], now: readonly JsonValue[], type
   return differences.comparison();
 }
 
-/** Returns the union of all added and modified fields. */
 export const changes = ({ added, modified: other }: Comparison): FieldSet => union(added, other);

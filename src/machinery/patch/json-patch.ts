@@ -1,6 +1,6 @@
 /**
  * Applies a JSON patch, which is a list of operations on paths.
- * Source: RFC 6902; the API server of v1.33 (errors, and limits except MAX_SHIFTED).
+ * Source: RFC 6902; the API server of v1.33 (errors, MAX_OPERATIONS and MAX_COPIED_BYTES).
  *
  * No library is used, because the available ones copy the whole document for each move or copy, or compare all pairs of elements.
  */

@@ -4,8 +4,8 @@
  * Boundary: the inputs and the result are plain JSON. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
- * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and nulls are not in
- *    the result.
+ * 2. The patch's directives ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and null fields
+ *    are not in the result.
  * 3. A merged list has the order of $setElementOrder, or of the patch if there is no $setElementOrder. Elements that
  *    this order lacks keep their relative order, and each stays in front of the first element of this order that it
  *    preceded in the object. As a result, new elements come first if the patch contains only new elements and no

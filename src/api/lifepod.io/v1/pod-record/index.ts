@@ -13,7 +13,6 @@ import { ageCell, column } from '../../../table.ts';
 
 export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podrecords' };
 
-/** The name of the PodRecord with the given part of a Pod's record. */
 export const recordName = (podUid: string, part: number): string => `${podUid}.${part}`;
 
 /** The prefix of a UID that `kubectl get podrecords` shows. It is long enough to distinguish Pods of the same name. */

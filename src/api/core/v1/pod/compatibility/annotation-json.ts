@@ -56,7 +56,7 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
-/** Cache: the field names of each type, by their lowercase form. */
+/** Caches the field names of each type, by their lowercase form. */
 const namesInAnyCase = new Map<string, ReadonlyMap<string, string>>();
 
 function fieldNames(type: string): ReadonlyMap<string, string> {
