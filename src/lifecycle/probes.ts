@@ -47,7 +47,7 @@ export function stopOfProbes(view: PodView, container: ContainerView, run: Conta
   const isDefer = container.kind === 'defer';
   const policy = isDefer ? (container.spec as Container).restartPolicy : view.restartPolicy;
   const restart = (policy ?? 'Never') !== 'Never';
-  // A failed entry must not use up the time of the entries after it.
+  // A failed defer container must not use up the time of the defer containers after it.
   const graceMillis = isDefer ? MINIMUM_GRACE_MILLIS : view.graceMillis;
   const own = probeOf(container, kind)?.terminationGracePeriodSeconds;
   const deadline = view.now + (own === undefined ? graceMillis : own * 1000);

@@ -104,7 +104,7 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** Applies a later cause, which may move the deadline earlier. A reserve R yet to begin shrinks in proportion, to min(R, 2 s) or more. */
+/** Applies a later cause. If it moves the deadline earlier, the time R reserved for PostExit shrinks in proportion, to at least min(R, 2 s). */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
