@@ -12,7 +12,7 @@ import { writeFakeContainerd, writeProgram } from './fake-containerd-fixture.ts'
 import { containerdPaths } from './paths.ts';
 import { findContainerd, findShims } from './process-table.ts';
 
-// Test files share the loaded modules, so this file loads its modules anew, and the next file loads the original ones.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
   vi.doUnmock('../../platform/processes.ts');

@@ -11,7 +11,7 @@ import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
 import { clearRunState, endLeftover, mountPoints, prepareRunFolder } from './run-state.ts';
 
-// Test files share the loaded modules, so this file loads its modules anew, and the next file loads the original ones.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
   vi.doUnmock('../../platform/processes.ts');

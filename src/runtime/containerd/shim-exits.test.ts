@@ -9,7 +9,7 @@ import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 import { createShimExits, type ShimExits } from './shim-exits.ts';
 import { connectTtrpc } from './ttrpc.ts';
 
-// Test files share the loaded modules, so this file loads its modules anew, and the next file loads the original ones.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
   vi.doUnmock('./ttrpc.ts');

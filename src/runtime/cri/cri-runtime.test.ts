@@ -7,7 +7,7 @@ import { type Connection, connect, RuntimeCallError, type RuntimeErrorCode } fro
 import { connectRuntime } from './cri-runtime.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, POD_UID_LABEL } from './labels.ts';
 
-// Test files share the loaded modules, so this file loads its modules anew, and the next file loads the original ones.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
 afterAll(() => {
   vi.doUnmock('./connection.ts');
