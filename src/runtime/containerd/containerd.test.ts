@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { UserError } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
 import { runCommandOk } from '../../platform/processes.ts';
@@ -12,8 +12,13 @@ import { writeFakeContainerd, writeProgram } from './fake-containerd-fixture.ts'
 import { containerdPaths } from './paths.ts';
 import { findContainerd, findShims } from './process-table.ts';
 
-// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock('../../platform/processes.ts');
+  vi.doUnmock('./process-table.ts');
+  vi.resetModules();
+});
 // No test may signal other processes of the machine or unmount anything, even if the code under test has a defect.
 vi.mock('../../platform/processes.ts', { spy: true });
 vi.mock('./process-table.ts', { spy: true });

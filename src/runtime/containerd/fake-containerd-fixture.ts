@@ -17,7 +17,8 @@ export function writeProgram(folder: string, name: string, script: string, inter
 
 /**
  * Writes a program that reads the address of its socket from the configuration, and then serves CRI with these sandboxes. Each stop and
- * removal of a sandbox is appended to the file `calls` of the folder. A call for the sandbox `stuck` fails.
+ * removal of a sandbox is appended to the file `calls` of the folder. A call for the sandbox `stuck` fails. The program ends after a
+ * minute, so that a test that fails leaves no process behind.
  */
 export const writeFakeContainerd = (folder: string, sandboxes: readonly string[] = []): string =>
   writeProgram(
@@ -27,6 +28,7 @@ export const writeFakeContainerd = (folder: string, sandboxes: readonly string[]
 const { Server, ServerCredentials } = require(${JSON.stringify(resolve('@grpc/grpc-js'))});
 const { loadSync } = require(${JSON.stringify(resolve('@grpc/proto-loader'))});
 const { appendFileSync, readFileSync } = require('node:fs');
+setTimeout(() => process.exit(1), 60_000);
 const config = readFileSync(process.argv[process.argv.indexOf('--config') + 1], 'utf8');
 const end = (method) => ({ request: { podSandboxId: id } }, done) => {
   appendFileSync(${JSON.stringify(join(folder, 'calls'))}, method + ' ' + id + '\\n');

@@ -1,8 +1,8 @@
-/** Tests with folders of their own. The processes, their control groups and the mounts of the machine are replaced. */
+/** Tests with folders of their own. The processes, their control groups and the command umount are replaced. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Log } from '../../platform/platform.ts';
 import { runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -11,9 +11,14 @@ import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
 import { clearRunState, endLeftover, mountPoints, prepareRunFolder } from './run-state.ts';
 
-// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
-vi.mock('node:fs', { spy: true });
+afterAll(() => {
+  vi.doUnmock('../../platform/processes.ts');
+  vi.doUnmock('./cgroups.ts');
+  vi.doUnmock('./process-table.ts');
+  vi.resetModules();
+});
 vi.mock('../../platform/processes.ts', { spy: true });
 vi.mock('./cgroups.ts', { spy: true });
 vi.mock('./process-table.ts', { spy: true });
@@ -25,23 +30,15 @@ let logged: [string, unknown][];
 let calls: unknown[][];
 /** The results of the waits for the end of processes, in order; further waits end with true. */
 let waits: boolean[];
-/** The mount points of the machine. */
-let mounts: string[];
 
 const write = (message: string, fields?: object): void => void logged.push([message, fields]);
 const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
 const timers = createVirtualTimers();
 
-beforeEach(async () => {
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-run-state-'));
   paths = containerdPaths(folder);
-  [logged, calls, waits, mounts] = [[], [], [], ['/', '/proc']];
-  const { readFileSync: original } = await vi.importActual<typeof import('node:fs')>('node:fs');
-  const read = (path: string, encoding: 'utf8'): string =>
-    path === '/proc/self/mountinfo'
-      ? mounts.map((point) => `1 1 0:5 / ${point} rw\n`).join('')
-      : original(path, encoding);
-  vi.mocked(readFileSync).mockImplementation(read as never);
+  [logged, calls, waits] = [[], [], []];
   vi.mocked(runCommandOk).mockImplementation(async (command, args) => {
     calls.push([command, ...args]);
     return '';
@@ -72,14 +69,6 @@ test('the content of the run folder stays until the machine boots again, and is 
   expect(existsSync(file)).toBe(false);
   expect(readFileSync(paths.bootId, 'utf8')).toBe(boot);
   expect(calls).toEqual([]);
-});
-
-test('the mounts in a run folder of an earlier boot are unmounted from the last to the first', async () => {
-  mkdirSync(paths.run);
-  writeFileSync(paths.bootId, 'an earlier boot\n');
-  mounts.push(paths.run, `${paths.run}/a`, `${paths.run}-other`, `${paths.home}/root`);
-  await prepareRunFolder(paths);
-  expect(calls).toEqual([['umount', '--lazy', `${paths.run}/a`, paths.run]]);
 });
 
 test('the mount points are read in their order, with their special characters', () => {
@@ -125,7 +114,7 @@ test('a run without processes and mounts is cleared by the removal of its folder
   expect([existsSync(paths.run), existsSync(paths.home)]).toEqual([false, true]);
 });
 
-test('the shims and containers of a run are killed, and then their control groups, sockets and mounts are removed', async () => {
+test('the shims and containers of a run are killed, and then their control groups and sockets are removed', async () => {
   const bundle = join(paths.state, 'io.containerd.runtime.v2.task/k8s.io/c1');
   const socket = join(folder, 'shim.sock');
   mkdirSync(bundle, { recursive: true });
@@ -133,13 +122,8 @@ test('the shims and containers of a run are killed, and then their control group
   writeFileSync(socket, '');
   vi.mocked(findShims).mockReturnValue([2]);
   vi.mocked(childrenOf).mockImplementation((pids) => pids.map((pid) => pid - 1));
-  mounts.push(`${paths.home}/root`, paths.run);
   await clear();
-  expect(calls).toEqual([
-    ...KILL,
-    ['rmdir', '/cgroup', '/cgroup/1'],
-    ['umount', '--lazy', paths.run, `${paths.home}/root`],
-  ]);
+  expect(calls).toEqual([...KILL, ['rmdir', '/cgroup', '/cgroup/1']]);
   expect(logged).toEqual([['killing containers that were left behind', { pids: [1] }]]);
   expect(existsSync(socket)).toBe(false);
 });

@@ -2,15 +2,19 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 import { createShimExits, type ShimExits } from './shim-exits.ts';
 import { connectTtrpc } from './ttrpc.ts';
 
-// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock('./ttrpc.ts');
+  vi.resetModules();
+});
 vi.mock('./ttrpc.ts', { spy: true });
 
 interface FakeShim {

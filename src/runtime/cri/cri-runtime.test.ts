@@ -1,5 +1,5 @@
 /** Tests the runtime of connectRuntime() with a connection in memory. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../runtime.ts';
@@ -7,8 +7,12 @@ import { type Connection, connect, RuntimeCallError, type RuntimeErrorCode } fro
 import { connectRuntime } from './cri-runtime.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, POD_UID_LABEL } from './labels.ts';
 
-// Files share loaded modules: without this, a module that was loaded before would not use the replaced modules.
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock('./connection.ts');
+  vi.resetModules();
+});
 vi.mock('./connection.ts', { spy: true });
 
 const { signal } = new AbortController();

@@ -1,7 +1,13 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { type Connection, connect, RuntimeCallError } from './connection.ts';
 import { driverOf, readRuntimeConfig } from './runtime-config.ts';
 
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock('./connection.ts');
+  vi.resetModules();
+});
 vi.mock('./connection.ts', { spy: true });
 afterEach(() => vi.mocked(connect).mockReset());
 

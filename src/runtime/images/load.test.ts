@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { findProgram } from '../../platform/processes.ts';
@@ -12,6 +12,12 @@ import { writeImageArchive } from './archive-writer.ts';
 import { containerd, serveContainerd } from './containerd-fixture.ts';
 import { loadImageArchives } from './load.ts';
 
+// Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+  vi.doUnmock('../../platform/processes.ts');
+  vi.resetModules();
+});
 vi.mock('../../platform/processes.ts', { spy: true });
 
 const A = 'docker.io/library/a:1';
