@@ -47,15 +47,6 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
-  /**
-   * Returns a phrase such as `defer container bye (1 of 2)` about the first defer container that has not ended; undefined if there is none,
-   * or if the termination of the Pod has not begun.
-   */
-  const turnOf = ({ status }: Pod): string | undefined => {
-    const entries = status?.termination === undefined ? [] : (status.deferContainerStatuses ?? []);
-    const index = entries.findIndex(({ state }) => state?.terminated === undefined);
-    return entries[index] && `defer container ${entries[index].name} (${index + 1} of ${entries.length})`;
-  };
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     open.add(uidOf(pod));
@@ -98,6 +89,16 @@ export async function endAllPods(
     watching.abort();
     signal.removeEventListener('abort', stop);
   }
+}
+
+/**
+ * Returns a phrase such as `defer container bye (1 of 2)` about the first defer container that has not ended; undefined if there is none,
+ * or if the termination of the Pod has not begun.
+ */
+function turnOf({ status }: Pod): string | undefined {
+  const entries = status?.termination === undefined ? [] : (status.deferContainerStatuses ?? []);
+  const index = entries.findIndex(({ state }) => state?.terminated === undefined);
+  return entries[index] && `defer container ${entries[index].name} (${index + 1} of ${entries.length})`;
 }
 
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>

@@ -18,7 +18,7 @@ function start() {
   };
   const indexes = storageIndexes();
   const retry = unboundClaimsRetry(indexes, queues);
-  /** The calls that register Pods, each as `<verb> <name of the node>`. */
+  /** The calls of the methods of ClaimProtection, each as `put <name of the node>` or `remove <name of the node>`. */
   const registered: string[] = [];
   const register = (verb: string) => (each: Pod) => void registered.push(`${verb} ${each.spec?.nodeName ?? ''}`);
   const protection = { put: register('put'), remove: register('remove') } as unknown as ClaimProtection;

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import {
+import fs, {
   appendFileSync,
   mkdtempSync,
   readdirSync,
@@ -11,17 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { type RotationOptions, startLogRotation, type WrittenLog } from './log-rotation.ts';
-
-vi.mock('node:fs', async (original) => {
-  const fs = await original<typeof import('node:fs')>();
-  return { ...fs, watch: vi.fn(fs.watch) };
-});
 
 const MAX_BYTES = 1_000;
 const MAX_FILES = 3;
@@ -134,15 +130,22 @@ it('log rotation checks a log at intervals if the watch of the file fails', asyn
   writeFileSync(path, '');
   const failing = new EventEmitter() as ReturnType<typeof watch>;
   failing.close = () => undefined;
-  vi.mocked(watch).mockImplementationOnce(() => {
+  const watching = vi.spyOn(fs, 'watch').mockImplementation(() => {
     setImmediate(() => failing.emit('error', new Error('no memory')));
     return failing;
   });
-  const { logs, wait, advance } = rotation();
-  logs(running());
-  expect(await wait()).toBe(100);
-  advance(100);
-  expect(await wait()).toBe(1_000);
+  syncBuiltinESMExports();
+  try {
+    const { logs, wait, advance } = rotation();
+    logs(running());
+    expect(await wait()).toBe(100);
+    advance(100);
+    expect(await wait()).toBe(1_000);
+    expect(watching).toHaveBeenCalledOnce();
+  } finally {
+    watching.mockRestore();
+    syncBuiltinESMExports();
+  }
 });
 
 it('log rotation bounds the log of a container that has ended, also of one that ended while no engine ran', async () => {
