@@ -1,13 +1,10 @@
-/**
- * The next step of one container: its image, its start, its end or its restart.
- * Sources (v1.33): Images, "Image pull policy"; Pod Lifecycle, "Container restarts": the first restart is immediate, then 10 s,
- * 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. With restartPolicy Always, init containers restart only on failure.
- */
+/** The next step of one container that runs, starts or restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
 import type { EphemeralContainer } from '../api/generated/types.ts';
-import type { Millis } from '../machinery/time.ts';
-import { act, LONG, type RetryAt, type Rule, SHORT, wake } from './effects.ts';
+import { act, type Rule, wake } from './effects.ts';
 import { endRun, kill } from './hooks-and-stops.ts';
-import { actionKey, type ContainerState } from './types.ts';
+import { ensureImage, imageFound } from './images.ts';
+import { hasEndedForGood, restartAfter, wantsRestart } from './restart.ts';
+import type { ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
 /** Advances a container of a Pod that is not terminating, or a sidecar while defer containers run. */
@@ -63,36 +60,6 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts has the rules for retries. */
-export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
-  const { restartPolicy, stops } = view;
-  if (kind === 'ephemeral' || kind === 'defer') return false;
-  if (sidecar || stops[run.id]?.restart === true || (kind === 'app' && restartPolicy === 'Always')) return true;
-  return restartPolicy !== 'Never' && run.exitCode !== 0;
-}
-
-export const hasEndedForGood = (view: PodView, container: ContainerView): boolean =>
-  container.latest?.state === 'exited' && !wantsRestart(view, container, container.latest);
-
-export interface Restart {
-  at: Millis; // The earliest start of the next run.
-  delaySeconds: number; // The wait before that start, as shown in the CrashLoopBackOff message.
-  nextBackoffSeconds: number; // The wait between the end of the next run and the run after it.
-}
-
-const RESET_AFTER_MILLIS = 600_000;
-
-export function restartAfter(run: ContainerState, stops: PodView['stops']): Restart {
-  const finishedAt = run.finishedAt ?? run.createdAt;
-  if (stops[run.id]?.replaced === true) return { at: finishedAt, delaySeconds: 0, nextBackoffSeconds: 0 };
-  const ranMillis = finishedAt - (run.startedAt ?? finishedAt);
-  const delaySeconds = ranMillis >= RESET_AFTER_MILLIS ? 0 : run.backoffSeconds;
-  // A termination is short, so defer containers back off for less time. Source: the specification of defer containers.
-  const { first, longest } = run.kind === 'defer' ? SHORT : LONG;
-  const nextBackoffSeconds = Math.min(longest, Math.max(first, delaySeconds * 2));
-  return { at: finishedAt + delaySeconds * 1000, delaySeconds, nextBackoffSeconds };
-}
-
 /** The current run of the container that an ephemeral container targets; undefined if there is none. */
 const targetOf = (view: PodView, { spec }: ContainerView): ContainerState | undefined =>
   view.byName.get((spec as EphemeralContainer).targetContainerName ?? '')?.current;
@@ -104,41 +71,4 @@ export function missingTarget(view: PodView, container: ContainerView): string |
   const target = targetOf(view, container);
   if (target === undefined) return `unable to find target container ${name}`;
   return target.state === 'running' ? undefined : `target container ${name} is not running`;
-}
-
-/** The actions that pull the image of the attempt, and that look it up on the node. */
-export const imageActions = ({ name, image, spec }: ContainerView, attempt: number) => {
-  const what = { container: name, attempt, image };
-  const mustExist = spec.imagePullPolicy === 'Never';
-  return { pull: { kind: 'pullImage', ...what }, check: { kind: 'checkImage', ...what, mustExist } } as const;
-};
-
-/** The result of the image lookup or pull for the attempt; undefined if there is none. */
-export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
-  imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
-
-/** Gets the image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
-export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
-  const found = imageFound(container, attempt);
-  if (found?.state === 'present') return;
-  const { pull, check } = imageActions(container, attempt);
-  if (container.spec.imagePullPolicy === 'Always') yield act(pull, after);
-  // The image appeared without a pull, so the back-off no longer applies.
-  else if (view.observed.appeared?.has(container.image) && !view.isUnderWay(actionKey(pull)))
-    yield act(check, ({ at }) => at);
-  else yield act(found?.state === 'absent' ? pull : check, after);
-}
-
-/** Pulls the images of defer containers once every app container has a run, unless prePullDeferImages is false. Retries failed pulls. */
-export function* prePullDeferImages(view: PodView): Rule {
-  if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
-  for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
-}
-
-/** Looks up the image of the init container at `index` or, past the last one, those of the apps, if the pull policy is IfNotPresent. */
-export function* lookForImages({ init, apps }: PodView, index: number): Rule {
-  const next = init[index];
-  for (const container of next === undefined ? apps : [next])
-    if (container.spec.imagePullPolicy === 'IfNotPresent' && !imageFound(container, container.nextAttempt))
-      yield act(imageActions(container, container.nextAttempt).check);
 }

@@ -7,7 +7,8 @@
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { imageActions, type Restart, restartAfter } from './container-steps.ts';
+import { imageActions } from './images.ts';
+import { type Restart, restartAfter } from './restart.ts';
 import { isCompletion, isDue, isPostExit } from './termination-causes.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
 import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded } from './view.ts';

@@ -9,7 +9,7 @@
  * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
  * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
  */
-import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
+import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
 import { deferredVerdict } from './conditions.ts';
@@ -21,8 +21,9 @@ import {
   podInFull,
   type Situation,
 } from './container-phases.ts';
-import { imageActions, imageFound, missingTarget } from './container-steps.ts';
+import { missingTarget } from './container-steps.ts';
 import { type Plan, pullRetryAt } from './effects.ts';
+import { imageActions, imageFound } from './images.ts';
 import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';
 import { isPostExit } from './termination-causes.ts';

@@ -4,7 +4,7 @@
  * termination is stored in the node's journal and, if the Pod has defer containers, also in its status.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
-import { isFinalPhase } from '../api/core/v1/pod/status/phase.ts';
+import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { DeferContainer, Pod, PodCondition } from '../api/generated/types.ts';

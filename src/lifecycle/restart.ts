@@ -1,0 +1,38 @@
+/**
+ * Whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33): the first restart is immediate, then
+ * 10 s, 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. With restartPolicy Always, init containers restart only on failure.
+ */
+import type { Millis } from '../machinery/time.ts';
+import { LONG, SHORT } from './effects.ts';
+import type { ContainerState } from './types.ts';
+import type { ContainerView, PodView } from './view.ts';
+
+/** Whether another run follows `run` once it has exited. False for ephemeral and defer containers: defer.ts has the rules for retries. */
+export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
+  const { restartPolicy, stops } = view;
+  if (kind === 'ephemeral' || kind === 'defer') return false;
+  if (sidecar || stops[run.id]?.restart === true || (kind === 'app' && restartPolicy === 'Always')) return true;
+  return restartPolicy !== 'Never' && run.exitCode !== 0;
+}
+
+export const hasEndedForGood = (view: PodView, container: ContainerView): boolean =>
+  container.latest?.state === 'exited' && !wantsRestart(view, container, container.latest);
+
+export interface Restart {
+  at: Millis; // The earliest start of the next run.
+  delaySeconds: number; // The wait before that start, as shown in the CrashLoopBackOff message.
+  nextBackoffSeconds: number; // The wait between the end of the next run and the run after it.
+}
+
+const RESET_AFTER_MILLIS = 600_000;
+
+export function restartAfter(run: ContainerState, stops: PodView['stops']): Restart {
+  const finishedAt = run.finishedAt ?? run.createdAt;
+  if (stops[run.id]?.replaced === true) return { at: finishedAt, delaySeconds: 0, nextBackoffSeconds: 0 };
+  const ranMillis = finishedAt - (run.startedAt ?? finishedAt);
+  const delaySeconds = ranMillis >= RESET_AFTER_MILLIS ? 0 : run.backoffSeconds;
+  // A termination is short, so defer containers back off for less time. Source: the specification of defer containers.
+  const { first, longest } = run.kind === 'defer' ? SHORT : LONG;
+  const nextBackoffSeconds = Math.min(longest, Math.max(first, delaySeconds * 2));
+  return { at: finishedAt + delaySeconds * 1000, delaySeconds, nextBackoffSeconds };
+}
