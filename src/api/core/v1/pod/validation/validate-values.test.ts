@@ -53,9 +53,9 @@ it.each<[string, string[], string[]]>([
   ['a/b', [], []],
   ['..a/b', [], ["must not start with '..'"]],
   ['a/..b', [], []],
-  ['..', ["must not contain '..'"], ["must not contain '..'"]],
+  ['..', ["must not contain '..'"], ["must not contain '..'", "must not start with '..'"]],
   ['../../a', ["must not contain '..'"], ["must not contain '..'"]],
-  ['../a', ["must not contain '..'"], ["must not contain '..'", "must not start with '..'"]],
+  ['../a', ["must not contain '..'"], ["must not contain '..'"]],
   ['/a', ['must be a relative path'], ['must be a relative path']],
 ])('the path %s is checked as a relative path and as a path in a volume', (path, descending, unreserved) => {
   const shown = (texts: string[]) => texts.map((text) => `p: Invalid value: "${path}": ${text}`);

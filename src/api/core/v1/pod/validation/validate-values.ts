@@ -56,10 +56,11 @@ export const descendingPath = (value: string, path: string): FieldError[] => [
   ...noBacksteps(value, path),
 ];
 
-/** Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. */
+/**
+ * Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. Like
+ * upstream, reports both errors for the value '..', but only the first for a value that starts with '../'.
+ */
 export const unreservedPath = (value: string, path: string): FieldError[] => [
   ...descendingPath(value, path),
-  ...(value.startsWith('..') && value !== '..' && !value.startsWith('../..')
-    ? [invalid(path, value, "must not start with '..'")]
-    : []),
+  ...(value.startsWith('..') && !value.startsWith('../') ? [invalid(path, value, "must not start with '..'")] : []),
 ];
