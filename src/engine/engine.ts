@@ -75,8 +75,9 @@ export async function startEngine(
   waiting: Waiting,
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
-  ensureDataDir(options.dataDir);
+  // Options that are refused must not create the data folder.
   const settings = resolveSettings(options, readEngineRecord(options.dataDir));
+  ensureDataDir(settings.dataDir);
   checkResolvConf(settings);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);

@@ -75,10 +75,14 @@ test('recorded settings apply if no option is given, and only the port may chang
 });
 
 test.each([
-  [{ podCidr: '10.3.0.0/16' }, 'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit'],
-  [{ serviceCidr: '10.3.0.0/16' }, 'the data folder /d was created with --service-cidr 10.2.0.0/16: omit'],
-  [{ nodeName: 'other' }, 'the data folder /d was created with --node-name node-1: omit'],
-])('%j is refused for a data folder that was created with another value', (options, message) => {
+  ['--pod-cidr', { podCidr: '10.3.0.0/16' }, 'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit'],
+  [
+    '--service-cidr',
+    { serviceCidr: '10.3.0.0/16' },
+    'the data folder /d was created with --service-cidr 10.2.0.0/16: omit',
+  ],
+  ['--node-name', { nodeName: 'other' }, 'the data folder /d was created with --node-name node-1: omit'],
+])('%s is refused for a data folder that was created with another value', (_, options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, record)).toThrow(message);
 });
 

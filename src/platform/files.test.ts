@@ -90,7 +90,9 @@ test('a failed writeFileAtomic leaves the old content and no temporary file', ()
   expect(readdirSync(folder)).toEqual(['x']);
 });
 
-test('readTextIfPresent returns undefined for a missing file', () => {
+test('readTextIfPresent returns undefined for a missing file, and for a path below a file', () => {
+  writeFileSync(join(folder, 'file'), '');
+  expect(readTextIfPresent(join(folder, 'file', 'none'))).toBeUndefined();
   expect(readTextIfPresent(join(folder, 'none'))).toBeUndefined();
 });
 

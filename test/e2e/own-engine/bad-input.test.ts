@@ -1,5 +1,5 @@
 /** Bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -138,6 +138,18 @@ describe('lifepod up', () => {
       ['--pod-cidr', '10.96.0.0/24'],
       /--pod-cidr 10\.96\.0\.0\/24 and --service-cidr 10\.96\.0\.0\/16 overlap/,
     );
+  });
+
+  test('an option that is refused does not create the data folder', async () => {
+    const scratch = scratchFolder();
+    try {
+      const dataDir = join(scratch.path, 'new');
+      const result = await launch(['up', '--data-dir', dataDir, '--max-pods=-1']);
+      expect(result.stderr).toBe('lifepod: --max-pods -1 is not a valid number of Pods: give 0 or more\n');
+      expect(existsSync(dataDir)).toBe(false);
+    } finally {
+      await scratch.remove();
+    }
   });
 
   test('up refuses a data folder that is a file', async () => {
