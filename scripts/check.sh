@@ -4,11 +4,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MOST_CHARACTERS=72
-# Prints the hash and subject of each commit, except merges, that origin/main does not contain, and of the last 20 commits: in a fresh
-# clone, origin/main contains all.
+# Prints the hash and subject of each commit, except merges, that origin/main does not contain, or main if there is no origin, and of the
+# last 20 commits: in a fresh clone, origin/main contains all.
 new_commits() {
   git log --no-merges --format='%h %s' -n 20 HEAD
-  if git rev-parse --quiet --verify origin/main >/dev/null; then git log --no-merges --format='%h %s' origin/main..HEAD; fi
+  local base
+  for base in origin/main main; do
+    if git rev-parse --quiet --verify "$base" >/dev/null; then
+      git log --no-merges --format='%h %s' "$base..HEAD"
+      break
+    fi
+  done
 }
 too_long=$(new_commits | sort --unique | (
   LC_ALL=C.UTF-8 # Makes ${#subject} count characters, not bytes.

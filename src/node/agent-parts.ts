@@ -6,7 +6,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Pod, Service } from '../api/generated/types.ts';
 import { PODS, SERVICES } from '../api/resources.ts';
 import { createEventRecorder } from '../client/events.ts';

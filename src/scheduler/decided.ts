@@ -1,5 +1,5 @@
 /** The scheduler's decisions that the informer of Pods may not show yet: assumed bindings and nominated nodes. */
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { priorityOf } from '../scheduling/preemption.ts';
 

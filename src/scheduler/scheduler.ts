@@ -16,7 +16,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';

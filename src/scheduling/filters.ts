@@ -2,7 +2,7 @@
  * Checks whether a Pod can run on a node. If it cannot, the result contains the reasons of the first filter that rejects the node.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue } from '../machinery/quantity.ts';
 import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';

@@ -4,7 +4,7 @@
  * Source: the predicates in pkg/kubelet/lifecycle, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import {
   addQuantities,

@@ -3,7 +3,7 @@
  * Source: the scheduler plugin NodeResourcesFit of v1.33 (behavior).
  */
 import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 

@@ -3,7 +3,7 @@
  * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behavior).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { fitBeside } from './fit-with-others.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';

@@ -9,7 +9,7 @@
  * without inter-pod affinity, topology spread, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For
  * preemption see preemption.ts.
  */
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
 import { leastAllocatedScore } from './scores.ts';

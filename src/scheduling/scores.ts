@@ -1,6 +1,6 @@
 /** Scores a feasible node for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
-import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 import { allocatableOf } from './node-resources.ts';

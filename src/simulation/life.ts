@@ -64,9 +64,9 @@ export interface Life {
   /** When the runtime loses the records of the exited init containers before the one that was started last. */
   initRecordsLostAt?: number;
   losses?: Loss[];
-  /** The node terminates the Pod. */
+  /** When and why the node terminates the Pod. */
   nodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
-  /** The node terminates the Pod a second time. */
+  /** When and why the node terminates the Pod a second time. */
   nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   maxGracePeriodExtensionSeconds?: number;
   /** How long writing steps to the record takes; absent: they are written immediately. */

@@ -161,7 +161,7 @@ export const reasons: readonly Sentence[] = [
       ['src/scheduler/scheduler.test.ts', 'Pods of lower priority are preempted'],
       [causes, 'a preemption has the reason Preempted'],
       [
-        'src/simulation/node-ends.test.ts',
+        'src/simulation/node-terminations.test.ts',
         'a Pod that is preempted for a critical one has its own grace period, and fails',
       ],
       [

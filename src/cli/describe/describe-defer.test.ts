@@ -205,7 +205,7 @@ describe('describe, for the termination of a Pod', () => {
     startedAt: '2026-01-31T20:00:00.000000Z',
     deadline: '2026-01-31T20:01:00.000000Z',
   };
-  test('shows reason, start and deadline once the termination has begun', () => {
+  test('the section shows reason, start and deadline once the termination has begun', () => {
     const described = pod([{ name: 'bye' }], { termination });
     expect(text(described)).toMatch(
       new RegExp(
@@ -220,7 +220,7 @@ describe('describe, for the termination of a Pod', () => {
     );
   });
 
-  test('shows the PreExit deadline, extensions, outages, the current entry and the entries that were given up', () => {
+  test('the section shows the PreExit deadline, extensions, outages, the current entry and the entries that were given up', () => {
     const moved = {
       ...termination,
       preExitDeadline: '2026-01-31T20:00:40.000000Z',
@@ -241,12 +241,12 @@ Termination:
   Given Up:          hang`);
   });
 
-  test('shows postExitGracePeriodSeconds and preStopPolicy', () => {
+  test('the section shows postExitGracePeriodSeconds and preStopPolicy', () => {
     const reserved = pod([{ name: 'bye' }], {}, { postExitGracePeriodSeconds: 20, preStopPolicy: 'AfterPreExit' });
     expect(text(reserved)).toMatch(/\nPre Stop Policy: {9}AfterPreExit\nPost Exit Grace Period: {2}20s$/);
   });
 
-  test('shows the extension of the grace period by intervals or by a probe', () => {
+  test('the section shows the extension of the grace period by intervals or by a probe', () => {
     const intervals = {
       deferContainerGracePeriodExtensionInterval: 10,
       deferContainerGracePeriodExtensionCount: 3,

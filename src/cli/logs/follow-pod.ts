@@ -8,7 +8,7 @@
  *  3. There are no timeouts or polls: followPod() waits only for the watch of the Pod and for the logs themselves.
  */
 
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';

@@ -1,5 +1,5 @@
 /** Explains why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
-import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Container, CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';

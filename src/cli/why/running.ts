@@ -1,5 +1,5 @@
 /** Explains why a running Pod is not ready or that it is healthy, and how a Succeeded or Failed Pod ended. Pure. */
-import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';

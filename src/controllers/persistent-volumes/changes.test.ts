@@ -56,19 +56,19 @@ const pod = (volumes: NonNullable<Pod['spec']>['volumes']): Pod => ({
 const OWNED = { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: 'web', uid: 'uid-web', controller: true }] };
 
 describe('a change of a claim', () => {
-  it('queues the claim and the volume that it names', async () => {
+  it('a change of a claim queues the claim and the volume that it names', async () => {
     const { claims, queued } = start();
     claims.added(claim('data', 'disk'));
     expect(await queued()).toEqual(['claim a/data', 'volume disk']);
     claims.updated(claim('data', 'disk'), claim('data'));
     expect(await queued()).toEqual(['claim a/data', 'volume disk']);
   });
-  it('queues the Pod that owns a new claim, because the Pod may have been deleted', async () => {
+  it('a change of a claim queues the Pod that owns a new claim, because the Pod may have been deleted', async () => {
     const { claims, queued } = start();
     claims.added(claim('data', undefined, OWNED));
     expect(await queued()).toEqual(['claim a/data', 'ephemeral a/web/uid-web']);
   });
-  it('queues the folder of a deleted claim that names no volume, and the volumes that are reserved for it', async () => {
+  it('a change of a claim queues the folder of a deleted claim that names no volume, and the volumes that are reserved for it', async () => {
     const { claims, volumes, queued } = start();
     volumes.added(volume('disk', { name: 'data', uid: 'uid-data' }));
     claims.added(claim('data'));
@@ -76,7 +76,7 @@ describe('a change of a claim', () => {
     claims.deleted(claim('data'));
     expect(await queued()).toEqual(['claim a/data', 'folder pvc-uid-data', 'volume disk']);
   });
-  it('queues no folder for a deleted claim that names a volume', async () => {
+  it('a change of a claim queues no folder for a deleted claim that names a volume', async () => {
     const { claims, queued } = start();
     claims.deleted(claim('data', 'disk'));
     expect(await queued()).toEqual(['claim a/data', 'volume disk']);
@@ -84,7 +84,7 @@ describe('a change of a claim', () => {
 });
 
 describe('a change of a volume', () => {
-  it('queues the volume and the claim that it refers to', async () => {
+  it('a change of a volume queues the volume and the claim that it refers to', async () => {
     const { volumes, claims, queued } = start();
     claims.added(claim('other'));
     await queued();
@@ -93,7 +93,7 @@ describe('a change of a volume', () => {
       expect(await queued()).toEqual(['claim a/data', 'volume disk']);
     }
   });
-  it('queues each claim without a volume once, and the claims that name the volume, if it refers to no claim', async () => {
+  it('a change of a volume queues each claim without a volume once, and the claims that name the volume, if it refers to no claim', async () => {
     const { volumes, claims, queued } = start();
     for (const each of [claim('one'), claim('two'), claim('bound', 'other'), claim('named', 'disk')])
       claims.added(each);
@@ -102,7 +102,7 @@ describe('a change of a volume', () => {
     volumes.added(volume('second'));
     expect(await queued()).toEqual(['claim a/named', 'claim a/one', 'claim a/two', 'volume disk', 'volume second']);
   });
-  it('queues the claim of a deleted volume', async () => {
+  it('a change of a volume queues the claim of a deleted volume', async () => {
     const { volumes, queued } = start();
     volumes.deleted(volume('disk', { name: 'data' }));
     volumes.deleted(volume('free'));
@@ -115,7 +115,7 @@ describe('a change of a Pod', () => {
     { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: {} } } },
     { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
   ];
-  it('queues a new Pod with ephemeral volumes, and no other Pod', async () => {
+  it('a change of a Pod queues a new Pod with ephemeral volumes, and no other Pod', async () => {
     const { pods, queued } = start();
     pods.added(pod(volumes));
     expect(await queued()).toEqual(['ephemeral a/web/uid-web']);
@@ -134,7 +134,7 @@ describe('a change of a Pod', () => {
     pods.deleted(bound);
     expect(registered).toEqual(['remove n']);
   });
-  it('queues the claims of a deleted Pod, which may no longer be in use', async () => {
+  it('a change of a Pod queues the claims of a deleted Pod, which may no longer be in use', async () => {
     const { pods, queued } = start();
     pods.deleted(pod(volumes));
     expect(await queued()).toEqual(['claim a/data', 'claim a/web-scratch', 'ephemeral a/web/uid-web']);

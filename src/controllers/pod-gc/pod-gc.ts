@@ -7,7 +7,7 @@
  */
 
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';

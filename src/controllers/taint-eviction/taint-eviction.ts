@@ -14,7 +14,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { ResourceClient } from '../../client/client.ts';

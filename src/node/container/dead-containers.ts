@@ -5,7 +5,7 @@
  * log of each container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import { recordedRuns } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Log } from '../../platform/platform.ts';

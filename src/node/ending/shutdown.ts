@@ -2,7 +2,7 @@
  * Terminates the Pods when the machine shuts down, in groups of ascending priority. The termination of a group starts when all Pods of
  * the previous group have ended or their time is up. Source: pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';

@@ -3,7 +3,7 @@
  * resource.
  * Boundary: eviction.ts decides when each step runs and for which threshold; ranking.ts decides which Pod is evicted first.
  */
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';

@@ -1,7 +1,7 @@
 /** Determines which images a Pod names, whether a Pod may still run, and which image a reference means. The functions are pure. */
 
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
-import { isFinalPhase } from '../../api/core/v1/pod/status/phase.ts';
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';

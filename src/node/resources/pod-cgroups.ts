@@ -12,7 +12,7 @@
  */
 import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
-import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { type Cgroups, type OomKills, openCgroups } from '../../platform/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';

@@ -1,4 +1,4 @@
-/** Tests with folders of their own. The processes, their control groups and the command umount are replaced. */
+/** Tests the removal of what a containerd leaves behind. The processes, their control groups and the command umount are replaced. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -173,9 +173,9 @@ describe('table of Nodes', () => {
     ]);
   });
   it.each([
-    [{ 'kubernetes.io/role': 'gpu', 'node-role.kubernetes.io/worker': '' }, 'gpu,worker'],
-    [{ 'kubernetes.io/role': '', 'node-role.kubernetes.io/': 'x', other: 'y' }, '<none>'],
-  ])('the roles of a Node are read from the labels for roles (row %#)', (labels, expected) => {
+    ['the labels for roles', { 'kubernetes.io/role': 'gpu', 'node-role.kubernetes.io/worker': '' }, 'gpu,worker'],
+    ['labels without a role', { 'kubernetes.io/role': '', 'node-role.kubernetes.io/': 'x', other: 'y' }, '<none>'],
+  ])('the roles of a Node are read from %s', (_, labels, expected) => {
     expect(row(nodeKind, { metadata: { labels } })[2]).toBe(expected);
   });
   it.each([

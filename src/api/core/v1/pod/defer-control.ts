@@ -11,7 +11,7 @@ import { conflict, invalidObject } from '../../../../machinery/status.ts';
 import type { DeferControl, Pod } from '../../../generated/types.ts';
 import type { SubresourceDefinition } from '../../../kind.ts';
 import { isMirrorPod } from './mirror.ts';
-import { hasEnded } from './status/phase.ts';
+import { hasEnded } from './status/final-phase.ts';
 import { withSkips } from './strategy.ts';
 
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };

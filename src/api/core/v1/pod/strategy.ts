@@ -8,7 +8,7 @@ import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
 import { dropDisabledFields } from './compatibility/disabled-fields.ts';
 import { keepOlderStatuses } from './compatibility/older-forms.ts';
 import { currentSpec } from './defaults.ts';
-import { hasEnded } from './status/phase.ts';
+import { hasEnded } from './status/final-phase.ts';
 import { qosClass } from './status/qos.ts';
 
 /**

@@ -79,7 +79,10 @@ it('a Service without session affinity has no settings for it', () => {
   expect(specOf({ sessionAffinity: 'ClientIP', sessionAffinityConfig })).toMatchObject({ sessionAffinityConfig });
 });
 
-it.each([0, ''])('a target port that is empty or 0 is replaced by the port of the Service (row %#)', (targetPort) => {
+it.each([
+  ['0', 0],
+  ['empty', ''],
+])('a target port that is %s is replaced by the port of the Service', (_, targetPort) => {
   const { object } = created(serviceKind, { spec: { ports: [{ port: 80, targetPort }] } });
   expect(object.spec?.ports?.[0]?.targetPort).toBe(80);
 });

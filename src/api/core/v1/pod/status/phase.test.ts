@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { podOf } from '../pod-fixtures.ts';
-import { hasEnded } from './phase.ts';
+import { hasEnded } from './final-phase.ts';
 
 test.each([
   ['Pending', false],

@@ -5,7 +5,7 @@
 import { type Millis, parseTime } from '../../../../../machinery/time.ts';
 import type { ContainerStatus, Pod, PodCondition } from '../../../../generated/types.ts';
 import { isSidecar } from '../containers.ts';
-import { hasEnded } from './phase.ts';
+import { hasEnded } from './final-phase.ts';
 
 export interface PodSummary {
   ready: number;
