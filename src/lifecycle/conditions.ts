@@ -29,8 +29,7 @@ export function conditionsOf(situation: Situation, phase: string, init: Statuses
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // Like upstream, a deleted Pod stays ready while its probes succeed. A Pod with defer containers that terminates without a
-  // deletion becomes unready immediately.
+  // Like upstream, a deleted Pod stays ready while its probes succeed. Any other termination with defer containers ends its readiness.
   const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
   const verdicts = defined<Record<string, Verdict | undefined>>({

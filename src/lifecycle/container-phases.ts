@@ -1,10 +1,9 @@
 /** The phase of a container: waiting, in back-off, running or ended. Source: Pod Lifecycle, "Container states" (v1.33). */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
-import { missingTarget } from './container-steps.ts';
+import { imageActions, imageFound, missingTarget } from './container-steps.ts';
 import { failureInTurn, nextTry } from './defer.ts';
 import { hasStarted } from './hooks-and-stops.ts';
-import { imageActions, imageFound } from './images.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Finished, Progress } from './start-order.ts';
 import type { End } from './termination-stages.ts';

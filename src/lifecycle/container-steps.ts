@@ -1,18 +1,16 @@
-/** The next step of one container that runs, starts or restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
+/** The next step of one container, and when its image is looked up or pulled. Source: Images, "Image pull policy" (v1.33). */
 import type { EphemeralContainer } from '../api/generated/types.ts';
-import { act, type Rule, wake } from './effects.ts';
+import { act, type RetryAt, type Rule, wake } from './effects.ts';
 import { endRun, kill } from './hooks-and-stops.ts';
-import { ensureImage, imageFound } from './images.ts';
 import { hasEndedForGood, restartAfter, wantsRestart } from './restart.ts';
-import type { ContainerState } from './types.ts';
+import { actionKey, type ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
 /** Advances a container of a Pod that is not terminating, or a sidecar while defer containers run. */
 export function* advance(view: PodView, container: ContainerView): Rule {
   const { current, latest, kind } = container;
   if (current === undefined) {
-    // The container has no run in the current sandbox. An ephemeral container that ran in an earlier sandbox is not run
-    // again, nor is an app container that has ended for good.
+    // In a new sandbox, an ephemeral container that ran before and an app container that has ended for good do not run again.
     if (kind === 'ephemeral' ? container.nextAttempt > 0 : kind === 'app' && hasEndedForGood(view, container)) return;
     yield* start(view, container, container.nextAttempt, latest?.backoffSeconds ?? 0);
   } else if (current.state === 'unknown') yield kill(current);
@@ -71,4 +69,41 @@ export function missingTarget(view: PodView, container: ContainerView): string |
   const target = targetOf(view, container);
   if (target === undefined) return `unable to find target container ${name}`;
   return target.state === 'running' ? undefined : `target container ${name} is not running`;
+}
+
+/** The actions that pull the image of the attempt, and that look it up on the node. */
+export const imageActions = ({ name, image, spec }: ContainerView, attempt: number) => {
+  const what = { container: name, attempt, image };
+  const mustExist = spec.imagePullPolicy === 'Never';
+  return { pull: { kind: 'pullImage', ...what }, check: { kind: 'checkImage', ...what, mustExist } } as const;
+};
+
+/** The result of the image lookup or pull for the attempt; undefined if there is none. */
+export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
+  imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
+
+/** Gets the image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
+export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
+  const found = imageFound(container, attempt);
+  if (found?.state === 'present') return;
+  const { pull, check } = imageActions(container, attempt);
+  if (container.spec.imagePullPolicy === 'Always') yield act(pull, after);
+  // The image appeared without a pull, so the back-off no longer applies.
+  else if (view.observed.appeared?.has(container.image) && !view.isUnderWay(actionKey(pull)))
+    yield act(check, ({ at }) => at);
+  else yield act(found?.state === 'absent' ? pull : check, after);
+}
+
+/** Pulls the images of defer containers once every app container has a run, unless prePullDeferImages is false. Retries failed pulls. */
+export function* prePullDeferImages(view: PodView): Rule {
+  if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
+  for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
+}
+
+/** Looks up the image of the init container at `index` or, past the last one, those of the apps, if the pull policy is IfNotPresent. */
+export function* lookForImages({ init, apps }: PodView, index: number): Rule {
+  const next = init[index];
+  for (const container of next === undefined ? apps : [next])
+    if (container.spec.imagePullPolicy === 'IfNotPresent' && !imageFound(container, container.nextAttempt))
+      yield act(imageActions(container, container.nextAttempt).check);
 }

@@ -13,7 +13,6 @@
  *  5. A second decision on the same input requests no action that is already under way.
  *  6. decide() with a memory rebuilt at any point leads to the same final state.
  */
-
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './container-phases.ts';
 import { endsOf } from './defer.ts';
 import { act, type Rule, reduce, wake } from './effects.ts';

@@ -7,7 +7,7 @@
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { imageActions } from './images.ts';
+import { imageActions } from './container-steps.ts';
 import { type Restart, restartAfter } from './restart.ts';
 import { isCompletion, isDue, isPostExit } from './termination-causes.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';

@@ -68,8 +68,7 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
     if (dueAt > now) yield wake(dueAt);
     else {
       yield act(action);
-      // The next probe is due a whole number of periods after the last one, so that the times do not drift. Missed probes are
-      // not repeated.
+      // The next probe is due a whole number of periods after the last one, so that the times do not drift. Missed probes are not repeated.
       yield { probe: key, memory: { ...memory, dueAt: dueAt + periods * periodMillis(probe) } };
     }
   }

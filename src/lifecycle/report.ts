@@ -21,9 +21,8 @@ import {
   podInFull,
   type Situation,
 } from './container-phases.ts';
-import { missingTarget } from './container-steps.ts';
+import { imageActions, imageFound, missingTarget } from './container-steps.ts';
 import { type Plan, pullRetryAt } from './effects.ts';
-import { imageActions, imageFound } from './images.ts';
 import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';
 import { isPostExit } from './termination-causes.ts';

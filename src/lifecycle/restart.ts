@@ -1,7 +1,4 @@
-/**
- * Whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33): the first restart is immediate, then
- * 10 s, 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. With restartPolicy Always, init containers restart only on failure.
- */
+/** Whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
 import type { Millis } from '../machinery/time.ts';
 import { LONG, SHORT } from './effects.ts';
 import type { ContainerState } from './types.ts';
@@ -12,6 +9,7 @@ export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, ru
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
   if (sidecar || stops[run.id]?.restart === true || (kind === 'app' && restartPolicy === 'Always')) return true;
+  // With restartPolicy Always, init containers restart only on failure, as with OnFailure.
   return restartPolicy !== 'Never' && run.exitCode !== 0;
 }
 

@@ -2,9 +2,8 @@
  * The life of a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
  * Sources: Init Containers and Pod Lifecycle (v1.33).
  */
-import { advance } from './container-steps.ts';
+import { advance, lookForImages, prePullDeferImages } from './container-steps.ts';
 import { act, type Rule } from './effects.ts';
-import { lookForImages, prePullDeferImages } from './images.ts';
 import { isStarted } from './probes.ts';
 import { hasEndedForGood } from './restart.ts';
 import { replaceSandbox } from './termination-waves.ts';

@@ -18,11 +18,10 @@
  */
 import { recordedRuns } from '../api/core/v1/pod/status/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
-import { advance, collectOldRuns, startRun } from './container-steps.ts';
+import { advance, collectOldRuns, ensureImage, startRun } from './container-steps.ts';
 import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';
 import { act, type Rule, retryAt, wake } from './effects.ts';
 import { endRun, kill, MINIMUM_GRACE_MILLIS, postStartHooks, preStop } from './hooks-and-stops.ts';
-import { ensureImage } from './images.ts';
 import { hasPostExitBegun, isDue, isPostExit } from './termination-causes.ts';
 import type { End } from './termination-stages.ts';
 import { actionKey, type ContainerState, type Stop } from './types.ts';
