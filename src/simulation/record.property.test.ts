@@ -15,13 +15,24 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/**
- * A step may be missing from the record if it occurred less than this time before the end of the simulation or the removal of the object,
- * because no agent has observed it yet.
- */
-const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
 /** A decision may be missing from the record if an agent made it less than this time before its death. */
 const UNWRITTEN_MILLIS = 100;
+
+/** The time that an agent may take to observe a step, except the time of outages. */
+const UNSEEN_MILLIS = 15_000;
+
+/**
+ * The time in the simulation until which the record must have every step of a Pod that still exists at the end. Later steps may be
+ * missing because no agent has lived long enough to observe and write them: the last agent may have died shortly before the end, or an
+ * outage of the runtime may have lasted until the end.
+ */
+function seenUntil({ now, absences }: LifeResult, { outages = [] }: Life): number {
+  const needed = outages.reduce((sum, { millis }) => sum + millis, UNSEEN_MILLIS);
+  return absences.reduceRight(
+    (until, { from, to }) => (to > until ? Math.min(until, from - UNWRITTEN_MILLIS) : until),
+    now - needed,
+  );
+}
 
 interface Recorded {
   result: LifeResult;
@@ -66,10 +77,10 @@ const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as c
 const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
   `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
 
-const stepsOfTrace = ({ trace, goneAt, now }: LifeResult, life: Life): string[] => {
-  const seenUntil = goneAt === undefined ? now - unseenMillis(life) : Number.POSITIVE_INFINITY;
-  return trace.flatMap(({ what, name, attempt, exitCode, at }) =>
-    (what === 'start' || what === 'exit' || what === 'sandbox') && at < seenUntil
+const stepsOfTrace = (result: LifeResult, life: Life): string[] => {
+  const until = result.goneAt === undefined ? seenUntil(result, life) : Number.POSITIVE_INFINITY;
+  return result.trace.flatMap(({ what, name, attempt, exitCode, at }) =>
+    (what === 'start' || what === 'exit' || what === 'sandbox') && at < until
       ? [lineOf(TYPES[what], name, attempt, exitCode, at)]
       : [],
   );
@@ -209,9 +220,9 @@ describe('the record of every life', () => {
     it('the record has each deadline that the status showed', () =>
       holds(({ result, record, life }) => {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline);
-        const until = result.removedAt ?? result.now;
+        const until = seenUntil({ ...result, now: result.removedAt ?? result.now }, life);
         for (const { at, status } of result.statuses)
-          if (status.termination !== undefined && status.phase === 'Terminating' && at < until - unseenMillis(life))
+          if (status.termination !== undefined && status.phase === 'Terminating' && at < until)
             expect(deadlines).toContain(Date.parse(status.termination.deadline));
       }, deferLives));
   });
