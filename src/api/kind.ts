@@ -85,8 +85,15 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   outlivesNamespace?: boolean;
   /** The type's name in the generated field table (generated/schema.json). */
   schema: string;
-  /** For kinds whose objects are stored as another kind (Events of events.k8s.io): that kind, and the conversions. */
-  storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
+  /**
+   * For kinds whose objects are stored as another kind (Events of events.k8s.io, or another version of the kind): that kind, and the
+   * conversions.
+   */
+  storage?: {
+    resource: ResourceRef;
+    toStored(object: KubeObject): KubeObject;
+    fromStored(object: KubeObject): KubeObject;
+  };
   /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
   /**

@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
-import { findKind, kindByName, kinds } from './kinds.ts';
+import { createCatalog } from './catalog.ts';
+import { kinds } from './kinds.ts';
 import { decode, schemaTypes } from './schema.ts';
+
+const catalog = createCatalog(kinds);
 
 describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`, kind] as const))(
   'kind %s',
   (_, kind) => {
     it('the kind is found by its resource and by its name', () => {
-      expect(findKind({ group: kind.group, version: kind.version, resource: kind.plural })).toBe(kind);
-      expect(kindByName(kind.group, kind.version, kind.kind)).toBe(kind);
+      expect(catalog.find({ group: kind.group, version: kind.version, resource: kind.plural })).toBe(kind);
+      expect(catalog.named(kind.group, kind.version, kind.kind)).toBe(kind);
     });
     it('the kind and the bodies of its subresources have a schema', () => {
       expect(schemaTypes).toHaveProperty(kind.schema);
@@ -42,6 +45,6 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
 );
 
 it('an unknown kind is not found', () => {
-  expect(findKind({ group: 'apps', version: 'v1', resource: 'deployments' })).toBeUndefined();
-  expect(kindByName('', 'v1', 'pods')).toBeUndefined();
+  expect(catalog.find({ group: 'apps', version: 'v1', resource: 'deployments' })).toBeUndefined();
+  expect(catalog.named('', 'v1', 'pods')).toBeUndefined();
 });

@@ -1,5 +1,5 @@
-/** The served kinds. To add a kind, create its folder and list it here. */
-import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+/** The built-in kinds. To add a kind, create its folder and list it here. */
+import { anyKind } from './catalog.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
 import { configMapKind } from './core/v1/config-map/index.ts';
@@ -22,39 +22,26 @@ import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
-/** Removes the object type from a definition. This is safe, because a definition is only called with objects of its own kind. */
-const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
-
+/** The kinds that an engine serves from its start. */
 export const kinds: readonly KindDefinition[] = [
-  general(bindingKind),
-  general(configMapKind),
-  general(eventKind),
-  general(namespaceKind),
-  general(nodeKind),
-  general(persistentVolumeKind),
-  general(persistentVolumeClaimKind),
-  general(podKind),
-  general(podTemplateKind),
-  general(secretKind),
-  general(serviceKind),
-  general(serviceAccountKind),
-  general(leaseKind),
-  general(runtimeClassKind),
-  general(priorityClassKind),
-  general(storageClassKind),
-  general(eventsV1EventKind),
-  general(podRecordKind),
-  general(nodeMetricsKind),
-  general(podMetricsKind),
+  anyKind(bindingKind),
+  anyKind(configMapKind),
+  anyKind(eventKind),
+  anyKind(namespaceKind),
+  anyKind(nodeKind),
+  anyKind(persistentVolumeKind),
+  anyKind(persistentVolumeClaimKind),
+  anyKind(podKind),
+  anyKind(podTemplateKind),
+  anyKind(secretKind),
+  anyKind(serviceKind),
+  anyKind(serviceAccountKind),
+  anyKind(leaseKind),
+  anyKind(runtimeClassKind),
+  anyKind(priorityClassKind),
+  anyKind(storageClassKind),
+  anyKind(eventsV1EventKind),
+  anyKind(podRecordKind),
+  anyKind(nodeMetricsKind),
+  anyKind(podMetricsKind),
 ];
-
-const byRef = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
-const byName = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.kind}`, kind]));
-
-/** The kind of a resource such as `pods`; undefined if the resource is not served. */
-export const findKind = ({ group, version, resource }: ResourceRef): KindDefinition | undefined =>
-  byRef.get(`${group}/${version}/${resource}`);
-
-/** The kind with a name such as `Pod`; undefined if the kind is not served. */
-export const kindByName = (group: string, version: string, kind: string): KindDefinition | undefined =>
-  byName.get(`${group}/${version}/${kind}`);

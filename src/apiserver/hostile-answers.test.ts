@@ -1,5 +1,6 @@
 /** Tests requests whose responses would be very long or cannot be encoded. Such a request affects at most its own connection. */
 import { expect, test, vi } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
 import type { KubeObject, Status } from '../machinery/meta.ts';
@@ -72,7 +73,7 @@ test('a watch whose events cannot be encoded ends without affecting the server',
     throw new Error('cannot make a row');
   };
   await using at = await startTestServer({
-    kinds: kinds.map((kind) => (kind.kind === 'ConfigMap' ? { ...kind, row } : kind)),
+    catalog: createCatalog(kinds.map((kind) => (kind.kind === 'ConfigMap' ? { ...kind, row } : kind))),
   });
   const watching = vi.spyOn(at.backend, 'watch');
   const watch = await at.open('GET', '/api/v1/configmaps?watch=1', {

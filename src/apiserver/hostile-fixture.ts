@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kinds } from '../api/kinds.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
@@ -18,7 +17,7 @@ export async function startHostileServer(): Promise<TestServer & { registry: Reg
   const directory = mkdtempSync(join(tmpdir(), 'lifepod-hostile-'));
   const store = await openLmdbStore({ directory, historyRevisions: 1000 });
   const { registry } = await startRegistry({ store });
-  const at = await startTestServer({ backend: registry, kinds });
+  const at = await startTestServer({ backend: registry });
   const dispose = at[Symbol.asyncDispose].bind(at);
   return {
     ...at,

@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
 import { systemTimers } from '../platform/node-js.ts';
@@ -105,7 +106,7 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
   const { log, errors } = recordingLog();
   const server = await startApiServer({
     backend,
-    kinds,
+    catalog: createCatalog(kinds),
     nodes: noNodes,
     pki,
     port: 0,

@@ -20,7 +20,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { KindDefinition } from '../api/kind.ts';
+import type { KindCatalog } from '../api/catalog.ts';
 import { methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
@@ -45,7 +45,7 @@ import { type HealthChecks, serveHealth } from './http/health.ts';
 import { flag } from './http/query.ts';
 import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
-import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
+import { findPath, findRoute, pathSegments } from './http/routes.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
@@ -61,7 +61,7 @@ const CLOSE_GRACE_MILLIS = 5_000;
 
 export interface ApiServerOptions {
   backend: ResourceBackend;
-  kinds: readonly KindDefinition[];
+  catalog: KindCatalog;
   nodes: NodeConnection & NodeReports;
   pki: Pki;
   /** The address or hostname to listen on. The default is 127.0.0.1. */
@@ -111,7 +111,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       minVersion: 'TLSv1.2',
       handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
-      shouldUpgradeCallback: upgradeFilter(options.kinds),
+      shouldUpgradeCallback: upgradeFilter(options.catalog),
     },
     (request, response) => handle(request, response),
   );
@@ -166,7 +166,6 @@ interface RequestHandler {
 }
 
 interface Handling extends ServerContext {
-  routes: RouteIndex;
   documents: OpenApi;
   outgoing: OutgoingBudget;
   version: Record<string, string>;
@@ -186,8 +185,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
   };
   const handling: Handling = {
     ...options,
-    routes: routeIndex(options.kinds),
-    documents: openApi(options.kinds, options.version),
+    documents: openApi(options.catalog, options.version),
     version: versionInfo(options.version),
     outgoing,
     watches: places(limits.watches),
@@ -289,7 +287,7 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     onlyGet(method);
     return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
   }
-  const route = findRoute(findPath(handling.routes, segments), method, flag(exchange.query, 'watch') ?? false);
+  const route = findRoute(findPath(handling.catalog, segments), method, flag(exchange.query, 'watch') ?? false);
   exchange.route = route;
   authorizeResource(exchange.user, route);
   return serveResource(handling, exchange, route);

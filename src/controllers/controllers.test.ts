@@ -112,7 +112,7 @@ test('every active namespace gets the root certificate, and a changed one is cor
 
 test('the content of a terminating namespace is deleted, Pods first, then its finalizer', async () => {
   const { backend, stop, options, until, objects, names } = await setUp('a', 'b');
-  await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
+  await startNamespaceController({ ...options, resources: () => [PODS, CONFIG_MAPS] });
   // This Pod is on a node, so it terminates gracefully and still exists after the delete.
   await backend.set(PODS, pod('x', 'n'));
   await backend.set(PODS, pod('other', undefined, 'b'));
@@ -152,7 +152,7 @@ test('a namespace that was terminating before the start is finished, and a failu
   await backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
   await backend.remove(NAMESPACES, undefined, 'a');
   backend.failNext('deleteCollection', serviceUnavailable('not now'));
-  await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
+  await startNamespaceController({ ...options, resources: () => [PODS, CONFIG_MAPS] });
   await called('deleteCollection configmaps a/', 1);
   await new Promise(setImmediate);
   expect(names(NAMESPACES)).toEqual(['/a']);

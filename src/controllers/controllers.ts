@@ -8,7 +8,7 @@
  * interrupted. A crash loses only Events that are still queued, the records that unbound-records has not written yet, and the
  * times from which a controller counts a delay, such as tolerationSeconds.
  */
-import { kinds } from '../api/kinds.ts';
+import type { KindCatalog } from '../api/catalog.ts';
 import type { ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
@@ -30,6 +30,7 @@ import { startUnboundRecords } from './unbound-records/unbound-records.ts';
  */
 export async function startControllers(
   options: ControllerOptions & {
+    catalog: KindCatalog;
     caPem: string;
     /** Creates missing system objects and corrects the Service `kubernetes`. */
     bootstrap: () => Promise<void>;
@@ -42,7 +43,7 @@ export async function startControllers(
   // Not awaited: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...options, limits: options.recordLimits });
   await Promise.all([
-    startNamespaceController({ ...options, resources: namespacedResources(kinds) }),
+    startNamespaceController({ ...options, resources: options.catalog.view(namespacedResources) }),
     startServiceAccountController(options),
     startRootCaPublisher(options),
     startSystemObjects(options),

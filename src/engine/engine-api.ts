@@ -1,5 +1,6 @@
 /** Opens the store and the registry of API objects, and starts the HTTPS server of the API. */
 import { join } from 'node:path';
+import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
@@ -24,6 +25,8 @@ const TOKEN_ISSUER = `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`;
 
 export interface OpenRegistry {
   registry: Registry;
+  /** The kinds that the registry and the API server serve. */
+  catalog: KindCatalog;
   pki: Pki;
 }
 
@@ -48,9 +51,10 @@ export async function openRegistry(
   ]);
   const { issue } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const measured = measuredStore(store, metrics);
-  const registry = await createRegistry({ store: measured, kinds, timers, log, serviceCidr, issueToken: issue });
+  const catalog = createCatalog(kinds);
+  const registry = await createRegistry({ store: measured, catalog, timers, log, serviceCidr, issueToken: issue });
   closers.defer(() => registry.close());
-  return { registry, pki };
+  return { registry, catalog, pki };
 }
 
 /**
@@ -61,13 +65,13 @@ export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, pki, nodes, metrics }: OpenRegistry & { nodes: LateNode; metrics: EngineMetrics },
+  { registry, catalog, pki, nodes, metrics }: OpenRegistry & { nodes: LateNode; metrics: EngineMetrics },
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
-  addStorageMetrics(metrics.all, registry, dataDir);
+  addStorageMetrics(metrics.all, registry, catalog, dataDir);
   const api = await startApiServer({
     backend: registry,
-    kinds,
+    catalog,
     nodes,
     pki,
     host: HOST,

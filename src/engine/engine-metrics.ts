@@ -1,7 +1,7 @@
 /** The engine's metrics: one set for the whole engine, and one for the node, which the first set includes. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { kinds } from '../api/kinds.ts';
+import type { KindCatalog } from '../api/catalog.ts';
 import type { Registry } from '../apiserver/registry/registry.ts';
 import { workQueueMetrics } from '../client/work-queue.ts';
 import { createMetrics, family, type MetricFamily, type Metrics, single } from '../platform/metrics.ts';
@@ -24,7 +24,7 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
 }
 
 /** Adds metrics for the size and revision of the store, and for the number of objects by cached resource. */
-export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir: string): void {
+export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog: KindCatalog, dataDir: string): void {
   metrics.source(async () => [
     family(
       'gauge',
@@ -33,12 +33,12 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir:
       single(storeBytes(join(dataDir, 'store'))),
     ),
     family('gauge', 'lifepod_store_revision', 'The revision of the newest write.', single(registry.revision())),
-    await objectCounts(registry),
+    await objectCounts(registry, catalog),
   ]);
 }
 
 /** Counts the objects of resources that are cached in memory. To count those of uncached resources, all would be read from the disk. */
-async function objectCounts(registry: Registry): Promise<MetricFamily> {
+async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
   const counted = kinds.filter(
     (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,
   );

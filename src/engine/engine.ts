@@ -161,7 +161,7 @@ async function startParts(
 async function startClusterParts(
   settings: Settings,
   options: PartOptions,
-  { registry, pki, port, dnsIp }: OpenRegistry & { port: number; dnsIp: string },
+  { registry, catalog, pki, port, dnsIp }: OpenRegistry & { port: number; dnsIp: string },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
   await together([
@@ -175,6 +175,7 @@ async function startClusterParts(
     startScheduler({ ...options, schedulerName: 'default-scheduler' }),
     startControllers({
       ...options,
+      catalog,
       caPem: pki.caCertificate,
       bootstrap: () => bootstrap(registry, { serviceCidr, apiServerPort: port }),
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { createCatalog } from '../api/catalog.ts';
 import type { Pod, ServiceAccount } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
 import { PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
@@ -41,7 +42,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
   const registry = await createRegistry({
     store: createMemoryStore(),
-    kinds,
+    catalog: createCatalog(kinds),
     timers,
     log: silentLog,
     serviceCidr: '10.96.0.0/16',

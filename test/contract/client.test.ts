@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createCatalog } from '../../src/api/catalog.ts';
 import type { ConfigMap, CoreV1Event, Namespace, Node, Pod, ServiceAccount } from '../../src/api/generated/types.ts';
 import { kinds } from '../../src/api/kinds.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../src/api/resources.ts';
@@ -36,6 +37,7 @@ let signal: AbortSignal;
 /** Creates the namespaces and other objects of the system in the registry. */
 let restored: () => Promise<void>;
 const timers = systemTimers();
+const catalog = createCatalog(kinds);
 const log = silentLog;
 
 beforeEach(() => {
@@ -51,7 +53,7 @@ afterEach(() => closers.disposeAsync());
 async function startRegistry() {
   const store = await openLmdbStore({ directory: join(directory, 'store') });
   closers.defer(() => store.close());
-  const registry = await createRegistry({ store, kinds, timers, log, serviceCidr: SERVICE_CIDR });
+  const registry = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR });
   closers.defer(() => registry.close());
   restored = () => bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
   await restored();
@@ -61,7 +63,16 @@ async function startRegistry() {
 async function overHttps(): Promise<Client> {
   const backend = await startRegistry();
   const pki = await loadOrCreatePki(directory, { hostnames: [], ips: [], now: timers.now() });
-  const server = await startApiServer({ backend, kinds, nodes: noNodes, pki, port: 0, version: '0.0.0', timers, log });
+  const server = await startApiServer({
+    backend,
+    catalog,
+    nodes: noNodes,
+    pki,
+    port: 0,
+    version: '0.0.0',
+    timers,
+    log,
+  });
   closers.defer(() => server.close());
   const path = join(directory, 'kubeconfig');
   writeKubeconfig(path, { server: `https://127.0.0.1:${server.port}`, pki });
@@ -238,7 +249,7 @@ describe.each([
   });
 
   test('scheduler and controllers bind a Pod in a new namespace, and delete the namespace with its objects', async () => {
-    const loops = { client, timers, log, signal };
+    const loops = { client, timers, log, signal, catalog };
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
@@ -280,7 +291,7 @@ describe.each([
     const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
-    const loops = { client, timers, log, signal };
+    const loops = { client, timers, log, signal, catalog };
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),

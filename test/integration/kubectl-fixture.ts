@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { createCatalog } from '../../src/api/catalog.ts';
 import { kinds } from '../../src/api/kinds.ts';
 import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
@@ -57,9 +58,10 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
   const log = createLog({ level: 'warn' });
   const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
   const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
+  const catalog = createCatalog(kinds);
   const registry = await createRegistry({
     store: createMemoryStore(),
-    kinds,
+    catalog,
     timers,
     log,
     serviceCidr: SERVICE_CIDR,
@@ -71,7 +73,16 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
       yield Buffer.from(`log of ${container}\n`);
     },
   };
-  const server = await startApiServer({ backend: registry, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
+  const server = await startApiServer({
+    backend: registry,
+    catalog,
+    nodes,
+    pki,
+    port: 0,
+    version: '0.0.0',
+    timers,
+    log,
+  });
   await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: server.port });
   writeKubeconfig(join(folder, 'kubeconfig'), { server: `https://127.0.0.1:${server.port}`, pki });
   const running = new Set<ChildProcess>();

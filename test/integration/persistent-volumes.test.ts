@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createCatalog } from '../../src/api/catalog.ts';
 import type { CoreV1Event, PersistentVolume, PersistentVolumeClaim } from '../../src/api/generated/types.ts';
 import { kinds } from '../../src/api/kinds.ts';
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../src/api/resources.ts';
@@ -33,7 +34,7 @@ beforeEach(async () => {
   closers.defer(() => rmSync(directory, { recursive: true }));
   const store = createMemoryStore();
   closers.defer(() => store.close());
-  registry = await createRegistry({ store, kinds, timers, log, serviceCidr: SERVICE_CIDR });
+  registry = await createRegistry({ store, catalog: createCatalog(kinds), timers, log, serviceCidr: SERVICE_CIDR });
   closers.defer(() => registry.close());
   await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createCatalog } from '../../api/catalog.ts';
 import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
 
 const AGGREGATED =
@@ -6,7 +7,7 @@ const AGGREGATED =
 
 let at: TestServer;
 beforeAll(async () => {
-  at = await startTestServer({ kinds: fewKinds });
+  at = await startTestServer({ catalog: createCatalog(fewKinds) });
 });
 afterAll(() => at[Symbol.asyncDispose]());
 

@@ -7,12 +7,13 @@ import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import { pathNotFound } from '../../machinery/status.ts';
 import { verbsOf } from '../http/routes.ts';
 import { apiVersionOf } from '../registry/resources.ts';
+import { byPriority } from './version-priority.ts';
 
 const groupsOf = (kinds: readonly KindDefinition[]): string[] => [...new Set(kinds.map((kind) => kind.group))];
 
-const versionsOf = (kinds: readonly KindDefinition[], group: string): string[] => [
-  ...new Set(kinds.filter((kind) => kind.group === group).map((kind) => kind.version)),
-];
+/** Returns the versions of the group, the preferred version first. */
+const versionsOf = (kinds: readonly KindDefinition[], group: string): string[] =>
+  [...new Set(kinds.filter((kind) => kind.group === group).map((kind) => kind.version))].sort(byPriority);
 
 const byPlural = (a: KindDefinition, b: KindDefinition): number => (a.plural < b.plural ? -1 : 1);
 

@@ -39,7 +39,7 @@ export async function serveDiscovery(
   exchange: Exchange,
   segments: readonly string[],
 ): Promise<void> {
-  const { kinds } = server;
+  const { kinds } = server.catalog;
   const [root, group, version] = segments;
   const core = root === 'api';
   if (group === undefined) {

@@ -1,5 +1,5 @@
 /** The dependencies that the handlers of all requests share. */
-import type { KindDefinition } from '../../api/kind.ts';
+import type { KindCatalog } from '../../api/catalog.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
@@ -11,7 +11,7 @@ import type { Unfinished } from './bounds/unfinished.ts';
 
 export interface ServerContext {
   readonly backend: ResourceBackend;
-  readonly kinds: readonly KindDefinition[];
+  readonly catalog: KindCatalog;
   readonly nodes: NodeConnection & NodeReports;
   readonly timers: Timers;
   readonly log: Log;

@@ -1,4 +1,5 @@
 /** Maps the path and method of a request to the kind, namespace, name, subresource and verb. */
+import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../../machinery/status.ts';
@@ -27,13 +28,6 @@ export interface ResourcePath {
   watch?: boolean;
 }
 
-const key = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
-
-export type RouteIndex = ReadonlyMap<string, KindDefinition>;
-
-export const routeIndex = (kinds: readonly KindDefinition[]): RouteIndex =>
-  new Map(kinds.map((kind) => [key(kind.group, kind.version, kind.plural), kind]));
-
 export function pathSegments(path: string): string[] {
   const segments = path.split('/').slice(1);
   if (segments.at(-1) === '') segments.pop();
@@ -45,14 +39,14 @@ export function pathSegments(path: string): string[] {
 }
 
 /** Parses the path of a resource. Throws 404 NotFound if `segments` is not the path of a known resource. */
-export function findPath(index: RouteIndex, segments: readonly string[]): ResourcePath {
+export function findPath(catalog: Pick<KindCatalog, 'find'>, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
   const [group, version, ...parts] = core ? ['', ...segments.slice(1)] : segments.slice(1);
   const watch = parts[0] === 'watch';
   const rest = watch ? parts.slice(1) : parts;
-  const find = (plural: string | undefined): KindDefinition | undefined =>
-    index.get(key(group ?? '', version ?? '', plural ?? ''));
+  const find = (resource = ''): KindDefinition | undefined =>
+    catalog.find({ group: group ?? '', version: version ?? '', resource });
   // The path /namespaces/NAME/PLURAL addresses objects in the Namespace if PLURAL names a kind. Otherwise, /namespaces/NAME and
   // /namespaces/NAME/SUBRESOURCE address the Namespace itself.
   const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;

@@ -1,11 +1,12 @@
 /** Tests the deprecated paths for watches, such as /api/v1/watch/pods, which clients such as Ruby's kubeclient use. */
 import { expect, test } from 'vitest';
+import { createCatalog } from '../../api/catalog.ts';
 import { kinds } from '../../api/kinds.ts';
 import { watchOptions } from './query.ts';
-import { findPath, findRoute, pathSegments, routeIndex } from './routes.ts';
+import { findPath, findRoute, pathSegments } from './routes.ts';
 
-const INDEX = routeIndex(kinds);
-const routeOf = (method: string, path: string) => findRoute(findPath(INDEX, pathSegments(path)), method, false);
+const CATALOG = createCatalog(kinds);
+const routeOf = (method: string, path: string) => findRoute(findPath(CATALOG, pathSegments(path)), method, false);
 
 test.each([
   ['/api/v1/watch/pods', 'pods', undefined, undefined],

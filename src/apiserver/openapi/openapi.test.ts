@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCatalog } from '../../api/catalog.ts';
 import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
 import { openApiDocument } from './openapi.ts';
 import { swaggerDocument } from './swagger.ts';
@@ -132,7 +133,7 @@ test('the Swagger document has the same schemas, without keywords that Swagger d
 describe('OpenAPI over HTTP', () => {
   let at: TestServer;
   beforeAll(async () => {
-    at = await startTestServer({ kinds: fewKinds });
+    at = await startTestServer({ catalog: createCatalog(fewKinds) });
   });
   afterAll(() => at[Symbol.asyncDispose]());
 

@@ -4,13 +4,16 @@
  *
  * Boundary: the documents are built only from the kinds, the tables of fields and list keys, the descriptions and the patch
  * strategies. kubectl uses the documents for `explain`, for validation, and for the merge keys of `apply`.
- * Invariant: between requests, the only documents in memory are the compressed ones that clients have requested. The large
- * descriptions are read for each document that is built, and then released.
+ * Invariants:
+ *  1. Between requests, the only documents in memory are the compressed ones that clients have requested. The large descriptions are
+ *     read for each document that is built, and then released.
+ *  2. A document and its hash change with the kinds in it: a change of the catalog discards all documents.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import type { KindCatalog } from '../../api/catalog.ts';
 import fieldTable from '../../api/generated/schema.json' with { type: 'json' };
 import type { KindDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
@@ -61,45 +64,62 @@ export function openApiDocument(kinds: readonly KindDefinition[], descriptions: 
   };
 }
 
-export function openApi(kinds: readonly KindDefinition[], version: string): OpenApi {
-  const groupVersions = [...new Set(kinds.map(pathOf))];
+/** The OpenAPI documents of a set of kinds. */
+interface Documents {
+  /** The paths of the group versions; each has a document. */
+  groupVersions: readonly string[];
+  /** Resolves to the compressed v3 document of the group version, which must be one of `groupVersions`. */
+  v3(path: string): Promise<Buffer>;
+  /** Resolves to the compressed v2 document of all group versions. */
+  v2(): Promise<Buffer>;
+  /** Resolves to a hash of everything from which the v3 document of the group version is built. */
+  hash(path: string): Promise<string>;
+}
+
+function documentsOf(kinds: readonly KindDefinition[], version: string): Documents {
+  const kindsOf = Map.groupBy(kinds, pathOf);
   const compressed = new Map<string, Promise<Buffer>>();
-  let contentHash: Promise<string> | undefined;
+  let sources: Promise<string> | undefined;
 
-  const readDescriptions = async (): Promise<Descriptions> => JSON.parse(await readFile(DESCRIPTIONS, 'utf8'));
-  const hash = (): Promise<string> =>
-    (contentHash ??= readFile(DESCRIPTIONS).then((descriptions) =>
-      createHash('sha256')
-        .update(`${version} ${JSON.stringify(groupVersions)} ${JSON.stringify(fieldTable)}`)
-        .update(descriptions)
-        .digest('hex')
-        .toUpperCase(),
-    ));
   const build = (path: string, descriptions: Descriptions): OpenApiDocument =>
-    openApiDocument(
-      kinds.filter((kind) => pathOf(kind) === path),
-      descriptions,
-      version,
-    );
-
+    openApiDocument(kindsOf.get(path) ?? [], descriptions, version);
   /** Returns the compressed document. Builds the document at the first request for it. */
   const document = (key: string, make: (descriptions: Descriptions) => unknown): Promise<Buffer> => {
     const known = compressed.get(key);
     if (known !== undefined) return known;
-    const made = readDescriptions().then((descriptions) => gzipAsync(JSON.stringify(make(descriptions))));
+    const made = readFile(DESCRIPTIONS, 'utf8').then((text) => gzipAsync(JSON.stringify(make(JSON.parse(text)))));
     compressed.set(key, made);
     made.catch(() => compressed.delete(key));
     return made;
   };
-
-  const serveIndex = async (exchange: Exchange): Promise<void> => {
-    const suffix = await hash();
-    const paths = groupVersions.map((path) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${suffix}` }]);
-    return sendJson(exchange, 200, { paths: Object.fromEntries(paths) });
-  };
+  const hashOf = (...parts: (string | Buffer)[]): string =>
+    parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
+  /** Resolves to a hash of what all documents have in common. */
+  const sourcesHash = (): Promise<string> =>
+    (sources ??= readFile(DESCRIPTIONS).then((descriptions) => hashOf(JSON.stringify(fieldTable), descriptions)));
 
   return {
+    groupVersions: [...kindsOf.keys()],
+    v3: (path) => document(path, (descriptions) => build(path, descriptions)),
+    v2: () =>
+      document('v2', (descriptions) => swaggerDocument([...kindsOf.keys()].map((path) => build(path, descriptions)))),
+    hash: async (path) => hashOf(`${version} ${JSON.stringify(kindsOf.get(path))}`, await sourcesHash()).toUpperCase(),
+  };
+}
+
+async function serveIndex(exchange: Exchange, { groupVersions, hash }: Documents): Promise<void> {
+  const paths = groupVersions.map(async (path) => [
+    path,
+    { serverRelativeURL: `/openapi/v3/${path}?hash=${await hash(path)}` },
+  ]);
+  return sendJson(exchange, 200, { paths: Object.fromEntries(await Promise.all(paths)) });
+}
+
+export function openApi(catalog: KindCatalog, version: string): OpenApi {
+  const documents = catalog.view((kinds) => documentsOf(kinds, version));
+  return {
     async serve(exchange, segments) {
+      const { groupVersions, v2, v3, hash } = documents();
       const [, form, ...rest] = segments;
       const path = rest.join('/');
       const ranges = acceptedRanges(exchange.request.headers.accept);
@@ -108,15 +128,13 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
         return sendSwaggerProtobuf(exchange, version);
       }
       if (form === 'v2' && path === '') {
-        const all = (descriptions: Descriptions): unknown =>
-          swaggerDocument(groupVersions.map((each) => build(each, descriptions)));
-        return send(exchange, await document('v2', all));
+        return send(exchange, await v2());
       }
       if (form !== 'v3') throw pathNotFound();
-      if (path === '') return serveIndex(exchange);
+      if (path === '') return serveIndex(exchange, documents());
       if (!groupVersions.includes(path)) throw pathNotFound();
-      const bytes = await document(path, (descriptions) => build(path, descriptions));
-      if (exchange.query.get('hash') === (await hash())) {
+      const bytes = await v3(path);
+      if (exchange.query.get('hash') === (await hash(path))) {
         exchange.response.setHeader('Cache-Control', `public, immutable, max-age=${YEAR_SECONDS}`);
       }
       return send(exchange, bytes);

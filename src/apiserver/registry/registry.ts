@@ -14,7 +14,7 @@
  *     objects (object-memory-limit.ts) and of the space of the store.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
-import type { KindDefinition } from '../../api/kind.ts';
+import type { KindCatalog } from '../../api/catalog.ts';
 import { methodNotAllowed } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -36,7 +36,7 @@ import { patchObject, updateObject } from './update.ts';
 
 export interface RegistryOptions {
   store: Store;
-  kinds: readonly KindDefinition[];
+  catalog: KindCatalog;
   timers: Timers;
   log: Log;
   /** The network of the cluster IPs of Services: IPv4, from /8 to /28, such as 10.96.0.0/16. */
@@ -65,7 +65,7 @@ export interface Registry extends ResourceBackend {
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
-  const resources = indexResources(options.kinds);
+  const resources = indexResources(options.catalog);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
   const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);

@@ -1,6 +1,7 @@
 /**
  * Finds kinds by group, version and plural name, and converts objects between the kind that is stored and the kind that is served.
  */
+import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { type GroupResource, pathNotFound } from '../../machinery/status.ts';
@@ -18,6 +19,8 @@ export interface Resource {
   toStored(object: KubeObject): KubeObject;
   /** Returns fromStored(object) if the object has already been converted or needs no conversion; otherwise undefined. */
   served(object: KubeObject): KubeObject | undefined;
+  /** Calls the listener if the kind is removed from the catalog. Returns a function that removes the listener. */
+  onRemove(listener: () => void): () => void;
 }
 
 export interface ResourceIndex {
@@ -54,29 +57,51 @@ function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, '
 const same = (object: KubeObject): KubeObject => object;
 const UNCONVERTED = { fromStored: same, toStored: same, served: same };
 
-export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex {
-  const byRef = new Map<string, Resource>();
-  for (const kind of kinds) {
-    if (kind.computed !== undefined) continue;
-    const { storage } = kind;
-    const stored = storage === undefined ? kind : kinds.find((one) => one.plural === storage.plural && !one.storage);
-    if (stored === undefined) throw new Error(`${kind.kind}: no kind stores ${storage?.plural}`);
-    byRef.set(`${kind.group}/${kind.version}/${kind.plural}`, {
-      kind,
-      groupResource: { group: kind.group, resource: kind.plural },
-      apiVersion: apiVersionOf(kind.group, kind.version),
-      prefix: resourcePrefix(stored.group, stored.plural),
-      ...(storage === undefined ? UNCONVERTED : { ...memoized(storage.fromStored), toStored: storage.toStored }),
-    });
-  }
-  const byPrefix = Map.groupBy(byRef.values(), ({ prefix }) => prefix);
+/** Indexes the kinds of the catalog, and follows its changes. A kind has the same Resource as long as it is in the catalog. */
+export function indexResources(catalog: KindCatalog): ResourceIndex {
+  const known = new WeakMap<KindDefinition, Resource & { removed(): void }>();
+  const resourceOf = (kind: KindDefinition): Resource => {
+    let resource = known.get(kind);
+    if (resource === undefined) {
+      resource = createResource(kind, catalog.storedAs(kind));
+      known.set(kind, resource);
+    }
+    return resource;
+  };
+  const all = catalog.view((kinds) => kinds.filter(({ computed }) => computed === undefined).map(resourceOf));
+  const byPrefix = catalog.view(() => Map.groupBy(all(), ({ prefix }) => prefix));
+  catalog.onRemove((kind) => {
+    const resource = known.get(kind);
+    known.delete(kind);
+    resource?.removed();
+  });
   return {
-    uncached: new Set([...byRef.values()].filter(({ kind }) => kind.uncached === true).map(({ prefix }) => prefix)),
-    served: (prefix, object) => (byPrefix.get(prefix) ?? []).flatMap((resource) => resource.served(object) ?? []),
+    uncached: new Set(all().flatMap(({ kind, prefix }) => (kind.uncached === true ? prefix : []))),
+    served: (prefix, object) => (byPrefix().get(prefix) ?? []).flatMap((resource) => resource.served(object) ?? []),
     find(ref) {
-      const resource = byRef.get(`${ref.group}/${ref.version}/${ref.resource}`);
-      if (resource === undefined) throw pathNotFound();
-      return resource;
+      const kind = catalog.find(ref);
+      if (kind === undefined || kind.computed !== undefined) throw pathNotFound();
+      return resourceOf(kind);
+    },
+  };
+}
+
+/** Creates the resource of the kind. Calling removed() calls the listeners of onRemove(). */
+function createResource(kind: KindDefinition, stored: KindDefinition): Resource & { removed(): void } {
+  const listeners = new Set<() => void>();
+  const { storage } = kind;
+  return {
+    kind,
+    groupResource: { group: kind.group, resource: kind.plural },
+    apiVersion: apiVersionOf(kind.group, kind.version),
+    prefix: resourcePrefix(stored.group, stored.plural),
+    ...(storage === undefined ? UNCONVERTED : { ...memoized(storage.fromStored), toStored: storage.toStored }),
+    onRemove(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    removed: () => {
+      for (const listener of [...listeners]) listener();
     },
   };
 }

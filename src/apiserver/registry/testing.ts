@@ -3,6 +3,7 @@
  * and functions that create objects and await failures.
  */
 
+import { createCatalog } from '../../api/catalog.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -47,7 +48,7 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
   const { serviceCidr = SERVICE_CIDR } = options;
   const registry = await createRegistry({
     store,
-    kinds,
+    catalog: createCatalog(kinds),
     timers,
     log: strictLog,
     ...options,

@@ -1,5 +1,6 @@
 /** Tests that kinds whose objects are not cached support reads, writes and watches like other kinds, and stay out of the cache. */
 import { expect, test } from 'vitest';
+import { createCatalog } from '../../api/catalog.ts';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { WatchEvent, WatchOptions } from '../../ports/backend.ts';
@@ -124,7 +125,7 @@ test('uncached objects are not in the cache, even after a restart', async () => 
   const again = await startRegistry({ store });
   expect(await names(again)).toHaveLength(5);
   // The cache also loads objects whose keys sort after those of the uncached objects.
-  const { uncached } = indexResources(kinds);
+  const { uncached } = indexResources(createCatalog(kinds));
   await store.txn({
     compare: [],
     puts: [{ key: '/registry/z/things/a', value: Buffer.from(JSON.stringify(object('Thing', 'a'))) }],

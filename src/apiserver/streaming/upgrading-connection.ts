@@ -1,6 +1,7 @@
 /** Handles connections that Node.js hands over because their clients request an upgrade. Refusals are still sent as HTTP responses. */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Upgrade } from '../http/exchange.ts';
 
@@ -15,14 +16,20 @@ export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefin
 }
 
 /** Returns a function that selects the upgrade requests for streams. Node.js handles all other requests as plain requests. */
-export function upgradeFilter(kinds: readonly KindDefinition[]): (request: IncomingMessage) => boolean {
+export function upgradeFilter(catalog: KindCatalog): (request: IncomingMessage) => boolean {
+  const isStream = catalog.view(streamPaths);
+  return (request) => upgradeKind(request) !== undefined && isStream()(request.url ?? '');
+}
+
+/** Returns a function that returns whether a URL is the path of a stream of one of the kinds. */
+function streamPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
   const names = kinds.flatMap(({ subresources }) =>
     Object.keys(subresources).filter(
       (name) => subresources[name]?.connects !== undefined && subresources[name]?.subpaths !== true,
     ),
   );
   const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
-  return (request) => names.length > 0 && upgradeKind(request) !== undefined && ending.test(request.url ?? '');
+  return (url) => names.length > 0 && ending.test(url);
 }
 
 export interface UpgradingConnection {

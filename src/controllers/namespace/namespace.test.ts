@@ -24,7 +24,7 @@ const FINALIZE = 'update namespaces/finalize /a';
 const start = async (): Promise<void> => {
   const log = { ...silentLog, warn: (_: string, fields?: object) => void errors.push(JSON.stringify(fields)) };
   const client = inProcessClient(backend);
-  const resources = [CONFIG_MAPS, SECRETS];
+  const resources = () => [CONFIG_MAPS, SECRETS];
   await startNamespaceController({ client, timers, log, signal: stop.signal, resources });
   await vi.waitFor(() => expect(backend.calls).toContain('watch namespaces /'));
 };

@@ -20,8 +20,11 @@ import type { ControllerOptions } from '../controller.ts';
 const FINALIZER = 'kubernetes';
 
 export interface NamespaceControllerOptions extends ControllerOptions {
-  /** The resources whose objects are deleted, in this order: each only once no object of the previous resource is left. */
-  resources: readonly ResourceRef[];
+  /**
+   * Returns the resources whose objects are deleted, in this order: each only once no object of the previous resource is left. The served
+   * resources may change.
+   */
+  resources(): readonly ResourceRef[];
 }
 
 export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
@@ -53,7 +56,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     if (namespace?.metadata.deletionTimestamp === undefined) return;
     if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return;
     endWait(name);
-    for (const ref of resources) {
+    for (const ref of resources()) {
       const left = await deleteAll(client, ref, name);
       if (left.length === 0) continue;
       await reportRemaining(namespaceClient, name, remaining(ref, left.length), timers.now());

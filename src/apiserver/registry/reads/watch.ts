@@ -4,10 +4,12 @@
  * If a change makes an object match the client's selectors, the change is reported as ADDED. If an object stops matching, the
  * change is reported as DELETED. All watches of a resource that report a change with the same type get the same WatchEvent object,
  * so that it is encoded only once.
+ *
+ * If the resource is removed from the catalog, its watches end with an ERROR event that contains the error of later requests: 404.
  */
 
-import type { KubeObject } from '../../../machinery/meta.ts';
-import { expired, methodNotAllowed } from '../../../machinery/status.ts';
+import type { KubeObject, Status } from '../../../machinery/meta.ts';
+import { expired, methodNotAllowed, pathNotFound } from '../../../machinery/status.ts';
 import type { Timer } from '../../../platform/platform.ts';
 import { oneAtATime, runInTurns, workInTurns } from '../../../platform/work-in-turns.ts';
 import type { WatchEvent, WatchOptions, WatchSink } from '../../../ports/backend.ts';
@@ -162,12 +164,18 @@ class Watcher {
       this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, (event) => this.#deliver(event)));
     } catch (error) {
       if (!(error instanceof TooOldError)) throw error;
-      this.#send({ type: 'ERROR', object: expired(error.message).status });
-      this.#end();
+      this.#fail(expired(error.message).status);
       return;
     }
+    this.#onEnd(this.#resource.onRemove(() => this.#fail(pathNotFound().status)));
     this.#armBookmarks();
     this.#armTimeout();
+  }
+
+  /** Reports the error to the client, and ends the watch. */
+  #fail(object: Status): void {
+    this.#send({ type: 'ERROR', object });
+    this.#end();
   }
 
   #deliver(event: CacheEvent): void {

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { createCatalog } from '../../../api/catalog.ts';
 import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
 import { kinds } from '../../../api/kinds.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -230,7 +231,13 @@ describe('bootstrap', () => {
   test('bootstrap updates the Service of the API server to another port and another range', async () => {
     const store = createMemoryStore();
     await startRegistry({ store });
-    const options = { store, kinds, timers: createVirtualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
+    const options = {
+      store,
+      catalog: createCatalog(kinds),
+      timers: createVirtualTimers(),
+      log: strictLog,
+      serviceCidr: '10.5.0.0/16',
+    };
     const registry = await createRegistry(options);
     await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
@@ -250,7 +257,7 @@ async function smallRegistry() {
   const serviceCidr = '10.9.0.0/28';
   const registry = await createRegistry({
     store: createMemoryStore(),
-    kinds,
+    catalog: createCatalog(kinds),
     timers: createVirtualTimers(),
     log: strictLog,
     serviceCidr,

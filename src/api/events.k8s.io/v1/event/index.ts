@@ -6,6 +6,7 @@ import type { KubeObject } from '../../../../machinery/meta.ts';
 import { eventColumns, eventRow } from '../../../core/v1/event/table.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
+import { EVENTS } from '../../../resources.ts';
 import { fromCoreEvent, toCoreEvent } from './conversion.ts';
 import { validateNewEvent, validateNewEventUpdate } from './validation.ts';
 
@@ -20,7 +21,7 @@ export const eventsV1EventKind: KindDefinition<EventsV1Event> = {
   namespaced: true,
   schema: 'EventsV1Event',
   storage: {
-    plural: 'events',
+    resource: EVENTS,
     toStored: (object: KubeObject) => toCoreEvent(object as EventsV1Event),
     fromStored: (object: KubeObject) => fromCoreEvent(object as CoreV1Event),
   },

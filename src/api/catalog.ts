@@ -1,0 +1,106 @@
+/**
+ * The catalog of the served kinds, which can change while the server runs. Everything that depends on the kinds (routes, discovery,
+ * OpenAPI, the resources of the registry, …) is a view of it, or asks it for each request.
+ *
+ * Invariants:
+ *  1. A path (group, version and plural) and a name (group, version and kind) belong to at most one kind.
+ *  2. A kind that is stored as another kind is served only while that kind is served.
+ *  3. When add() or remove() has returned, every view has the new kinds.
+ */
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import type { KindDefinition } from './kind.ts';
+
+export interface KindCatalog {
+  /** The served kinds, in the order in which they were added. The array is never changed; a new one replaces it. */
+  readonly kinds: readonly KindDefinition[];
+  /** Returns the kind of a resource such as `pods`; undefined if the resource is not served. */
+  find(ref: ResourceRef): KindDefinition | undefined;
+  /** Returns the kind with a name such as `Pod`; undefined if the kind is not served. */
+  named(group: string, version: string, kind: string): KindDefinition | undefined;
+  /** Returns the kind as which objects of `kind` are stored: `kind` itself, or the kind that its `storage` names. */
+  storedAs(kind: KindDefinition): KindDefinition;
+  /**
+   * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
+   * served, or is uncached: the watch cache must know the uncached kinds before it loads the objects.
+   */
+  add(...kinds: readonly KindDefinition[]): void;
+  /** Removes the kind. Does nothing if it is not served. Throws an Error if another kind is stored as this one. */
+  remove(kind: KindDefinition): void;
+  /** Returns a function that returns `build(kinds)`, computed at its first call and again at the first call after a change. */
+  view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;
+  /** Calls the listener after a kind was removed. Returns a function that removes the listener. */
+  onRemove(listener: (kind: KindDefinition) => void): () => void;
+}
+
+const pathOf = ({ group, version, plural }: KindDefinition): string => `${group}/${version}/${plural}`;
+const nameOf = ({ group, version, kind }: KindDefinition): string => `${group}/${version}/${kind}`;
+
+/** Removes the object type from a definition. This is safe, because a definition is only called with objects of its own kind. */
+export const anyKind = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition =>
+  kind as unknown as KindDefinition;
+
+export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
+  let index = indexOf(initial);
+  const listeners = new Set<(kind: KindDefinition) => void>();
+  const find = ({ group, version, resource }: ResourceRef) => index.byPath.get(`${group}/${version}/${resource}`);
+  return {
+    get kinds() {
+      return index.kinds;
+    },
+    find,
+    named: (group, version, kind) => index.byName.get(`${group}/${version}/${kind}`),
+    storedAs: (kind) => (kind.storage === undefined ? kind : (find(kind.storage.resource) as KindDefinition)),
+    add(...kinds) {
+      const uncached = kinds.find((kind) => kind.uncached === true);
+      if (uncached !== undefined) throw new Error(`${nameOf(uncached)}: an uncached kind cannot be added later`);
+      index = indexOf([...index.kinds, ...kinds]);
+    },
+    remove(kind) {
+      const left = index.kinds.filter((other) => other !== kind);
+      if (left.length === index.kinds.length) return;
+      index = indexOf(left);
+      for (const listener of [...listeners]) listener(kind);
+    },
+    view(build) {
+      let of: readonly KindDefinition[] | undefined;
+      let built: ReturnType<typeof build>;
+      return () => {
+        if (of !== index.kinds) {
+          built = build(index.kinds);
+          of = index.kinds;
+        }
+        return built;
+      };
+    },
+    onRemove(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+interface Index {
+  kinds: readonly KindDefinition[];
+  byPath: ReadonlyMap<string, KindDefinition>;
+  byName: ReadonlyMap<string, KindDefinition>;
+}
+
+/** Indexes the kinds. Throws an Error if they violate the first or the second invariant. */
+function indexOf(kinds: readonly KindDefinition[]): Index {
+  const byPath = new Map<string, KindDefinition>();
+  const byName = new Map<string, KindDefinition>();
+  for (const kind of kinds) {
+    if (byPath.has(pathOf(kind))) throw new Error(`two kinds have the path ${pathOf(kind)}`);
+    if (byName.has(nameOf(kind))) throw new Error(`two kinds have the name ${nameOf(kind)}`);
+    byPath.set(pathOf(kind), kind);
+    byName.set(nameOf(kind), kind);
+  }
+  for (const { storage, ...kind } of kinds) {
+    if (storage === undefined) continue;
+    const { group, version, resource } = storage.resource;
+    const stored = byPath.get(`${group}/${version}/${resource}`);
+    if (stored === undefined || stored.storage !== undefined)
+      throw new Error(`${nameOf(kind)}: no kind stores ${group}/${version}/${resource}`);
+  }
+  return { kinds: [...kinds], byPath, byName };
+}

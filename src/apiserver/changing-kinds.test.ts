@@ -1,0 +1,165 @@
+/** Tests that every view of the catalog follows when kinds are added and removed while the server runs. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
+import { configMapKind } from '../api/core/v1/config-map/index.ts';
+import type { ConfigMap } from '../api/generated/types.ts';
+import type { KindDefinition } from '../api/kind.ts';
+import { kinds } from '../api/kinds.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { startRegistry } from './registry/testing.ts';
+import { readText, startTestServer, type TestServer } from './server-fixture.ts';
+
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+const V1 = '/apis/example.com/v1/namespaces/default/widgets';
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const V1_BETA1 = '/apis/example.com/v1beta1/namespaces/default/widgets';
+
+const widget: KindDefinition<ConfigMap> = {
+  ...configMapKind,
+  group: 'example.com',
+  kind: 'Widget',
+  plural: 'widgets',
+  singular: 'widget',
+  shortNames: ['wd'],
+  columns: [{ name: 'Size', type: 'string', description: 'The size.', priority: 0 }],
+  row: ({ data }) => [data?.['size'] ?? ''],
+};
+/** The version v1beta1, in which the size is an annotation. */
+const olderWidget: KindDefinition<ConfigMap> = {
+  ...widget,
+  version: 'v1beta1',
+  storage: {
+    resource: { group: 'example.com', version: 'v1', resource: 'widgets' },
+    toStored({ metadata: { annotations: { size = '', ...annotations } = {}, ...metadata } }) {
+      return {
+        apiVersion: 'example.com/v1',
+        kind: 'Widget',
+        metadata: { ...metadata, annotations },
+        data: { size },
+      } as KubeObject;
+    },
+    fromStored(object) {
+      const { metadata, data } = object as ConfigMap;
+      const annotations = { ...metadata.annotations, size: data?.['size'] ?? '' };
+      return { apiVersion: 'example.com/v1beta1', kind: 'Widget', metadata: { ...metadata, annotations } };
+    },
+  },
+};
+const added = [anyKind(widget), anyKind(olderWidget)] as const;
+
+let catalog: KindCatalog;
+let at: TestServer;
+beforeEach(async () => {
+  catalog = createCatalog(kinds);
+  const { registry } = await startRegistry({ catalog });
+  at = await startTestServer({ backend: registry, catalog });
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+const json = (body: object, contentType = 'application/json') => ({
+  body: JSON.stringify(body),
+  headers: { 'content-type': contentType },
+});
+const ofSize = (size: string) => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  metadata: { name: 'a', namespace: 'default' },
+  data: { size },
+});
+const revision = async (): Promise<string> => (await get(MAPS)).json.metadata.resourceVersion;
+const get = async (path: string, accept = 'application/json') => at.call('GET', path, { headers: { accept } });
+
+test('an added kind is in discovery and in the OpenAPI documents until it is removed', async () => {
+  const seen = async () => {
+    const { groups } = (await get('/apis')).json;
+    const { items } = (await get('/apis', AGGREGATED)).json;
+    const { paths } = (await get('/openapi/v3')).json;
+    const v2 = (await get('/openapi/v2')).json;
+    return {
+      group: groups.find(({ name }: { name: string }) => name === 'example.com')?.preferredVersion.version,
+      resources: (await get('/apis/example.com/v1')).code,
+      aggregated: items.find(({ metadata }: KubeObject) => metadata.name === 'example.com')?.versions.length,
+      v3: (await get('/openapi/v3/apis/example.com/v1')).code,
+      index: paths['apis/example.com/v1'] !== undefined,
+      v2: v2.paths['/apis/example.com/v1/namespaces/{namespace}/widgets/{name}'] !== undefined,
+    };
+  };
+  const absent = { group: undefined, resources: 404, aggregated: undefined, v3: 404, index: false, v2: false };
+  const hashOf = async (path: string): Promise<string> => (await get('/openapi/v3')).json.paths[path].serverRelativeURL;
+  const others = await hashOf('api/v1');
+  expect(await seen()).toEqual(absent);
+  catalog.add(...added);
+  expect(await seen()).toEqual({ group: 'v1', resources: 200, aggregated: 2, v3: 200, index: true, v2: true });
+  expect(await hashOf('api/v1')).toBe(others);
+  for (const kind of [...added].reverse()) catalog.remove(kind);
+  expect(await seen()).toEqual(absent);
+});
+
+test('the hash of an OpenAPI document changes when its kinds change', async () => {
+  catalog.add(...added);
+  const hash = async () => (await get('/openapi/v3')).json.paths['apis/example.com/v1'].serverRelativeURL;
+  const before = await hash();
+  catalog.add(anyKind({ ...widget, kind: 'Gadget', plural: 'gadgets', singular: 'gadget' }));
+  expect(await hash()).not.toBe(before);
+});
+
+test('objects of an added kind are created, changed with all patch types, shown as tables, and deleted', async () => {
+  expect((await at.call('POST', V1, json(ofSize('1')))).code).toBe(404);
+  catalog.add(...added);
+  expect((await at.call('POST', V1, json(ofSize('1')))).code).toBe(201);
+  const patches = {
+    'application/json-patch+json': [{ op: 'replace', path: '/data/size', value: '2' }],
+    'application/merge-patch+json': { data: { size: '3' } },
+    'application/strategic-merge-patch+json': { data: { size: '4' } },
+  };
+  for (const [type, patch] of Object.entries(patches)) {
+    expect((await at.call('PATCH', `${V1}/a`, json(patch, type))).code).toBe(200);
+  }
+  const apply = json(ofSize('5'), 'application/apply-patch+yaml');
+  expect((await at.call('PATCH', `${V1}/a?fieldManager=test&force=true`, apply)).json.data).toEqual({ size: '5' });
+  expect((await get(V1, TABLE)).json.rows[0].cells).toEqual(['5']);
+  expect((await at.call('PUT', `${V1}/a`, json(ofSize('6')))).json.data).toEqual({ size: '6' });
+  expect((await at.call('DELETE', `${V1}/a`)).code).toBe(200);
+  expect((await get(V1)).json.items).toEqual([]);
+});
+
+test('two versions of a kind show the same object', async () => {
+  catalog.add(...added);
+  await at.call('POST', V1, json(ofSize('1')));
+  expect((await get(`${V1_BETA1}/a`)).json).toMatchObject({
+    apiVersion: 'example.com/v1beta1',
+    metadata: { annotations: { size: '1' } },
+  });
+  const patch = json({ metadata: { annotations: { size: '2' } } }, 'application/merge-patch+json');
+  expect((await at.call('PATCH', `${V1_BETA1}/a`, patch)).code).toBe(200);
+  expect((await get(`${V1}/a`)).json).toMatchObject({ apiVersion: 'example.com/v1', data: { size: '2' } });
+});
+
+test('the watches of a removed kind end with an ERROR event, and its objects are served again if it is added again', async () => {
+  catalog.add(...added);
+  await at.call('POST', V1, json(ofSize('1')));
+  const watch = await at.open('GET', `${V1}?watch=1&resourceVersion=0`);
+  const other = await at.open('GET', `${MAPS}?watch=1&resourceVersion=${await revision()}`);
+  const events = readText(watch);
+  for (const kind of [...added].reverse()) catalog.remove(kind);
+  const lines = (await events)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ type }) => type)).toEqual(['ADDED', 'ERROR']);
+  expect(lines[1].object).toMatchObject({
+    kind: 'Status',
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+  });
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'later', namespace: 'default' } };
+  const [[event]] = await Promise.all([once(other, 'data'), at.call('POST', MAPS, json(map))]);
+  expect(JSON.parse(String(event)).object.metadata.name).toBe('later');
+  other.destroy();
+  expect((await get(`${V1}/a`)).code).toBe(404);
+  catalog.add(...added);
+  expect((await get(`${V1}/a`)).json.data).toEqual({ size: '1' });
+});
