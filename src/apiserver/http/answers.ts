@@ -11,7 +11,7 @@ import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
 
-/** The length of one piece in UTF-16 code units. The event loop serves other clients between two pieces. */
+/** The length of one piece in UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
 /** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
 const WHOLE_CHARS = 128 * 1024;
@@ -41,23 +41,59 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
+/** Like evenly(), for bytes. */
+export function* evenBytes(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  for (const part of parts) {
+    let at = 0;
+    while (length + part.length - at >= PIECE_CHARS) {
+      const end = at + PIECE_CHARS - length;
+      waiting.push(part.subarray(at, end));
+      yield joined(waiting);
+      waiting = [];
+      length = 0;
+      at = end;
+    }
+    if (at < part.length) waiting.push(part.subarray(at));
+    length += part.length - at;
+  }
+  if (length > 0) yield joined(waiting);
+}
+
+const joined = (parts: readonly Uint8Array[]): Uint8Array =>
+  parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
+
+/** Splits a body whose parts are either all texts or all bytes into pieces. */
+function piecesOf(parts: Iterable<string | Uint8Array>): Generator<string | Uint8Array> {
+  const iterator = parts[Symbol.iterator]();
+  const first = iterator.next();
+  const all = (function* () {
+    if (first.done !== true) yield first.value;
+    yield* { [Symbol.iterator]: () => iterator };
+  })();
+  return typeof first.value === 'string' ? evenly(all as Iterable<string>) : evenBytes(all as Iterable<Uint8Array>);
+}
+
 /**
- * Sends the concatenated texts as the body. After the first WHOLE_CHARS characters, takes texts only as fast as the client reads, and
- * cuts the client if it does not read the waiting bytes within STALLED_MILLIS.
+ * Sends the concatenated parts, which are either all texts or all bytes, as the body. After the first WHOLE_CHARS characters, takes
+ * parts only as fast as the client reads, and cuts the client if it does not read the waiting bytes within STALLED_MILLIS.
  */
-export async function sendTexts(
+export async function sendParts(
   exchange: Exchange,
   code: number,
   contentType: string,
-  texts: Iterable<string>,
+  parts: Iterable<string | Uint8Array>,
 ): Promise<void> {
-  const pieces = evenly(texts);
-  let first = '';
+  const pieces = piecesOf(parts);
+  const first: (string | Uint8Array)[] = [];
+  let length = 0;
   for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
-    first += next.value;
-    if (first.length >= WHOLE_CHARS) return sendPieces(exchange, code, contentType, first, pieces);
+    first.push(next.value);
+    length += next.value.length;
+    if (length >= WHOLE_CHARS) return sendPieces(exchange, code, contentType, first, pieces);
   }
-  const body = Buffer.from(first);
+  const body = joined(first.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
   startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': body.length });
   exchange.response.end(body);
 }
@@ -66,8 +102,8 @@ async function sendPieces(
   exchange: Exchange,
   code: number,
   contentType: string,
-  first: string,
-  rest: Iterable<string>,
+  first: readonly (string | Uint8Array)[],
+  rest: Iterable<string | Uint8Array>,
 ): Promise<void> {
   const { response, outgoing } = exchange;
   const compressed = exchange.method === 'GET' && acceptsGzip(exchange.request);
@@ -79,8 +115,8 @@ async function sendPieces(
   );
   const sink = compressed
     ? gzipTo(exchange)
-    : { write: (piece: string) => passOn(exchange, piece), end: async () => {} };
-  await sink.write(first);
+    : { write: (piece: string | Uint8Array) => passOn(exchange, piece), end: async () => {} };
+  for (const piece of first) await sink.write(piece);
   for (const piece of rest) {
     if (response.destroyed) break;
     await sink.write(piece);
@@ -95,7 +131,7 @@ async function passOn({ outgoing }: Exchange, piece: string | Uint8Array): Promi
   if (!outgoing.write(piece)) await outgoing.ready(STALLED_MILLIS);
 }
 
-function gzipTo(exchange: Exchange): { write(piece: string): Promise<void>; end(): Promise<void> } {
+function gzipTo(exchange: Exchange): { write(piece: string | Uint8Array): Promise<void>; end(): Promise<void> } {
   const { response, outgoing } = exchange;
   const gzip = createGzip({ level: GZIP_LEVEL });
   outgoing.keep(gzip, GZIP_BYTES);
@@ -123,7 +159,7 @@ function gzipTo(exchange: Exchange): { write(piece: string): Promise<void>; end(
 }
 
 export const sendBody = (exchange: Exchange, code: number, contentType: string, body: string): Promise<void> =>
-  sendTexts(exchange, code, contentType, [body]);
+  sendParts(exchange, code, contentType, [body]);
 
 export const sendJson = (exchange: Exchange, code: number, body: unknown): Promise<void> =>
   sendBody(exchange, code, 'application/json', `${JSON.stringify(body)}\n`);

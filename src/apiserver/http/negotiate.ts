@@ -1,8 +1,7 @@
 /**
- * Parses Accept headers, and selects the form of objects in responses.
- * Source: the Accept header of RFC 9110; v1.33 "Receiving resources as Tables".
+ * Parses Accept headers.
+ * Source: the Accept header of RFC 9110.
  */
-import { notAcceptable } from '../../machinery/status.ts';
 
 export interface MediaRange {
   type: string;
@@ -27,16 +26,3 @@ export function acceptedRanges(header: string | undefined): MediaRange[] {
 
 export const isJson = (range: MediaRange): boolean =>
   range.type === 'application/json' || range.type === 'application/*' || range.type === '*/*';
-
-export type ObjectForm = 'object' | 'table';
-
-/** Returns the form of objects that the Accept header prefers. Throws 406 NotAcceptable if the header accepts neither form. */
-export function objectForm(header: string | undefined): ObjectForm {
-  for (const range of acceptedRanges(header)) {
-    if (!isJson(range)) continue;
-    const { as, g, v } = range.parameters;
-    if (as === undefined) return 'object';
-    if (as === 'Table' && g === 'meta.k8s.io' && v === 'v1') return 'table';
-  }
-  throw notAcceptable(['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']);
-}

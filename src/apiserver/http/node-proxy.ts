@@ -1,6 +1,6 @@
 /** The proxy subresource of Nodes, which returns documents that the node serves. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
 import { isApiError, notFound, serviceUnavailable } from '../../machinery/status.ts';
-import { sendText, sendTexts } from './answers.ts';
+import { sendParts, sendText } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -21,5 +21,5 @@ export async function serveNodeProxy(server: ServerContext, exchange: Exchange, 
         : error;
     });
   if (document === undefined) return sendText(exchange, 404, '404 page not found\n');
-  return sendTexts(exchange, 200, document.contentType, document.texts);
+  return sendParts(exchange, 200, document.contentType, document.texts);
 }

@@ -8,9 +8,9 @@ import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
+import { type Representation, representationFor } from '../representation/representation.ts';
 import { serveStream } from '../streaming/streams.ts';
-import { includeObjectOf, tableTexts } from '../tables/table.ts';
-import { PIECE_CHARS, sendTexts } from './answers.ts';
+import { PIECE_CHARS, sendParts } from './answers.ts';
 import {
   decodeDeleteOptions,
   decodeObject,
@@ -23,7 +23,6 @@ import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { serveLogs } from './logs.ts';
-import { objectForm } from './negotiate.ts';
 import { serveNodeProxy } from './node-proxy.ts';
 import { deleteOptions, listOptions, writeOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -39,27 +38,31 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   if (subresource !== undefined && kind.subresources[subresource]?.connects !== undefined) {
     return server.streams.within(() => serveStream(server, exchange, route));
   }
-  const form = objectForm(exchange.request.headers.accept);
-  if (verb === 'watch') return server.watches.within(() => serveWatch(server, exchange, route, form));
+  const representation = representationFor({
+    accept: exchange.request.headers.accept,
+    query: exchange.query,
+    kind,
+    isList: verb === 'list' || verb === 'deletecollection',
+    now: () => server.timers.now(),
+  });
+  if (verb === 'watch') return server.watches.within(() => serveWatch(server, exchange, route, representation));
   if (verb === 'list') {
     const list = await listItems(server, exchange, route);
-    return list === undefined ? undefined : sendList(server, exchange, route, list);
+    return list === undefined ? undefined : sendList(exchange, representation, list);
   }
-  if (verb === 'deletecollection') return sendList(server, exchange, route, await deleteAll(server, exchange, route));
+  if (verb === 'deletecollection') {
+    return sendList(exchange, representation, await deleteAll(server, exchange, route));
+  }
   let created = verb === 'create';
   const answer = await answerOne(server, exchange, route, () => {
     created = true;
   });
   if (answer.kind === kind.kind) exchange.outgoing.hold(answer as KubeObject);
-  const code = created ? 201 : 200;
-  if (form === 'table' && answer.kind === kind.kind) {
-    const object = answer as KubeObject;
-    return sendTable(server, exchange, route, code, [object], {
-      metadata: { resourceVersion: object.metadata.resourceVersion },
-    });
-  }
-  return sendTexts(exchange, code, 'application/json', lineOf([encodeOnce(answer)]));
+  return sendParts(exchange, created ? 201 : 200, representation.contentType, representation.object(answer));
 }
+
+const sendList = (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
+  sendParts(exchange, 200, representation.contentType, representation.list(list));
 
 /** Handles a request for a single object, and resolves to the response. Calls `onCreated` if a patch creates the object. */
 function answerOne(
@@ -257,42 +260,4 @@ async function keepItems({ outgoing, response }: Exchange, items: readonly KubeO
     chars = 0;
     await nextTurn();
   }
-}
-
-function sendList(server: ServerContext, exchange: Exchange, route: ResourceRoute, list: KubeList): Promise<void> {
-  if (objectForm(exchange.request.headers.accept) === 'table') {
-    return sendTable(server, exchange, route, 200, list.items, list);
-  }
-  return sendTexts(exchange, 200, 'application/json', lineOf(listTexts(list)));
-}
-
-function* lineOf(texts: Iterable<string>): Generator<string> {
-  yield* texts;
-  yield '\n';
-}
-
-/** Yields the JSON text of the list in parts. The text of each object is a separate part, so that it is not copied. */
-function* listTexts({ items, ...head }: KubeList): Generator<string> {
-  yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
-  for (const [index, item] of items.entries()) {
-    if (index > 0) yield ',';
-    yield encodeOnce(item);
-  }
-  yield ']}';
-}
-
-function sendTable(
-  server: ServerContext,
-  exchange: Exchange,
-  route: ResourceRoute,
-  code: number,
-  objects: readonly KubeObject[],
-  list: { metadata: KubeList['metadata'] },
-): Promise<void> {
-  const table = tableTexts(route.kind, objects, list.metadata, {
-    includeObject: includeObjectOf(exchange.query.get('includeObject')),
-    context: { now: server.timers.now() },
-    withColumns: true,
-  });
-  return sendTexts(exchange, code, 'application/json', lineOf(table));
 }

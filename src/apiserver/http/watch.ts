@@ -1,21 +1,19 @@
 /**
- * Serves watches: writes one line of JSON per event until the client disconnects, the watch ends or the server closes.
+ * Serves watches: writes each event until the client disconnects, the watch ends or the server closes.
  *
  * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If
  * they exceed the bound, the connection is cut, and the client can start a new watch from the last resourceVersion that it received.
  */
 
-import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
 import type { WatchEvent, WatchSink } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
-import { includeObjectOf, tableTexts } from '../tables/table.ts';
-import { evenly } from './answers.ts';
+import type { Representation } from '../representation/representation.ts';
+import { evenBytes } from './answers.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
-import type { ObjectForm } from './negotiate.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -27,38 +25,18 @@ const MIN_TIMEOUT_SECONDS = 1800;
 /** After this many written events, their empty slots are removed from the queue. */
 const FORGET_AFTER = 100;
 
-const line = (type: string, object: Iterable<string>): string[] => [`{"type":"${type}","object":`, ...object, '}\n'];
-
-/** Returns a function that encodes the events of one watch, each as a line in parts. Only the first Table has column definitions. */
-function eventEncoder(server: ServerContext, exchange: Exchange, route: ResourceRoute, form: ObjectForm) {
-  const includeObject = includeObjectOf(exchange.query.get('includeObject'));
-  let withColumns = true;
-  return (event: WatchEvent): string[] => {
-    if (event.type === 'ERROR' || form === 'object') return line(event.type, [encodeOnce(event.object)]);
-    const { resourceVersion } = event.object.metadata;
-    // The object of a bookmark only carries a resourceVersion and is not a stored object, so the Table has no row.
-    const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
-    const metadata = resourceVersion === undefined ? {} : { resourceVersion };
-    const context = { now: server.timers.now() };
-    const table = [...tableTexts(route.kind, rows, metadata, { includeObject, context, withColumns })];
-    withColumns = false;
-    return line(event.type, table);
-  };
-}
-
 /** Serves one watch, and resolves when the watch has ended. Rejects if the watch cannot start. */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
   route: ResourceRoute,
-  form: ObjectForm,
+  representation: Representation,
 ): Promise<void> {
   const { response, signal } = exchange;
   const options = watchOptions(exchange.query, route.namespace, route.name);
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
-  const encode = eventEncoder(server, exchange, route, form);
   exchange.endWithServer();
-  const writer = eventWriter(server, exchange, encode);
+  const writer = eventWriter(server, exchange, representation);
   const sink: WatchSink = (event, initial) => {
     if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
@@ -68,7 +46,7 @@ export async function serveWatch(
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
   if (response.destroyed) return;
-  startAnswer(exchange, 200, { 'Content-Type': 'application/json' });
+  startAnswer(exchange, 200, { 'Content-Type': representation.watchContentType });
   response.flushHeaders();
   writer.start();
   const error = await watch.then(undefined, failureOf);
@@ -93,7 +71,7 @@ interface EventWriter {
 }
 
 /** Queues events unencoded, because all watches share the objects of events. Encodes an event when the connection can accept it. */
-function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
+function eventWriter(server: ServerContext, exchange: Exchange, representation: Representation): EventWriter {
   const { response, outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
   let first = 0;
@@ -109,7 +87,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;
-      for (const piece of evenly(encode(next.event))) {
+      for (const piece of evenBytes([representation.event(next.event)])) {
         if (!outgoing.write(piece)) await outgoing.ready();
       }
       if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);

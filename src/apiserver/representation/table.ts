@@ -6,6 +6,10 @@ import type { KindDefinition, WriteContext } from '../../api/kind.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, ListMeta } from '../../machinery/meta.ts';
 import { badRequest } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { eventLine, JSON_TYPE, jsonRepresentation } from './json.ts';
+import { partialMetadata } from './metadata.ts';
+import type { Representation } from './representation.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
@@ -33,7 +37,7 @@ const columnDefinitions = (kind: KindDefinition): ColumnDefinition[] =>
     priority,
   }));
 
-export interface TableOptions {
+interface TableOptions {
   includeObject: IncludeObject;
   context: WriteContext;
   /** Whether the Table has column definitions. The events of a watch after the first event omit them. */
@@ -43,14 +47,14 @@ export interface TableOptions {
 function shownText(object: KubeObject, { includeObject }: TableOptions): string {
   if (includeObject === 'None') return 'null';
   if (includeObject === 'Object') return encodeOnce(object);
-  return JSON.stringify({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata });
+  return JSON.stringify(partialMetadata(object));
 }
 
 /**
  * Yields the JSON text of a Table with a row for each object, in parts. A row is created only when its parts are requested. The text
  * of an object is a separate part, so that it is not copied.
  */
-export function* tableTexts(
+function* tableTexts(
   kind: KindDefinition,
   objects: readonly KubeObject[],
   metadata: ListMeta,
@@ -65,4 +69,39 @@ export function* tableTexts(
     yield '}';
   }
   yield ']}';
+}
+
+/** Represents objects of `kind` as rows of a Table. Only the first Table of a watch has column definitions. Other objects are JSON. */
+export function tableRepresentation(
+  kind: KindDefinition,
+  includeObject: IncludeObject,
+  now: () => Millis,
+): Representation {
+  const table = (objects: readonly KubeObject[], metadata: ListMeta, withColumns = true): Generator<string> =>
+    tableTexts(kind, objects, metadata, { includeObject, context: { now: now() }, withColumns });
+  let withColumns = true;
+  return {
+    contentType: JSON_TYPE,
+    watchContentType: JSON_TYPE,
+    object(object) {
+      if (object.kind !== kind.kind) return jsonRepresentation.object(object);
+      const { resourceVersion } = object.metadata;
+      return lineOf(table([object as KubeObject], { resourceVersion }));
+    },
+    list: ({ items, metadata }) => lineOf(table(items, metadata)),
+    event(event) {
+      if (event.type === 'ERROR') return jsonRepresentation.event(event);
+      const { resourceVersion } = event.object.metadata;
+      // The object of a bookmark only carries a resourceVersion and is not a stored object, so the Table has no row.
+      const rows = event.type === 'BOOKMARK' ? [] : [event.object];
+      const text = [...table(rows, resourceVersion === undefined ? {} : { resourceVersion }, withColumns)].join('');
+      withColumns = false;
+      return eventLine(event.type, text);
+    },
+  };
+}
+
+function* lineOf(texts: Iterable<string>): Generator<string> {
+  yield* texts;
+  yield '\n';
 }

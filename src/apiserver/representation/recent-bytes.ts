@@ -1,0 +1,30 @@
+/** Keeps the bytes of recent watch events, so that an event is encoded once for all watches that send it at about the same time. */
+import type { WatchEvent } from '../../ports/backend.ts';
+
+/** The limit on the bytes that one representation keeps. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Returns a function that returns `encode(event)`, and that keeps the bytes of the most recently encoded events. Watches with the same
+ * representation share the WatchEvent objects, so the object identifies the event.
+ */
+export function sharedBytes(
+  encode: (event: WatchEvent) => Uint8Array,
+  limit = KEPT_BYTES,
+): (event: WatchEvent) => Uint8Array {
+  const recent = new Map<WatchEvent, Uint8Array>();
+  let kept = 0;
+  return (event) => {
+    const known = recent.get(event);
+    if (known !== undefined) return known;
+    const bytes = encode(event);
+    recent.set(event, bytes);
+    kept += bytes.length;
+    for (const [oldest, { length }] of recent) {
+      if (kept <= limit) break;
+      recent.delete(oldest);
+      kept -= length;
+    }
+    return bytes;
+  };
+}

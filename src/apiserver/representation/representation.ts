@@ -1,0 +1,73 @@
+/**
+ * Selects how the objects of a response are represented: as JSON, as the Table that kubectl prints, or only with their metadata. The
+ * handlers of requests know only the interface.
+ * Source: "Alternate representations of resources" and "Receiving resources as Tables" of v1.33.
+ */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
+import { ApiError, notAcceptable } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { WatchEvent } from '../../ports/backend.ts';
+import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
+import { jsonRepresentation } from './json.ts';
+import { metadataRepresentation } from './metadata.ts';
+import { includeObjectOf, tableRepresentation } from './table.ts';
+
+/** A part of a body. The parts of one body are either all texts or all bytes. */
+export type Part = string | Uint8Array;
+
+export interface Representation {
+  /** The Content-Type of objects and lists. */
+  readonly contentType: string;
+  /** The Content-Type of watches. */
+  readonly watchContentType: string;
+  /** Returns the body for one object, or for the Status of a request that has no object. */
+  object(object: KubeObject | Status): Iterable<Part>;
+  /** Returns the body for a list. An object is encoded only when its parts are requested. */
+  list(list: KubeList): Iterable<Part>;
+  /** Returns the bytes of one event of a watch. */
+  event(event: WatchEvent): Uint8Array;
+}
+
+/** The parts of a request on which the representation depends. */
+export interface Requested {
+  accept: string | undefined;
+  query: URLSearchParams;
+  kind: KindDefinition;
+  /** Whether the response is a list of objects. */
+  isList: boolean;
+  now: () => Millis;
+}
+
+type Transform = 'none' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
+
+/** Returns the transformation that a media range requests, or undefined if the server does not support it. */
+function transformOf({ as, g, v }: MediaRange['parameters']): Transform | undefined {
+  if (as === undefined) return 'none';
+  if (g !== 'meta.k8s.io' || v !== 'v1') return undefined;
+  return as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' ? as : undefined;
+}
+
+/**
+ * Returns the representation that the Accept header prefers. Throws 406 NotAcceptable if the server supports none of the accepted media
+ * types, or if the header requests the metadata of a list for a single object or the reverse.
+ */
+export function representationFor(requested: Requested): Representation {
+  for (const range of acceptedRanges(requested.accept)) {
+    if (!isJson(range)) continue;
+    const transform = transformOf(range.parameters);
+    if (transform === undefined) continue;
+    if (transform === 'none') return jsonRepresentation;
+    if (transform !== 'Table') return metadataOf(requested, transform, jsonRepresentation);
+    const includeObject = includeObjectOf(requested.query.get('includeObject'));
+    return tableRepresentation(requested.kind, includeObject, requested.now);
+  }
+  throw notAcceptable(['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']);
+}
+
+function metadataOf({ isList }: Requested, transform: Transform, base: Representation): Representation {
+  if (isList === (transform === 'PartialObjectMetadataList')) return metadataRepresentation(base);
+  const problem = isList ? 'the requested object is a list' : 'the requested object is not a list';
+  const { status } = notAcceptable([]);
+  throw new ApiError({ ...status, message: `you requested ${transform}, but ${problem}` });
+}
