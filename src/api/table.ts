@@ -2,15 +2,24 @@
  * The columns and cells that the tables of several kinds have in common.
  * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior).
  */
-import { type Millis, parseTime } from '../machinery/time.ts';
-import type { TableColumn } from './kind.ts';
 
-/** Defines a column. A `wide` column is shown only with -o wide. */
-export const column = (
-  name: string,
-  description: string,
-  options: { wide?: boolean; type?: TableColumn['type']; format?: 'name' } = {},
-): TableColumn => ({
+import type { KubeObject } from '../machinery/meta.ts';
+import { type Millis, parseTime } from '../machinery/time.ts';
+import type { TableColumn, WriteContext } from './kind.ts';
+
+/** A column, with the function that returns the cell of an object. */
+export interface CellColumn<T> extends TableColumn {
+  cell(object: T, context: WriteContext): string | number;
+}
+
+interface ColumnOptions {
+  wide?: boolean;
+  type?: TableColumn['type'];
+  format?: 'name';
+}
+
+/** Defines a column whose cells the kind's row() computes. A `wide` column is shown only with -o wide. */
+export const header = (name: string, description: string, options: ColumnOptions = {}): TableColumn => ({
   name,
   type: options.type ?? 'string',
   format: options.format ?? '',
@@ -18,11 +27,26 @@ export const column = (
   priority: options.wide === true ? 1 : 0,
 });
 
-export const nameColumn = column('Name', 'The name of the object, unique within its kind and namespace.', {
-  format: 'name',
-});
+/** Defines a column with its cells. */
+export const column = <T>(
+  name: string,
+  description: string,
+  cell: CellColumn<T>['cell'],
+  options: ColumnOptions = {},
+): CellColumn<T> => ({ ...header(name, description, options), cell });
 
-export const ageColumn = column('Age', 'The time since the object was created.');
+export const nameColumn: CellColumn<KubeObject> = column(
+  'Name',
+  'The name of the object, unique within its kind and namespace.',
+  ({ metadata }) => metadata.name,
+  { format: 'name' },
+);
+
+export const ageColumn: CellColumn<KubeObject> = column(
+  'Age',
+  'The time since the object was created.',
+  ({ metadata }, { now }) => ageCell(metadata.creationTimestamp, now),
+);
 
 /** Formats a duration with one or two units, such as 45s, 3m20s, 5h, 5d3h and 2y20d; `<invalid>` if it is -2 s or less. */
 export function humanDuration(millis: number): string {

@@ -1,10 +1,10 @@
 /** The ConfigMap: configuration as keys and values. Source: pkg/registry/core/configmap and pkg/apis/core of v1.33. */
 import { type FieldError, invalid, tooLong } from '../../../../machinery/field-error.ts';
-import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { configMapKeyErrors } from '../../../../machinery/names.ts';
+import { kind } from '../../../declaration.ts';
 import type { ConfigMap } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { onUpdate } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { DATA_LIMIT_BYTES, immutableDataErrors } from '../immutable-data.ts';
 
 function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
@@ -25,32 +25,16 @@ function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[
   return errors;
 }
 
-const validateUpdate = (map: ConfigMap, old: ConfigMap): FieldError[] => [
-  ...validateObjectMetaUpdate(map.metadata, old.metadata),
-  ...immutableDataErrors(map, old, ['data', 'binaryData']),
-  ...validateContent(map),
-];
-
-export const configMapKind: KindDefinition<ConfigMap> = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  singular: 'configmap',
+export const configMapKind = kind<ConfigMap>('v1', 'ConfigMap', {
   shortNames: ['cm'],
-  categories: [],
-  namespaced: true,
-  schema: 'ConfigMap',
-  validateCreate: (map) => [
-    ...validateObjectMeta(map.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-    ...validateContent(map),
+  rules: [onUpdate((map, old) => immutableDataErrors(map, old, ['data', 'binaryData'])), validateContent],
+  columns: [
+    nameColumn,
+    column(
+      'Data',
+      'The number of keys.',
+      ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+    ),
+    ageColumn,
   ],
-  validateUpdate,
-  subresources: {},
-  columns: [nameColumn, column('Data', 'The number of keys.'), ageColumn],
-  row: ({ metadata, data = {}, binaryData = {} }, { now }) => [
-    metadata.name,
-    Object.keys(data).length + Object.keys(binaryData).length,
-    ageCell(metadata.creationTimestamp, now),
-  ],
-};
+});

@@ -3,24 +3,20 @@
  * stored in this form.
  * Source: pkg/registry/core/event and pkg/apis/core of v1.33.
  */
+import type { FieldError } from '../../../../machinery/field-error.ts';
+import { kind } from '../../../declaration.ts';
 import type { CoreV1Event } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { eventColumns, eventRow } from './table.ts';
 import { validateEvent } from './validation.ts';
 
-export const eventKind: KindDefinition<CoreV1Event> = {
-  group: '',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  singular: 'event',
+const validate = (event: CoreV1Event): FieldError[] => validateEvent(event, 'reportingComponent');
+
+export const eventKind = kind<CoreV1Event>('v1', 'Event', {
   shortNames: ['ev'],
-  categories: [],
-  namespaced: true,
   schema: 'CoreV1Event',
-  validateCreate: (event) => validateEvent(event, 'reportingComponent'),
-  validateUpdate: (event) => validateEvent(event, 'reportingComponent'),
-  subresources: {},
+  // Like upstream, do not validate the metadata of core Events.
+  validateCreate: validate,
+  validateUpdate: validate,
   selectableFields(event) {
     const object = event.involvedObject ?? {};
     return {
@@ -39,4 +35,4 @@ export const eventKind: KindDefinition<CoreV1Event> = {
   },
   columns: eventColumns,
   row: eventRow,
-};
+});

@@ -1,19 +1,19 @@
 /** The columns and cells of `kubectl get events`. Source: the Event printer of v1.33. */
 import type { CoreV1Event } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
-import { ageCell, column } from '../../../table.ts';
+import { ageCell, header } from '../../../table.ts';
 
 export const eventColumns = [
-  column('Last Seen', 'The time since the most recent occurrence.'),
-  column('Type', 'Normal or Warning.'),
-  column('Reason', 'The reason for the Event, as a single word.'),
-  column('Object', 'The object that the Event is about.'),
-  column('Subobject', 'The part of the object that the Event is about.', { wide: true }),
-  column('Source', 'The component that reported the Event.', { wide: true }),
-  column('Message', 'A description of the occurrence.'),
-  column('First Seen', 'The time since the first occurrence.', { wide: true }),
-  column('Count', 'The number of occurrences.', { wide: true }),
-  column('Name', 'The name of the Event.', { wide: true, format: 'name' }),
+  header('Last Seen', 'The time since the most recent occurrence.'),
+  header('Type', 'Normal or Warning.'),
+  header('Reason', 'The reason for the Event, as a single word.'),
+  header('Object', 'The object that the Event is about.'),
+  header('Subobject', 'The part of the object that the Event is about.', { wide: true }),
+  header('Source', 'The component that reported the Event.', { wide: true }),
+  header('Message', 'A description of the occurrence.'),
+  header('First Seen', 'The time since the first occurrence.', { wide: true }),
+  header('Count', 'The number of occurrences.', { wide: true }),
+  header('Name', 'The name of the Event.', { wide: true, format: 'name' }),
 ];
 
 export function eventRow(event: CoreV1Event, { now }: WriteContext): (string | number)[] {

@@ -7,11 +7,11 @@
  */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { kind } from '../../../declaration.ts';
 import type { Namespace } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { statusSubresource } from '../../../status-subresource.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { onCreate } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 
 /** The label whose value is the Namespace's name, so that label selectors can select a Namespace by name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
@@ -26,8 +26,8 @@ function validateFinalizers(namespace: Namespace): FieldError[] {
   ]);
 }
 
-function validateStatusUpdate(namespace: Namespace, old: Namespace): FieldError[] {
-  const errors = validateObjectMetaUpdate(namespace.metadata, old.metadata);
+function validateStatus(namespace: Namespace): FieldError[] {
+  const errors: FieldError[] = [];
   const phase = namespace.status?.phase ?? '';
   if (namespace.metadata.deletionTimestamp === undefined && phase !== 'Active') {
     errors.push(invalid('status.Phase', phase, "may only be 'Active' if `deletionTimestamp` is empty"));
@@ -41,35 +41,24 @@ function setNameLabel({ metadata }: Namespace): void {
   if (metadata.name) metadata.labels = { ...metadata.labels, [NAME_LABEL]: metadata.name };
 }
 
-export const namespaceKind: KindDefinition<Namespace> = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  singular: 'namespace',
+export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
+  scope: 'Cluster',
   shortNames: ['ns'],
-  categories: [],
-  namespaced: false,
-  schema: 'Namespace',
+  names: dns1123LabelErrors,
   defaults: setNameLabel,
+  status: { initial: () => ({ phase: 'Active' }), rules: [validateStatus] },
   prepareForCreate(namespace) {
     // If the name was generated, it was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };
-    namespace.status = { phase: 'Active' };
   },
   prepareForUpdate(namespace, old) {
     namespace.spec = { ...namespace.spec, finalizers: old.spec?.finalizers };
-    namespace.status = old.status;
   },
-  validateCreate: (namespace) => [
-    ...validateObjectMeta(namespace.metadata, { namespaced: false, nameErrors: dns1123LabelErrors }),
-    ...validateFinalizers(namespace),
-  ],
-  validateUpdate: (namespace, old) => validateObjectMetaUpdate(namespace.metadata, old.metadata),
+  // An update cannot change the finalizers.
+  rules: [onCreate(validateFinalizers)],
   subresources: {
-    status: statusSubresource(validateStatusUpdate),
     finalize: {
       verbs: ['update'],
       apply: (old, body) => ({ ...old, spec: (body as Namespace).spec }),
@@ -82,10 +71,13 @@ export const namespaceKind: KindDefinition<Namespace> = {
   deletion: (namespace) =>
     (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
   selectableFields: (namespace) => ({ 'status.phase': namespace.status?.phase ?? '' }),
-  columns: [nameColumn, column('Status', 'Active, or Terminating while the Namespace is being deleted.'), ageColumn],
-  row: ({ metadata, status }, { now }) => [
-    metadata.name,
-    status?.phase ?? '',
-    ageCell(metadata.creationTimestamp, now),
+  columns: [
+    nameColumn,
+    column(
+      'Status',
+      'Active, or Terminating while the Namespace is being deleted.',
+      ({ status }) => status?.phase ?? '',
+    ),
+    ageColumn,
   ],
-};
+});

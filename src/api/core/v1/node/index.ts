@@ -1,9 +1,9 @@
 /** The Node: a machine that runs Pods. Source: pkg/registry/core/node and pkg/apis/core of v1.33. */
+import { kind } from '../../../declaration.ts';
 import type { Node } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { statusSubresource } from '../../../status-subresource.ts';
-import { nodeColumns, nodeRow } from './table.ts';
-import { validateNodeCreate, validateNodeUpdate } from './validation.ts';
+import { onUpdate } from '../../../rules.ts';
+import { nodeColumns } from './table.ts';
+import { validateNode, validateNodeUpdate } from './validation.ts';
 
 /** Sets podCIDRs from podCIDR, or podCIDR from podCIDRs, so that podCIDR is the first of podCIDRs. */
 function syncPodCidrs({ spec }: Node): void {
@@ -15,34 +15,19 @@ function syncPodCidrs({ spec }: Node): void {
   }
 }
 
-export const nodeKind: KindDefinition<Node> = {
-  group: '',
-  version: 'v1',
-  kind: 'Node',
-  plural: 'nodes',
-  singular: 'node',
+export const nodeKind = kind<Node>('v1', 'Node', {
+  scope: 'Cluster',
   shortNames: ['no'],
-  categories: [],
-  namespaced: false,
-  schema: 'Node',
   defaults(node) {
     node.spec ??= {};
     syncPodCidrs(node);
     // By default, the whole capacity is allocatable, because the API server knows of no reserved resources.
     if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
   },
-  // There is no prepareForCreate() that drops the status, because a node registers together with its status.
-  prepareForUpdate(node, old) {
-    if (old.status === undefined) delete node.status;
-    else node.status = old.status;
-  },
-  validateCreate: validateNodeCreate,
-  validateUpdate: validateNodeUpdate,
-  subresources: {
-    status: statusSubresource(validateNodeUpdate),
-    proxy: { verbs: ['get'], connects: 'NodeProxyOptions', subpaths: true },
-  },
+  // A node registers together with its status.
+  status: { initial: 'asSent', rules: [validateNode, onUpdate(validateNodeUpdate)] },
+  rules: [validateNode, onUpdate(validateNodeUpdate)],
+  subresources: { proxy: { verbs: ['get'], connects: 'NodeProxyOptions', subpaths: true } },
   selectableFields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable ?? false) }),
   columns: nodeColumns,
-  row: nodeRow,
-};
+});

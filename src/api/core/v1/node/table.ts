@@ -1,23 +1,9 @@
 /** The columns and cells of `kubectl get nodes`. Source: the Node printer of v1.33. */
 import type { Node } from '../../../generated/types.ts';
-import type { WriteContext } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { ageColumn, type CellColumn, column, nameColumn } from '../../../table.ts';
 
 const ROLE_PREFIX = 'node-role.kubernetes.io/';
 const ROLE_LABEL = 'kubernetes.io/role';
-
-export const nodeColumns = [
-  nameColumn,
-  column('Status', 'Whether the node is ready, and whether Pods can be scheduled on it.'),
-  column('Roles', 'The roles of the node according to its labels.'),
-  ageColumn,
-  column('Version', "The version of the node's agent."),
-  column('Internal-IP', 'The address of the node within the cluster.', { wide: true }),
-  column('External-IP', 'The address at which the node can be reached from outside the cluster.', { wide: true }),
-  column('OS-Image', 'The operating system.', { wide: true }),
-  column('Kernel-Version', 'The version of the kernel.', { wide: true }),
-  column('Container-Runtime', 'The container runtime and its version.', { wide: true }),
-];
 
 function statusCell(node: Node): string {
   const ready = node.status?.conditions?.find((condition) => condition.type === 'Ready');
@@ -34,21 +20,37 @@ function rolesCell(node: Node): string {
   return roles.size === 0 ? '<none>' : [...roles].sort().join(',');
 }
 
-const addressCell = (node: Node, type: string): string =>
-  node.status?.addresses?.find((address) => address.type === type)?.address ?? '<none>';
+const addressCell =
+  (type: string) =>
+  ({ status }: Node): string =>
+    status?.addresses?.find((address) => address.type === type)?.address ?? '<none>';
 
-export function nodeRow(node: Node, { now }: WriteContext): string[] {
-  const info = node.status?.nodeInfo;
-  return [
-    node.metadata.name,
-    statusCell(node),
-    rolesCell(node),
-    ageCell(node.metadata.creationTimestamp, now),
-    info?.kubeletVersion ?? '',
-    addressCell(node, 'InternalIP'),
-    addressCell(node, 'ExternalIP'),
-    info?.osImage || '<unknown>',
-    info?.kernelVersion || '<unknown>',
-    info?.containerRuntimeVersion || '<unknown>',
-  ];
-}
+const wide = { wide: true };
+
+export const nodeColumns: readonly CellColumn<Node>[] = [
+  nameColumn,
+  column('Status', 'Whether the node is ready, and whether Pods can be scheduled on it.', statusCell),
+  column('Roles', 'The roles of the node according to its labels.', rolesCell),
+  ageColumn,
+  column('Version', "The version of the node's agent.", ({ status }) => status?.nodeInfo?.kubeletVersion ?? ''),
+  column('Internal-IP', 'The address of the node within the cluster.', addressCell('InternalIP'), wide),
+  column(
+    'External-IP',
+    'The address at which the node can be reached from outside the cluster.',
+    addressCell('ExternalIP'),
+    wide,
+  ),
+  column('OS-Image', 'The operating system.', ({ status }) => status?.nodeInfo?.osImage || '<unknown>', wide),
+  column(
+    'Kernel-Version',
+    'The version of the kernel.',
+    ({ status }) => status?.nodeInfo?.kernelVersion || '<unknown>',
+    wide,
+  ),
+  column(
+    'Container-Runtime',
+    'The container runtime and its version.',
+    ({ status }) => status?.nodeInfo?.containerRuntimeVersion || '<unknown>',
+    wide,
+  ),
+];

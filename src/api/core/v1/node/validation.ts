@@ -7,13 +7,7 @@ import {
   notSupported,
   required,
 } from '../../../../machinery/field-error.ts';
-import {
-  dns1123SubdomainErrors,
-  ipFamily,
-  labelValueErrors,
-  qualifiedNameErrors,
-} from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { ipFamily, labelValueErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
 import { parseQuantity } from '../../../../machinery/quantity.ts';
 import type { Node, Taint } from '../../../generated/types.ts';
 
@@ -60,7 +54,7 @@ function isCidr(text: string): boolean {
   return more.length === 0 && family !== 0 && /^\d{1,3}$/.test(length) && Number(length) <= (family === 4 ? 32 : 128);
 }
 
-function validateSpec(node: Node): FieldError[] {
+export function validateNode(node: Node): FieldError[] {
   const errors = [...validateTaints(node), ...validateResources(node)];
   const cidrs = node.spec?.podCIDRs ?? [];
   cidrs.forEach((cidr, index) => {
@@ -75,13 +69,9 @@ function validateSpec(node: Node): FieldError[] {
   return errors;
 }
 
-export const validateNodeCreate = (node: Node): FieldError[] => [
-  ...validateObjectMeta(node.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
-  ...validateSpec(node),
-];
-
+/** The rules for updates besides those of validateNode(). */
 export function validateNodeUpdate(node: Node, old: Node): FieldError[] {
-  const errors = [...validateObjectMetaUpdate(node.metadata, old.metadata), ...validateSpec(node)];
+  const errors: FieldError[] = [];
   const seen = new Set<string>();
   node.status?.addresses?.forEach((address, index) => {
     const key = `${address.type} ${address.address}`;

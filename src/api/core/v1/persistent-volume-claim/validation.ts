@@ -3,7 +3,6 @@ import { type FieldError, forbidden, invalid, required } from '../../../../machi
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import {
   compareQuantities,
   parseQuantity,
@@ -37,14 +36,11 @@ function validateSpec(spec: PersistentVolumeClaimSpec): FieldError[] {
   ];
 }
 
-export const validateClaimCreate = ({ metadata, spec = {} }: PersistentVolumeClaim): FieldError[] => [
-  ...validateObjectMeta(metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-  ...validateSpec(spec),
-];
+export const validateClaim = ({ spec = {} }: PersistentVolumeClaim): FieldError[] => validateSpec(spec);
 
+/** The rules for updates besides those of validateClaim(). */
 export function validateClaimUpdate(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
-  const errors = validateClaimCreate(claim);
-  errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
+  const errors: FieldError[] = [];
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
   // An absent volume name may be set. An absent class may be set too, because the claim may be older than the default class.
@@ -95,10 +91,7 @@ function setOrDelete<T, K extends keyof T>(target: T, key: K, value: T[K] | unde
   else target[key] = value;
 }
 
-export function validateClaimStatus(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
-  const errors = validateObjectMetaUpdate(claim.metadata, old.metadata);
-  if (old.spec?.resources !== undefined && (claim.spec?.accessModes ?? []).length === 0) {
-    errors.push(required('Spec.AccessModes'));
-  }
-  return errors;
-}
+export const validateClaimStatus = (claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] =>
+  old.spec?.resources !== undefined && (claim.spec?.accessModes ?? []).length === 0
+    ? [required('Spec.AccessModes')]
+    : [];

@@ -1,67 +1,60 @@
 /** The PersistentVolume: storage that outlives Pods. Source: pkg/registry/core/persistentvolume and pkg/apis/core of v1.33. */
+import { kind } from '../../../declaration.ts';
 import type { PersistentVolume } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { statusSubresource } from '../../../status-subresource.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from './access-modes.ts';
-import { validateVolumeCreate, validateVolumeUpdate } from './validation.ts';
+import { validateVolume, volumeUpdateRules } from './validation.ts';
 
 /** The finalizer that prevents the deletion of a volume while the volume is bound to a claim. */
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection';
 
-export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
-  group: '',
-  version: 'v1',
-  kind: 'PersistentVolume',
-  plural: 'persistentvolumes',
-  singular: 'persistentvolume',
+export const persistentVolumeKind = kind<PersistentVolume>('v1', 'PersistentVolume', {
+  scope: 'Cluster',
   shortNames: ['pv'],
-  categories: [],
-  namespaced: false,
-  schema: 'PersistentVolume',
   defaults({ spec }) {
     if (spec === undefined) return;
     spec.persistentVolumeReclaimPolicy ??= 'Retain';
     spec.volumeMode ??= 'Filesystem';
     if (spec.hostPath !== undefined) spec.hostPath.type ??= '';
   },
-  prepareForCreate(volume) {
-    volume.status = { phase: 'Pending' };
-    const finalizers = volume.metadata.finalizers ?? [];
-    if (!finalizers.includes(VOLUME_PROTECTION)) volume.metadata.finalizers = [...finalizers, VOLUME_PROTECTION];
+  status: {
+    initial: () => ({ phase: 'Pending' }),
+    rules: [validateVolume, ...volumeUpdateRules],
   },
-  prepareForUpdate(volume, old) {
-    if (old.status === undefined) delete volume.status;
-    else volume.status = old.status;
+  prepareForCreate({ metadata }) {
+    const finalizers = metadata.finalizers ?? [];
+    if (!finalizers.includes(VOLUME_PROTECTION)) metadata.finalizers = [...finalizers, VOLUME_PROTECTION];
   },
-  validateCreate: validateVolumeCreate,
-  validateUpdate: validateVolumeUpdate,
+  rules: [validateVolume, ...volumeUpdateRules],
   returnsDeletedObject: true,
-  subresources: { status: statusSubresource(validateVolumeUpdate) },
   columns: [
     nameColumn,
-    column('Capacity', 'The capacity of the volume.'),
-    column('Access Modes', 'How the volume can be mounted.'),
-    column('Reclaim Policy', 'What happens to the volume after its claim is deleted.'),
-    column('Status', 'Whether the volume is bound to a claim.'),
-    column('Claim', 'The claim that the volume is bound to.'),
-    column('StorageClass', 'The class of the volume.'),
-    column('VolumeAttributesClass', 'The VolumeAttributesClass of the volume.'),
-    column('Reason', 'The reason for the current status.'),
+    column('Capacity', 'The capacity of the volume.', ({ spec }) => spec?.capacity?.['storage'] ?? ''),
+    column('Access Modes', 'How the volume can be mounted.', ({ spec }) => accessModesCell(spec?.accessModes)),
+    column(
+      'Reclaim Policy',
+      'What happens to the volume after its claim is deleted.',
+      ({ spec }) => spec?.persistentVolumeReclaimPolicy ?? '',
+    ),
+    column('Status', 'Whether the volume is bound to a claim.', ({ metadata, status }) =>
+      metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating',
+    ),
+    column('Claim', 'The claim that the volume is bound to.', ({ spec }) =>
+      spec?.claimRef === undefined ? '' : `${spec.claimRef.namespace}/${spec.claimRef.name}`,
+    ),
+    column('StorageClass', 'The class of the volume.', ({ spec }) => spec?.storageClassName ?? ''),
+    column(
+      'VolumeAttributesClass',
+      'The VolumeAttributesClass of the volume.',
+      ({ spec }) => spec?.volumeAttributesClassName ?? '<unset>',
+    ),
+    column('Reason', 'The reason for the current status.', ({ status }) => status?.reason ?? ''),
     ageColumn,
-    column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),
+    column(
+      'VolumeMode',
+      'Whether the volume is a file system or a block device.',
+      ({ spec }) => spec?.volumeMode ?? '<unset>',
+      { wide: true },
+    ),
   ],
-  row: ({ metadata, spec, status }, { now }) => [
-    metadata.name,
-    spec?.capacity?.['storage'] ?? '',
-    accessModesCell(spec?.accessModes),
-    spec?.persistentVolumeReclaimPolicy ?? '',
-    metadata.deletionTimestamp === undefined ? (status?.phase ?? '') : 'Terminating',
-    spec?.claimRef === undefined ? '' : `${spec.claimRef.namespace}/${spec.claimRef.name}`,
-    spec?.storageClassName ?? '',
-    spec?.volumeAttributesClassName ?? '<unset>',
-    status?.reason ?? '',
-    ageCell(metadata.creationTimestamp, now),
-    spec?.volumeMode ?? '<unset>',
-  ],
-};
+});

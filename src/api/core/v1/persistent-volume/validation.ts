@@ -2,9 +2,10 @@
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { IMMUTABLE_TEXT } from '../../../../machinery/object-meta.ts';
 import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from '../../../generated/types.ts';
+import { immutable, onUpdate, type Rule } from '../../../rules.ts';
 import { validateNodeSelector } from '../pod/validation/validate-placement.ts';
 import { noBacksteps } from '../pod/validation/validate-values.ts';
 import { validateHostPath } from '../pod/validation/validate-volumes.ts';
@@ -99,22 +100,18 @@ function validateSpec(spec: PersistentVolumeSpec | undefined): FieldError[] {
   ];
 }
 
-export const validateVolumeCreate = ({ metadata, spec }: PersistentVolume): FieldError[] => [
-  ...validateObjectMeta(metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
-  ...validateSpec(spec),
-];
+export const validateVolume = ({ spec }: PersistentVolume): FieldError[] => validateSpec(spec);
 
-export function validateVolumeUpdate(volume: PersistentVolume, old: PersistentVolume): FieldError[] {
-  const errors = [...validateObjectMetaUpdate(volume.metadata, old.metadata), ...validateSpec(volume.spec)];
-  const [spec = {}, oldSpec = {}] = [volume.spec, old.spec];
-  if (SOURCES.some((source) => !jsonEqual(spec[source] ?? null, oldSpec[source] ?? null))) {
-    errors.push(forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation'));
-  }
-  if (spec.volumeMode !== oldSpec.volumeMode) {
-    errors.push(invalid('spec.volumeMode', spec.volumeMode, IMMUTABLE_TEXT));
-  }
-  if (oldSpec.nodeAffinity !== undefined && !jsonEqual(spec.nodeAffinity ?? null, oldSpec.nodeAffinity)) {
-    errors.push(invalid('spec.nodeAffinity', spec.nodeAffinity ?? null, IMMUTABLE_TEXT));
-  }
-  return errors;
-}
+export const volumeUpdateRules: readonly Rule<PersistentVolume>[] = [
+  onUpdate(({ spec = {} }, { spec: oldSpec = {} }) =>
+    SOURCES.some((source) => !jsonEqual(spec[source] ?? null, oldSpec[source] ?? null))
+      ? [forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')]
+      : [],
+  ),
+  immutable('spec.volumeMode'),
+  onUpdate(({ spec }, { spec: oldSpec }) =>
+    oldSpec?.nodeAffinity !== undefined && !jsonEqual(spec?.nodeAffinity ?? null, oldSpec.nodeAffinity)
+      ? [invalid('spec.nodeAffinity', spec?.nodeAffinity ?? null, IMMUTABLE_TEXT)]
+      : [],
+  ),
+];

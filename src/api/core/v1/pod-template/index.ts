@@ -3,10 +3,8 @@
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
 import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
-import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { kind } from '../../../declaration.ts';
 import type { Pod, PodTemplate } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
 import { sameValue } from '../pod/compare.ts';
 import type { FormFault } from '../pod/compatibility/annotation-json.ts';
@@ -92,16 +90,7 @@ function templateWarnings(object: PodTemplate, old?: PodTemplate): string[] {
 
 const containersOf = ({ template }: PodTemplate) => template?.spec?.containers ?? [];
 
-export const podTemplateKind: KindDefinition<PodTemplate> = {
-  group: '',
-  version: 'v1',
-  kind: 'PodTemplate',
-  plural: 'podtemplates',
-  singular: 'podtemplate',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
-  schema: 'PodTemplate',
+export const podTemplateKind = kind<PodTemplate>('v1', 'PodTemplate', {
   defaults(object) {
     object.template ??= {};
     object.template.spec ??= { containers: [] };
@@ -117,30 +106,22 @@ export const podTemplateKind: KindDefinition<PodTemplate> = {
     const generation = old.metadata.generation ?? 0;
     object.metadata.generation = sameValue(object.template, old.template) ? generation : generation + 1;
   },
-  validateCreate: (object) => [
-    ...validateObjectMeta(object.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-    ...validateTemplate(object),
-  ],
-  validateUpdate: (object, old) => [
-    ...validateObjectMetaUpdate(object.metadata, old.metadata),
-    ...validateTemplate(object, old),
-  ],
+  rules: [validateTemplate],
   warnings: templateWarnings,
-  subresources: {},
   columns: [
     nameColumn,
-    column('Containers', 'The names of the app containers.'),
-    column('Images', 'The images of the app containers.'),
-    column('Pod Labels', 'The labels of Pods created from the template.'),
+    column('Containers', 'The names of the app containers.', (object) =>
+      containersOf(object)
+        .map(({ name }) => name)
+        .join(','),
+    ),
+    column('Images', 'The images of the app containers.', (object) =>
+      containersOf(object)
+        .map(({ image = '' }) => image)
+        .join(','),
+    ),
+    column('Pod Labels', 'The labels of Pods created from the template.', ({ template }) =>
+      labelsCell(template?.metadata?.labels),
+    ),
   ],
-  row: (object) => [
-    object.metadata.name,
-    containersOf(object)
-      .map(({ name }) => name)
-      .join(','),
-    containersOf(object)
-      .map(({ image = '' }) => image)
-      .join(','),
-    labelsCell(object.template?.metadata?.labels),
-  ],
-};
+});

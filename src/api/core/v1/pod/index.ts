@@ -8,8 +8,8 @@
  * changes, and a generation, which increases when an update changes the spec or a delete request sets the
  * deletionTimestamp, but not on binding.
  */
+import { kind } from '../../../declaration.ts';
 import type { Pod } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { keepDeferFields } from './compatibility/defer-settings.ts';
 import { defaultPod } from './defaults.ts';
 import { podDeletion, podSelectableFields, preparePodForCreate, preparePodForUpdate } from './strategy.ts';
@@ -19,16 +19,9 @@ import { validatePodUpdate } from './validation/validate-update.ts';
 import { validatePodCreate } from './validation/validation.ts';
 import { podWarnings } from './validation/warnings.ts';
 
-export const podKind: KindDefinition<Pod> = {
-  group: '',
-  version: 'v1',
-  kind: 'Pod',
-  plural: 'pods',
-  singular: 'pod',
+export const podKind = kind<Pod>('v1', 'Pod', {
   shortNames: ['po'],
   categories: ['all'],
-  namespaced: true,
-  schema: 'Pod',
   returnsDeletedObject: true,
   keepUnsent: keepDeferFields,
   defaults: defaultPod,
@@ -43,4 +36,4 @@ export const podKind: KindDefinition<Pod> = {
   selectableFields: podSelectableFields,
   columns: podColumns,
   row: podRow,
-};
+});

@@ -2,21 +2,21 @@
 import { formatTime } from '../../../../machinery/time.ts';
 import type { Pod } from '../../../generated/types.ts';
 import type { TableColumn, WriteContext } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { ageCell, ageColumn, header, nameColumn } from '../../../table.ts';
 import { podSummary } from './status/summary.ts';
 
 const wide = { wide: true };
 
 export const podColumns: readonly TableColumn[] = [
   nameColumn,
-  column('Ready', 'The number of ready containers out of those that keep running.'),
-  column('Status', 'The state of the Pod, or the reason why it is not running.'),
-  column('Restarts', 'The number of container restarts and the time since the last one.'),
+  header('Ready', 'The number of ready containers out of those that keep running.'),
+  header('Status', 'The state of the Pod, or the reason why it is not running.'),
+  header('Restarts', 'The number of container restarts and the time since the last one.'),
   ageColumn,
-  column('IP', 'The address of the Pod.', wide),
-  column('Node', 'The node that the Pod is bound to.', wide),
-  column('Nominated Node', 'The node on which Pods are being preempted for this Pod.', wide),
-  column(
+  header('IP', 'The address of the Pod.', wide),
+  header('Node', 'The node that the Pod is bound to.', wide),
+  header('Nominated Node', 'The node on which Pods are being preempted for this Pod.', wide),
+  header(
     'Readiness Gates',
     'The number of readiness gates whose condition is true, and the number of all readiness gates.',
     wide,

@@ -4,10 +4,12 @@
  * Invariants: stringData is write-only and never stored; no validation error contains a value of data.
  * Source: pkg/registry/core/secret and pkg/apis/core of v1.33.
  */
+import { kind } from '../../../declaration.ts';
 import type { Secret } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
-import { validateSecretCreate, validateSecretUpdate } from './validation.ts';
+import { immutable, onUpdate } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
+import { immutableDataErrors } from '../immutable-data.ts';
+import { validateContent } from './validation.ts';
 
 function defaultSecret(secret: Secret): void {
   secret.type ||= 'Opaque';
@@ -18,26 +20,14 @@ function defaultSecret(secret: Secret): void {
   secret.data = { ...secret.data, ...Object.fromEntries(encoded) };
 }
 
-export const secretKind: KindDefinition<Secret> = {
-  group: '',
-  version: 'v1',
-  kind: 'Secret',
-  plural: 'secrets',
-  singular: 'secret',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
-  schema: 'Secret',
+export const secretKind = kind<Secret>('v1', 'Secret', {
   defaults: defaultSecret,
-  validateCreate: validateSecretCreate,
-  validateUpdate: validateSecretUpdate,
-  subresources: {},
+  rules: [immutable('type'), onUpdate((secret, old) => immutableDataErrors(secret, old, ['data'])), validateContent],
   selectableFields: ({ type = '' }) => ({ type }),
-  columns: [nameColumn, column('Type', 'The type of the Secret.'), column('Data', 'The number of keys.'), ageColumn],
-  row: ({ metadata, type = '', data = {} }, { now }) => [
-    metadata.name,
-    type,
-    Object.keys(data).length,
-    ageCell(metadata.creationTimestamp, now),
+  columns: [
+    nameColumn,
+    column('Type', 'The type of the Secret.', ({ type = '' }) => type),
+    column('Data', 'The number of keys.', ({ data = {} }) => Object.keys(data).length),
+    ageColumn,
   ],
-};
+});

@@ -1,9 +1,8 @@
 /** Validation of Secrets. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { type FieldError, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
-import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { configMapKeyErrors } from '../../../../machinery/names.ts';
 import type { Secret } from '../../../generated/types.ts';
-import { DATA_LIMIT_BYTES, immutableDataErrors } from '../immutable-data.ts';
+import { DATA_LIMIT_BYTES } from '../immutable-data.ts';
 
 const ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name';
 
@@ -47,7 +46,7 @@ function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
   }
 }
 
-function validateContent(secret: Secret): FieldError[] {
+export function validateContent(secret: Secret): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(secret.data ?? {})) {
@@ -56,15 +55,4 @@ function validateContent(secret: Secret): FieldError[] {
   }
   if (bytes > DATA_LIMIT_BYTES) errors.push(tooLong('data', DATA_LIMIT_BYTES));
   return [...errors, ...validateType(secret)];
-}
-
-export const validateSecretCreate = (secret: Secret): FieldError[] => [
-  ...validateObjectMeta(secret.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-  ...validateContent(secret),
-];
-
-export function validateSecretUpdate(secret: Secret, old: Secret): FieldError[] {
-  const errors = validateObjectMetaUpdate(secret.metadata, old.metadata);
-  if (secret.type !== old.type) errors.push(invalid('type', secret.type, IMMUTABLE_TEXT));
-  return [...errors, ...immutableDataErrors(secret, old, ['data']), ...validateContent(secret)];
 }

@@ -5,32 +5,29 @@
  * Service, and keeps the allocated values if an update omits them.
  * Source: pkg/registry/core/service and pkg/apis/core of v1.33.
  */
+import { dns1035LabelErrors } from '../../../../machinery/names.ts';
+import { kind } from '../../../declaration.ts';
 import type { Service } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { statusSubresource } from '../../../status-subresource.ts';
+import { onUpdate } from '../../../rules.ts';
 import { defaultService } from './defaults.ts';
 import { prepareServiceForCreate, prepareServiceForUpdate } from './strategy.ts';
-import { serviceColumns, serviceRow } from './table.ts';
-import { validateServiceCreate, validateServiceStatusUpdate, validateServiceUpdate } from './validation.ts';
+import { serviceColumns } from './table.ts';
+import { validateClusterIpsUpdate } from './validate-cluster-ips.ts';
+import { validateService, validateServiceStatus } from './validation.ts';
 
-export const serviceKind: KindDefinition<Service> = {
-  group: '',
-  version: 'v1',
-  kind: 'Service',
-  plural: 'services',
-  singular: 'service',
+export const serviceKind = kind<Service>('v1', 'Service', {
   shortNames: ['svc'],
   categories: ['all'],
-  namespaced: true,
-  schema: 'Service',
+  names: dns1035LabelErrors,
   returnsDeletedObject: true,
   defaults: defaultService,
+  status: { initial: () => ({ loadBalancer: {} }), rules: [validateServiceStatus] },
   prepareForCreate: prepareServiceForCreate,
   prepareForUpdate: prepareServiceForUpdate,
-  validateCreate: validateServiceCreate,
-  validateUpdate: validateServiceUpdate,
-  subresources: { status: statusSubresource(validateServiceStatusUpdate) },
+  rules: [
+    onUpdate(({ spec = {} }, { spec: oldSpec = {} }) => validateClusterIpsUpdate(spec, oldSpec)),
+    validateService,
+  ],
   selectableFields: ({ spec }) => ({ 'spec.clusterIP': spec?.clusterIP ?? '', 'spec.type': spec?.type ?? '' }),
   columns: serviceColumns,
-  row: serviceRow,
-};
+});

@@ -10,14 +10,11 @@ const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null
 
 /** Resets the status, and sets clusterIPs if an older client only set clusterIP. */
 export function prepareServiceForCreate(service: Service): void {
-  service.status = { loadBalancer: {} };
   const { spec } = service;
   if (spec?.clusterIP && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP];
 }
 
 export function prepareServiceForUpdate(service: Service, old: Service): void {
-  if (old.status === undefined) delete service.status;
-  else service.status = old.status;
   const spec = service.spec ?? {};
   const oldSpec = old.spec ?? {};
   followClusterIp(spec, oldSpec);

@@ -1,11 +1,11 @@
 /** Validation of Services. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { BlockList, isIPv6 } from 'node:net';
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
-import { dns1035LabelErrors, dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
-import { validateLabels, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
+import { validateLabels } from '../../../../machinery/object-meta.ts';
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
 import { isExternallyAccessible } from './defaults.ts';
-import { validateClusterIps, validateClusterIpsUpdate } from './validate-cluster-ips.ts';
+import { validateClusterIps } from './validate-cluster-ips.ts';
 import { isHeadless, validatePorts } from './validate-ports.ts';
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -123,7 +123,7 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-function validateService(service: Service): FieldError[] {
+export function validateService(service: Service): FieldError[] {
   const spec = service.spec ?? {};
   const errors: FieldError[] = [];
   if ((spec.ports ?? []).length === 0 && !isHeadless(spec) && spec.type !== 'ExternalName') {
@@ -137,20 +137,9 @@ function validateService(service: Service): FieldError[] {
   return [...errors, ...validateTraffic(spec)];
 }
 
-export const validateServiceCreate = (service: Service): FieldError[] => [
-  ...validateObjectMeta(service.metadata, { namespaced: true, nameErrors: dns1035LabelErrors }),
-  ...validateService(service),
-];
-
-export const validateServiceUpdate = (service: Service, old: Service): FieldError[] => [
-  ...validateObjectMetaUpdate(service.metadata, old.metadata),
-  ...validateClusterIpsUpdate(service.spec ?? {}, old.spec ?? {}),
-  ...validateService(service),
-];
-
-/** Validates the metadata, and the load balancer's IPs and host names. */
-export function validateServiceStatusUpdate(service: Service, old: Service): FieldError[] {
-  const errors = validateObjectMetaUpdate(service.metadata, old.metadata);
+/** Validates the IPs and host names of the load balancer. */
+export function validateServiceStatus(service: Service): FieldError[] {
+  const errors: FieldError[] = [];
   service.status?.loadBalancer?.ingress?.forEach(({ ip, hostname }, index) => {
     const field = `status.loadBalancer.ingress[${index}]`;
     if (ip && ipFamily(ip) === 0) errors.push(invalid(`${field}.ip`, ip, ipErrors(ip)[0] ?? ''));

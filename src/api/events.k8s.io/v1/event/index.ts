@@ -4,21 +4,14 @@
  */
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { eventColumns, eventRow } from '../../../core/v1/event/table.ts';
+import { kind } from '../../../declaration.ts';
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { EVENTS } from '../../../resources.ts';
 import { fromCoreEvent, toCoreEvent } from './conversion.ts';
 import { validateNewEvent, validateNewEventUpdate } from './validation.ts';
 
-export const eventsV1EventKind: KindDefinition<EventsV1Event> = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  singular: 'event',
+export const eventsV1EventKind = kind<EventsV1Event>('events.k8s.io/v1', 'Event', {
   shortNames: ['ev'],
-  categories: [],
-  namespaced: true,
   schema: 'EventsV1Event',
   storage: {
     resource: EVENTS,
@@ -27,7 +20,6 @@ export const eventsV1EventKind: KindDefinition<EventsV1Event> = {
   },
   validateCreate: (event) => validateNewEvent(toCoreEvent(event)),
   validateUpdate: (event, old) => validateNewEventUpdate(toCoreEvent(event), toCoreEvent(old)),
-  subresources: {},
   selectableFields(event) {
     const object = event.regarding ?? {};
     return {
@@ -45,4 +37,4 @@ export const eventsV1EventKind: KindDefinition<EventsV1Event> = {
   },
   columns: eventColumns,
   row: (event, context) => eventRow(toCoreEvent(event), context),
-};
+});

@@ -4,12 +4,10 @@
  * PodRecords together are too large. Its name consists of the Pod's UID and the number of the part.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
-import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import { parseTime } from '../../../../machinery/time.ts';
+import { kind } from '../../../declaration.ts';
 import type { PodRecord } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, column } from '../../../table.ts';
+import { ageColumn, column } from '../../../table.ts';
 
 export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podrecords' };
 
@@ -31,37 +29,20 @@ function validate(record: PodRecord): FieldError[] {
   return errors;
 }
 
-export const podRecordKind: KindDefinition<PodRecord> = {
-  group: POD_RECORDS.group,
-  version: POD_RECORDS.version,
-  kind: 'PodRecord',
-  plural: POD_RECORDS.resource,
-  singular: 'podrecord',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
+export const podRecordKind = kind<PodRecord>(`${POD_RECORDS.group}/${POD_RECORDS.version}`, 'PodRecord', {
   outlivesNamespace: true,
   uncached: true,
-  schema: 'PodRecord',
-  validateCreate: (record) => [
-    ...validateObjectMeta(record.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-    ...validate(record),
-  ],
-  validateUpdate: (record, old) => [...validateObjectMetaUpdate(record.metadata, old.metadata), ...validate(record)],
-  subresources: {},
+  rules: [validate],
   selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
   columns: [
-    column('Pod', 'The name of the Pod.'),
-    column('UID', "The first characters of the Pod's UID, which distinguish Pods of the same name."),
-    column('Steps', 'The number of steps in this part of the record.', { type: 'integer' }),
-    column('Age', 'The time since the first step was recorded.'),
-    column('Name', 'The name of this part.', { wide: true, format: 'name' }),
+    column('Pod', 'The name of the Pod.', ({ podName }) => podName ?? ''),
+    column('UID', "The first characters of the Pod's UID, which distinguish Pods of the same name.", ({ podUID }) =>
+      shortUid(podUID ?? ''),
+    ),
+    column('Steps', 'The number of steps in this part of the record.', ({ transitions }) => transitions?.length ?? 0, {
+      type: 'integer',
+    }),
+    { ...ageColumn, description: 'The time since the first step was recorded.' },
+    column('Name', 'The name of this part.', ({ metadata }) => metadata.name, { wide: true, format: 'name' }),
   ],
-  row: ({ metadata, podName, podUID, transitions }, { now }) => [
-    podName ?? '',
-    shortUid(podUID ?? ''),
-    transitions?.length ?? 0,
-    ageCell(metadata.creationTimestamp, now),
-    metadata.name,
-  ],
-};
+});

@@ -1,18 +1,13 @@
 /** NodeMetrics: the resource usage of a node. Source: metrics.k8s.io/v1beta1. */
+import { kind } from '../../../declaration.ts';
 import type { NodeMetrics } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { NODES } from '../../../resources.ts';
-import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
+import { METRICS_VERSION, measured, usageColumns, usageQuantities } from '../usage.ts';
 
-export const nodeMetricsKind: KindDefinition<NodeMetrics> = {
-  ...METRICS,
-  kind: 'NodeMetrics',
+export const nodeMetricsKind = kind<NodeMetrics>(METRICS_VERSION, 'NodeMetrics', {
+  scope: 'Cluster',
   plural: 'nodes',
   singular: '',
-  shortNames: [],
-  categories: [],
-  namespaced: false,
-  schema: 'NodeMetrics',
   computed: {
     from: NODES,
     make: (node, usage) =>
@@ -20,9 +15,5 @@ export const nodeMetricsKind: KindDefinition<NodeMetrics> = {
         ? { ...measured(node, usage), kind: 'NodeMetrics', usage: usageQuantities(usage) }
         : undefined,
   },
-  validateCreate: () => [],
-  validateUpdate: () => [],
-  subresources: {},
-  columns: usageColumns,
-  row: ({ metadata, usage, window }) => [metadata.name, usage?.['cpu'] ?? '', usage?.['memory'] ?? '', window ?? ''],
-};
+  columns: usageColumns(({ usage }, resource) => usage?.[resource] ?? ''),
+});

@@ -1,9 +1,9 @@
 /** PodMetrics: the resource usage of a Pod's running containers. Source: metrics.k8s.io/v1beta1. */
 import { addQuantities, formatQuantity, quantityOrZero, zeroQuantity } from '../../../../machinery/quantity.ts';
+import { kind } from '../../../declaration.ts';
 import type { ContainerMetrics, PodMetrics } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
 import { PODS } from '../../../resources.ts';
-import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
+import { METRICS_VERSION, measured, usageColumns, usageQuantities } from '../usage.ts';
 
 const sumOf = (containers: readonly ContainerMetrics[], resource: string): string =>
   formatQuantity(
@@ -12,15 +12,9 @@ const sumOf = (containers: readonly ContainerMetrics[], resource: string): strin
       .reduce((sum, each) => addQuantities(each, sum), zeroQuantity),
   );
 
-export const podMetricsKind: KindDefinition<PodMetrics> = {
-  ...METRICS,
-  kind: 'PodMetrics',
+export const podMetricsKind = kind<PodMetrics>(METRICS_VERSION, 'PodMetrics', {
   plural: 'pods',
   singular: '',
-  shortNames: [],
-  categories: [],
-  namespaced: true,
-  schema: 'PodMetrics',
   computed: {
     from: PODS,
     make(pod, usage) {
@@ -31,14 +25,5 @@ export const podMetricsKind: KindDefinition<PodMetrics> = {
       return { ...measured(pod, usage), kind: 'PodMetrics', containers };
     },
   },
-  validateCreate: () => [],
-  validateUpdate: () => [],
-  subresources: {},
-  columns: usageColumns,
-  row: ({ metadata, containers, window }) => [
-    metadata.name,
-    sumOf(containers ?? [], 'cpu'),
-    sumOf(containers ?? [], 'memory'),
-    window ?? '',
-  ],
-};
+  columns: usageColumns(({ containers }, resource) => sumOf(containers ?? [], resource)),
+});

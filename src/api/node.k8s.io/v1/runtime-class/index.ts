@@ -1,17 +1,13 @@
 /** The RuntimeClass: the runtime handler for a Pod, its overhead and scheduling constraints. Source: pkg/apis/node of v1.33. */
 import { duplicate, type FieldError, invalid } from '../../../../machinery/field-error.ts';
-import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import {
-  IMMUTABLE_TEXT,
-  validateLabels,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-} from '../../../../machinery/object-meta.ts';
+import { dns1123LabelErrors } from '../../../../machinery/names.ts';
+import { validateLabels } from '../../../../machinery/object-meta.ts';
 import { validateTolerations } from '../../../core/v1/pod/validation/validate-placement.ts';
 import { validateResourceList } from '../../../core/v1/pod/validation/validate-resources.ts';
+import { kind } from '../../../declaration.ts';
 import type { RuntimeClass, Toleration } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { immutable } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 
 const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldError[] => [
   ...dns1123LabelErrors(handler).map((text) => invalid('handler', handler, text)),
@@ -33,26 +29,12 @@ function repeated(tolerations: readonly Toleration[] = [], path: string): FieldE
   });
 }
 
-export const runtimeClassKind: KindDefinition<RuntimeClass> = {
-  group: 'node.k8s.io',
-  version: 'v1',
-  kind: 'RuntimeClass',
-  plural: 'runtimeclasses',
-  singular: 'runtimeclass',
-  shortNames: [],
-  categories: [],
-  namespaced: false,
-  schema: 'RuntimeClass',
-  validateCreate: (runtimeClass) => [
-    ...validateObjectMeta(runtimeClass.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
-    ...validate(runtimeClass),
+export const runtimeClassKind = kind<RuntimeClass>('node.k8s.io/v1', 'RuntimeClass', {
+  scope: 'Cluster',
+  rules: [immutable('handler'), validate],
+  columns: [
+    nameColumn,
+    column('Handler', 'The name of the handler in the runtime configuration.', ({ handler }) => handler ?? ''),
+    ageColumn,
   ],
-  validateUpdate: (runtimeClass, old) => [
-    ...validateObjectMetaUpdate(runtimeClass.metadata, old.metadata),
-    ...(runtimeClass.handler === old.handler ? [] : [invalid('handler', runtimeClass.handler, IMMUTABLE_TEXT)]),
-    ...validate(runtimeClass),
-  ],
-  subresources: {},
-  columns: [nameColumn, column('Handler', 'The name of the handler in the runtime configuration.'), ageColumn],
-  row: ({ metadata, handler }, { now }) => [metadata.name, handler ?? '', ageCell(metadata.creationTimestamp, now)],
-};
+});

@@ -1,11 +1,10 @@
 /** The PriorityClass: defines the priority of the Pods that name it. Source: pkg/apis/scheduling of v1.33 (bounds, wording). */
-import { type FieldError, forbidden, invalid, notSupported } from '../../../../machinery/field-error.ts';
-import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
-import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { type FieldError, forbidden, notSupported } from '../../../../machinery/field-error.ts';
 import { systemPriorities } from '../../../core/v1/pod/admission.ts';
+import { kind } from '../../../declaration.ts';
 import type { PriorityClass } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { immutable, onCreate } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 
 const SYSTEM_PREFIX = 'system-';
 const HIGHEST_OF_USERS = 1_000_000_000;
@@ -45,45 +44,26 @@ function validate({ metadata, value = 0, globalDefault, preemptionPolicy }: Prio
   return errors;
 }
 
-export const priorityClassKind: KindDefinition<PriorityClass> = {
-  group: 'scheduling.k8s.io',
-  version: 'v1',
-  kind: 'PriorityClass',
-  plural: 'priorityclasses',
-  singular: 'priorityclass',
+export const priorityClassKind = kind<PriorityClass>('scheduling.k8s.io/v1', 'PriorityClass', {
+  scope: 'Cluster',
   shortNames: ['pc'],
-  categories: [],
-  namespaced: false,
-  schema: 'PriorityClass',
   defaults(priorityClass) {
     // In Go, an omitted integer is 0.
     priorityClass.value ??= 0;
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority';
   },
-  validateCreate: (priorityClass) => [
-    ...validateObjectMeta(priorityClass.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
-    ...validate(priorityClass),
-  ],
-  validateUpdate: (priorityClass, old) => [
-    ...validateObjectMetaUpdate(priorityClass.metadata, old.metadata),
-    ...(priorityClass.value === old.value ? [] : [forbidden('value', 'may not be changed in an update.')]),
-    ...(priorityClass.preemptionPolicy === old.preemptionPolicy
-      ? []
-      : [invalid('preemptionPolicy', priorityClass.preemptionPolicy, IMMUTABLE_TEXT)]),
-  ],
-  subresources: {},
+  rules: [onCreate(validate), immutable('value', 'may not be changed in an update.'), immutable('preemptionPolicy')],
   columns: [
     nameColumn,
-    column('Value', 'The priority of the Pods. Higher values are more important.'),
-    column('Global-Default', 'Whether Pods without a priorityClassName get this class.'),
+    column('Value', 'The priority of the Pods. Higher values are more important.', ({ value = 0 }) => value),
+    column('Global-Default', 'Whether Pods without a priorityClassName get this class.', ({ globalDefault }) =>
+      String(globalDefault ?? false),
+    ),
     ageColumn,
-    column('PreemptionPolicy', 'Whether Pods of the class may preempt Pods of lower priority.'),
+    column(
+      'PreemptionPolicy',
+      'Whether Pods of the class may preempt Pods of lower priority.',
+      ({ preemptionPolicy }) => preemptionPolicy ?? '',
+    ),
   ],
-  row: ({ metadata, value = 0, globalDefault, preemptionPolicy }, { now }) => [
-    metadata.name,
-    value,
-    String(globalDefault ?? false),
-    ageCell(metadata.creationTimestamp, now),
-    preemptionPolicy ?? '',
-  ],
-};
+});

@@ -2,13 +2,12 @@
  * The StorageClass: describes how volumes are provisioned for claims.
  * Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33.
  */
-import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
-import { jsonEqual } from '../../../../machinery/json-value.ts';
-import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
-import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
+import { qualifiedNameErrors } from '../../../../machinery/names.ts';
+import { kind } from '../../../declaration.ts';
 import type { StorageClass } from '../../../generated/types.ts';
-import type { KindDefinition } from '../../../kind.ts';
-import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+import { immutable, oneOf } from '../../../rules.ts';
+import { ageColumn, column, nameColumn } from '../../../table.ts';
 
 /** An annotation with this key and the value "true" marks a class as the default for claims without a class. */
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
@@ -31,72 +30,38 @@ function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass):
   return madeA === madeB ? a.name < b.name : madeA > madeB;
 }
 
-function validate(storageClass: StorageClass): FieldError[] {
-  const { provisioner = '', reclaimPolicy, volumeBindingMode } = storageClass;
-  const errors: FieldError[] = [];
-  if (provisioner === '') errors.push(required('provisioner'));
-  else {
-    errors.push(
-      ...qualifiedNameErrors(provisioner.toLowerCase()).map((text) => invalid('provisioner', provisioner, text)),
-    );
-  }
-  if (reclaimPolicy !== undefined && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
-    errors.push(notSupported('reclaimPolicy', reclaimPolicy, RECLAIM_POLICIES));
-  }
-  if (volumeBindingMode !== undefined && !BINDING_MODES.includes(volumeBindingMode)) {
-    errors.push(notSupported('volumeBindingMode', volumeBindingMode, BINDING_MODES));
-  }
-  return errors;
+function validateProvisioner({ provisioner = '' }: StorageClass): FieldError[] {
+  if (provisioner === '') return [required('provisioner')];
+  return qualifiedNameErrors(provisioner.toLowerCase()).map((text) => invalid('provisioner', provisioner, text));
 }
 
-function validateUpdate(storageClass: StorageClass, old: StorageClass): FieldError[] {
-  const errors = [...validateObjectMetaUpdate(storageClass.metadata, old.metadata), ...validate(storageClass)];
-  for (const field of ['parameters', 'provisioner'] as const) {
-    if (!jsonEqual(storageClass[field] ?? null, old[field] ?? null)) {
-      errors.push(forbidden(field, `updates to ${field} are forbidden.`));
-    }
-  }
-  for (const field of ['reclaimPolicy', 'volumeBindingMode'] as const) {
-    if (storageClass[field] !== old[field]) errors.push(invalid(field, storageClass[field], IMMUTABLE_TEXT));
-  }
-  return errors;
-}
-
-export const storageClassKind: KindDefinition<StorageClass> = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  kind: 'StorageClass',
-  plural: 'storageclasses',
-  singular: 'storageclass',
+export const storageClassKind = kind<StorageClass>('storage.k8s.io/v1', 'StorageClass', {
+  scope: 'Cluster',
   shortNames: ['sc'],
-  categories: [],
-  namespaced: false,
-  schema: 'StorageClass',
   defaults(storageClass) {
     storageClass.reclaimPolicy ??= 'Delete';
     storageClass.volumeBindingMode ??= 'Immediate';
   },
-  validateCreate: (storageClass) => [
-    ...validateObjectMeta(storageClass.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
-    ...validate(storageClass),
+  rules: [
+    validateProvisioner,
+    oneOf('reclaimPolicy', RECLAIM_POLICIES),
+    oneOf('volumeBindingMode', BINDING_MODES),
+    immutable('parameters', 'updates to parameters are forbidden.'),
+    immutable('provisioner', 'updates to provisioner are forbidden.'),
+    immutable('reclaimPolicy'),
+    immutable('volumeBindingMode'),
   ],
-  validateUpdate,
   returnsDeletedObject: true,
-  subresources: {},
   columns: [
-    nameColumn,
-    column('Provisioner', 'The provisioner of the volumes.'),
-    column('ReclaimPolicy', 'What happens to a volume after its claim is deleted.'),
-    column('VolumeBindingMode', 'When a claim is bound to a volume.'),
-    column('AllowVolumeExpansion', 'Whether claims can be expanded.'),
+    {
+      ...nameColumn,
+      cell: (storageClass) =>
+        isDefaultClass(storageClass) ? `${storageClass.metadata.name} (default)` : storageClass.metadata.name,
+    },
+    column('Provisioner', 'The provisioner of the volumes.', ({ provisioner }) => provisioner),
+    column('ReclaimPolicy', 'What happens to a volume after its claim is deleted.', (sc) => sc.reclaimPolicy ?? ''),
+    column('VolumeBindingMode', 'When a claim is bound to a volume.', (sc) => sc.volumeBindingMode ?? ''),
+    column('AllowVolumeExpansion', 'Whether claims can be expanded.', (sc) => String(sc.allowVolumeExpansion ?? false)),
     ageColumn,
   ],
-  row: (storageClass, { now }) => [
-    isDefaultClass(storageClass) ? `${storageClass.metadata.name} (default)` : storageClass.metadata.name,
-    storageClass.provisioner,
-    storageClass.reclaimPolicy ?? '',
-    storageClass.volumeBindingMode ?? '',
-    String(storageClass.allowVolumeExpansion ?? false),
-    ageCell(storageClass.metadata.creationTimestamp, now),
-  ],
-};
+});

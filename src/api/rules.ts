@@ -1,0 +1,60 @@
+/** Rules that the declarations of kinds consist of. A rule returns the errors of one object. */
+import { type FieldError, forbidden, invalid, notSupported } from '../machinery/field-error.ts';
+import { type JsonValue, jsonEqual } from '../machinery/json-value.ts';
+import { IMMUTABLE_TEXT } from '../machinery/object-meta.ts';
+
+/** `old`: the object that is replaced; undefined on create. */
+export type Rule<T> = (object: T, old?: T) => FieldError[];
+
+/** Returns the value at a path of field names, such as `spec.replicas`; undefined if a part of the path is absent. */
+export function valueAt(object: unknown, path: string): unknown {
+  let value = object;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+/** Applies the rule only to new objects. */
+export const onCreate =
+  <T>(rule: (object: T) => FieldError[]): Rule<T> =>
+  (object, old) =>
+    old === undefined ? rule(object) : [];
+
+/** Applies the rule only to updates. */
+export const onUpdate =
+  <T>(rule: (object: T, old: T) => FieldError[]): Rule<T> =>
+  (object, old) =>
+    old === undefined ? [] : rule(object, old);
+
+/** Applies `errorsOf` to the value at the path, if the value is present. `errorsOf` returns texts such as those of names.ts. */
+export const at =
+  <V>(path: string, errorsOf: (value: V) => string[]): Rule<object> =>
+  (object) => {
+    const value = valueAt(object, path) as V | undefined;
+    return value === undefined ? [] : errorsOf(value).map((text) => invalid(path, value, text));
+  };
+
+/** Requires that a present value is one of the given ones. */
+export const oneOf =
+  (path: string, values: readonly string[]): Rule<object> =>
+  (object) => {
+    const value = valueAt(object, path);
+    return value === undefined || values.includes(value as string) ? [] : [notSupported(path, value, values)];
+  };
+
+const changed = (path: string, object: unknown, old: unknown): boolean =>
+  !jsonEqual((valueAt(object, path) ?? null) as JsonValue, (valueAt(old, path) ?? null) as JsonValue);
+
+/** Rejects updates that change the value at the path. `text`: a text of upstream that differs from the usual one (Forbidden). */
+export const immutable = (path: string, text?: string): Rule<object> =>
+  onUpdate((object, old) => {
+    if (!changed(path, object, old)) return [];
+    return [text === undefined ? invalid(path, valueAt(object, path), IMMUTABLE_TEXT) : forbidden(path, text)];
+  });
+
+/** Upstream's text for the minimum of a number. */
+export const nonNegative = (value: number): string[] => (value < 0 ? ['must be greater than or equal to 0'] : []);
+
+export const positive = (value: number): string[] => (value <= 0 ? ['must be greater than 0'] : []);
