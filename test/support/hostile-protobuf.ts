@@ -1,42 +1,48 @@
 /** Encodes objects as protobuf, including objects that no Go client could encode. */
 import protobuf from 'protobufjs/minimal.js';
+import { type FieldFacts, jsonForms, typeFacts, typeOfKind } from '../../src/api/facts/facts.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { type Shape, schemaTypes } from '../../src/api/schema.ts';
-import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { isObject } from './hostile-values.ts';
 
+type Write = (writer: protobuf.Writer) => void;
+
+function writeMessage(writer: protobuf.Writer, number: number, write: Write): void {
+  write(writer.uint32((number << 3) | 2).fork());
+  writer.ldelim();
+}
+
 /**
- * Writes a field like Go's protobuf encoder if the value has the field's shape. A boolean or text in a scalar field of another shape is
- * written as it is, and an invalid quantity as 1. Other values are omitted.
+ * Writes a value like Go's protobuf encoder if it has the field's type. A boolean or text in a scalar field of another type is written
+ * as it is, and an invalid quantity as 1. Other values are omitted.
  */
-function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
-  const message = (write: (inner: protobuf.Writer) => void): void => {
-    write(writer.uint32((number << 3) | 2).fork());
-    writer.ldelim();
-  };
-  if (typeof shape === 'object') {
-    if ('array' in shape) {
-      if (Array.isArray(value)) for (const each of value) writeField(writer, number, shape.array, each);
-    } else if ('ref' in shape) message((inner) => writeMessage(inner, shape.ref, value));
-    else if (isObject(value))
-      for (const [key, content] of Object.entries(value))
-        message((inner) => writeField(inner.uint32(10).string(key), 2, shape.map, content));
-  } else if (typeof value === 'number' && shape === 'integer')
+function writeValue(
+  writer: protobuf.Writer,
+  number: number,
+  { ref = '', scalar = 'any' }: FieldFacts,
+  value: unknown,
+): void {
+  if (typeFacts(ref) !== undefined) writeMessage(writer, number, (inner) => writeFields(inner, ref, value));
+  else if (typeof value === 'number' && /^int/.test(scalar))
     writer.uint32(number << 3).int64(Math.trunc(value) % 2 ** 62);
   else if (typeof value === 'boolean') writer.uint32(number << 3).bool(value);
-  else if (shape === 'quantity')
-    message((inner) => void inner.uint32(10).string(typeof value === 'string' ? value : '1'));
+  else if (jsonForms.get(ref) === 'quantity')
+    writeMessage(writer, number, (inner) => void inner.uint32(10).string(typeof value === 'string' ? value : '1'));
   else if (typeof value === 'string') writer.uint32((number << 3) | 2).string(value);
 }
 
-function writeMessage(writer: protobuf.Writer, type: string, value: unknown): void {
+function writeFields(writer: protobuf.Writer, type: string, value: unknown): void {
   if (!isObject(value)) return;
-  const words = (protobufFields[type] ?? '').split(' ');
-  for (let at = 0; at + 1 < words.length; at += 2) {
-    const [name = '', number = ''] = [words[at], words[at + 1]];
-    const shape = schemaTypes[type]?.[name]?.shape;
-    if (shape !== undefined && value[name] !== undefined)
-      writeField(writer, Number.parseInt(number, 10), shape, value[name]);
+  for (const field of typeFacts(type)?.fields ?? []) {
+    const { number, json, container, inline, ref = '' } = field;
+    const content = value[json];
+    if (number === 0) continue;
+    if (inline) writeMessage(writer, number, (inner) => writeFields(inner, ref, value));
+    else if (content === undefined) continue;
+    else if (container === undefined) writeValue(writer, number, field, content);
+    else if (container === 'map') {
+      for (const [key, each] of Object.entries(isObject(content) ? content : {}))
+        writeMessage(writer, number, (inner) => writeValue(inner.uint32(10).string(key), 2, field, each));
+    } else if (Array.isArray(content)) for (const each of content) writeValue(writer, number, field, each);
   }
 }
 
@@ -44,6 +50,6 @@ function writeMessage(writer: protobuf.Writer, type: string, value: unknown): vo
 export function encodeProtobuf(apiVersion: string, kind: KindDefinition, object: object): Buffer {
   const writer = protobuf.Writer.create();
   writer.uint32(10).fork().uint32(10).string(apiVersion).uint32(18).string(kind.kind).ldelim();
-  writeMessage(writer.uint32(18).fork(), kind.schema, object);
-  return Buffer.concat([Buffer.from('k8s\0'), writer.ldelim().finish()]);
+  writeMessage(writer, 2, (inner) => writeFields(inner, typeOfKind(kind.group, kind.version, kind.kind) ?? '', object));
+  return Buffer.concat([Buffer.from('k8s\0'), writer.finish()]);
 }

@@ -1,5 +1,6 @@
 /** Reads request bodies up to a limit, decodes them from JSON, YAML or protobuf, and checks the kind of the object. */
 import type { IncomingMessage } from 'node:http';
+import { typeOfKind } from '../../api/facts/facts.ts';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -172,7 +173,8 @@ async function parse(body: Buffer, type: ObjectType, expected: ExpectedKind): Pr
   if (type === 'application/json') return JSON.parse(utf8(body));
   if (type === 'application/yaml') return parseJsonOrYaml(utf8(body));
   const { decodeProtobuf } = await import('../protobuf/decode.ts');
-  return decodeProtobuf(body, (_apiVersion, kind) => (kind === expected.kind ? expected.schema : undefined));
+  const { group, version } = expected;
+  return decodeProtobuf(body, (_, kind) => (kind === expected.kind ? typeOfKind(group, version, kind) : undefined));
 }
 
 const FORMATS: Readonly<Record<ObjectType, string>> = {

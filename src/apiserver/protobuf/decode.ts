@@ -2,16 +2,16 @@
  * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
  * Objects in responses are always JSON, which every client accepts.
  *
- * Boundary: decoding uses only the shapes and the numbers of the fields. Unknown fields are ignored, and values are validated
+ * Boundary: decoding uses only the facts about the types. Unknown fields are ignored, and values are validated
  * later.
  * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { type FieldSchema, MAX_VALUES, type Shape, schemaTypes } from '../../api/schema.ts';
+import { type FieldFacts, type JsonForm, jsonForms, type Scalar, typeFacts } from '../../api/facts/facts.ts';
+import { MAX_VALUES } from '../../api/schema.ts';
 import { type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
 import { entityTooLarge } from '../../machinery/status.ts';
-import { formatMicroTime, formatTime } from '../../machinery/time.ts';
-import { protobufFields } from './fields.ts';
+import { formatDuration, formatMicroTime, formatTime } from '../../machinery/time.ts';
 
 const { Reader } = protobuf;
 type Reader = protobuf.Reader;
@@ -20,51 +20,25 @@ type Json = Record<string, unknown>;
 /** The first four bytes of every protobuf body: k8s and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0];
 const LENGTH_DELIMITED = 2;
+/** Scalars of which a list can be encoded as one value of the wire type LENGTH_DELIMITED. */
+const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int32', 'int64', 'double']);
 
-interface Field {
-  name: string;
-  schema: FieldSchema;
-  /**
-   * Whether the field is a pointer in Go. If so, a zero value in the message is a value; otherwise it means that the field is
-   * absent.
-   */
-  pointer: boolean;
-}
-
-/**
- * The fields of a message, by field number. A nested Message is a Go struct that is embedded in the type: in JSON, its fields
- * belong to the type itself.
- */
-type Message = Map<number, Field | Message>;
+/** The fields of a message, by field number. */
+type Message = ReadonlyMap<number, FieldFacts>;
 
 const messages = new Map<string, Message>();
 
+/** Throws an Error if there are no facts about the type. */
 function messageOf(type: string): Message {
   const known = messages.get(type);
   if (known !== undefined) return known;
-  const message: Message = new Map();
+  const facts = typeFacts(type);
+  if (facts === undefined) throw new Error(`there are no facts about the type ${type}`);
+  const fields = facts.items === undefined ? facts.fields : [facts.items];
+  const message = new Map(fields.map((field) => [field.number, field]));
+  message.delete(0);
   messages.set(type, message);
-  const words = (protobufFields[type] ?? '').split(' ');
-  for (let at = 0; at + 1 < words.length; at += 2) {
-    const name = words[at] ?? '';
-    const number = words[at + 1] ?? '';
-    const schema = schemaTypes[type]?.[name];
-    if (schema === undefined) continue;
-    const [outer, inner] = number.replace('?', '').split('.').map(Number);
-    const field = { name, schema, pointer: number.endsWith('?') };
-    if (inner === undefined) message.set(outer ?? 0, field);
-    else embedded(message, outer ?? 0).set(inner, field);
-  }
   return message;
-}
-
-/** Returns the embedded message with the field number. Adds an empty message if there is none. */
-function embedded(message: Message, number: number): Message {
-  const inner = message.get(number);
-  if (inner instanceof Map) return inner;
-  const made: Message = new Map();
-  message.set(number, made);
-  return made;
 }
 
 /** The number of messages, list elements and map entries that have been read so far from a body. */
@@ -94,49 +68,69 @@ function time(reader: Reader, format: (millis: number) => string): string | unde
   return format(Number(values.get(1) ?? 0) * 1000 + Math.floor(Number(values.get(2) ?? 0) / 1_000_000));
 }
 
-function scalar(reader: Reader, shape: string): unknown {
-  switch (shape) {
-    case 'integer':
-      return integer(reader);
-    case 'boolean':
+function readScalar(reader: Reader, scalar: Scalar): unknown {
+  switch (scalar) {
+    case 'string':
+      return reader.string();
+    case 'bool':
       return reader.bool();
-    case 'number':
+    case 'double':
       return reader.double();
     case 'bytes':
       return Buffer.from(reader.bytes()).toString('base64');
+    case 'int32':
+    case 'int64':
+      return integer(reader);
+    case 'any':
+      throw new Error('protobuf cannot encode any value');
+  }
+}
+
+function readForm(reader: Reader, form: JsonForm): unknown {
+  switch (form) {
     case 'time':
       return time(reader, formatTime);
-    case 'microtime':
+    case 'microTime':
       return time(reader, formatMicroTime);
+    case 'duration':
+      return formatDuration(Number(plain(sub(reader)).get(1) ?? 0) / 1_000_000);
     case 'quantity':
       return plain(sub(reader)).get(1) ?? '0';
     case 'intOrString': {
       const values = plain(sub(reader));
       return values.get(1) === 1 ? (values.get(3) ?? '') : (values.get(2) ?? 0);
     }
-    case 'any':
+    case 'raw':
       return JSON.parse(String(plain(sub(reader)).get(1) ?? 'null'));
-    default:
-      return reader.string();
   }
 }
 
-function value(reader: Reader, shape: Shape, count: Count): unknown {
-  if (typeof shape === 'string') return scalar(reader, shape);
-  if ('ref' in shape) return readMessage(sub(reader), messageOf(shape.ref), {}, count);
-  throw new Error('protobuf cannot encode a list or map within a list or map');
+/** Reads a value of the field's type: the value of the field, or an element of its list or map. */
+function readValue(reader: Reader, { ref, scalar = 'any' }: FieldFacts, count: Count): unknown {
+  if (ref === undefined) return readScalar(reader, scalar);
+  const form = jsonForms.get(ref);
+  if (form !== undefined) return readForm(reader, form);
+  const message = readMessage(sub(reader), messageOf(ref), {}, count);
+  const items = typeFacts(ref)?.items;
+  return items === undefined ? message : (message[items.json] ?? []);
 }
 
-function entry(reader: Reader, shape: Shape, count: Count): [string, unknown] {
+const EMPTY = new Uint8Array([0]);
+
+function readEntry(reader: Reader, field: FieldFacts, count: Count): [string, unknown] {
   let key = '';
   let content: unknown;
+  let found = false;
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
     if (tag >>> 3 === 1) key = reader.string();
-    else if (tag >>> 3 === 2) content = value(reader, shape, count);
-    else reader.skipType(tag & 7);
+    else if (tag >>> 3 === 2) {
+      content = readValue(reader, field, count);
+      found = true;
+    } else reader.skipType(tag & 7);
   }
-  return [key, content ?? (shape === 'string' || shape === 'bytes' ? '' : undefined)];
+  // A missing value is an empty one.
+  return [key, found ? content : readValue(new Reader(EMPTY), field, count)];
 }
 
 const isZero = (content: unknown): boolean =>
@@ -154,34 +148,34 @@ function add(count: Count): void {
   if (count.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
 }
 
-function readField(reader: Reader, wireType: number, field: Field, into: Json, count: Count): void {
-  const { name, schema, pointer } = field;
-  const { shape } = schema;
-  if (typeof shape === 'object' && 'array' in shape) {
-    into[name] ??= [];
-    const list = into[name] as unknown[];
-    const { array: element } = shape;
-    const packed = wireType === LENGTH_DELIMITED && (element === 'integer' || element === 'boolean');
-    const append = (from: Reader): void => {
-      add(count);
-      list.push(value(from, element, count));
-    };
-    if (!packed) append(reader);
-    else for (const elements = sub(reader); elements.pos < elements.len; ) append(elements);
-    return;
-  }
-  if (typeof shape === 'object' && 'map' in shape) {
+function readList(reader: Reader, wireType: number, field: FieldFacts, list: unknown[], count: Count): void {
+  const append = (from: Reader): void => {
     add(count);
-    const [key, content] = entry(sub(reader), shape.map, count);
-    into[name] ??= {};
-    setOwn(into[name] as JsonObject, key, content as JsonValue);
+    list.push(readValue(from, field, count));
+  };
+  if (wireType !== LENGTH_DELIMITED || !PACKABLE.has(field.scalar)) append(reader);
+  else for (const elements = sub(reader); elements.pos < elements.len; ) append(elements);
+}
+
+function readField(reader: Reader, wireType: number, field: FieldFacts, into: Json, count: Count): void {
+  const { json, container, ref, omitempty, pointer } = field;
+  if (container === 'list') {
+    into[json] ??= [];
+    readList(reader, wireType, field, into[json] as unknown[], count);
     return;
   }
-  if (typeof shape === 'object') add(count);
-  const content = value(reader, shape, count);
-  // Go encodes zero values in protobuf, but omits them in JSON, so this decoder omits them too.
-  if (content === undefined || (!pointer && isZero(content))) return;
-  into[name] = content;
+  if (container === 'map') {
+    add(count);
+    const [key, content] = readEntry(sub(reader), field, count);
+    into[json] ??= {};
+    setOwn(into[json] as JsonObject, key, content as JsonValue);
+    return;
+  }
+  if (ref !== undefined) add(count);
+  const content = readValue(reader, field, count);
+  // Go encodes empty values in protobuf even if it omits them in JSON, so this decoder omits them too.
+  if (content === undefined || (omitempty && !pointer && isZero(content))) return;
+  into[json] = content;
 }
 
 function readMessage(reader: Reader, message: Message, into: Json, count: Count): Json {
@@ -189,20 +183,20 @@ function readMessage(reader: Reader, message: Message, into: Json, count: Count)
     const tag = reader.uint32();
     const field = message.get(tag >>> 3);
     if (field === undefined) reader.skipType(tag & 7);
-    else if (field instanceof Map) readMessage(sub(reader), field, into, count);
+    else if (field.inline) readMessage(sub(reader), messageOf(field.ref ?? ''), into, count);
     else readField(reader, tag & 7, field, into, count);
   }
   return into;
 }
 
 /**
- * Decodes the object in the body, including its apiVersion and kind. `schemaOf` returns the name of the kind's type in the field
- * table, or undefined if the kind is not expected; the result then has only the apiVersion and the kind. Throws an Error if the
- * body is not a valid encoding, and 413 RequestEntityTooLarge if the object has too many values.
+ * Decodes the object in the body, including its apiVersion and kind. `typeOf` returns the full name of the kind's type, or undefined
+ * if the kind is not expected; the result then has only the apiVersion and the kind. Throws an Error if the body is not a valid
+ * encoding, and 413 RequestEntityTooLarge if the object has too many values.
  */
 export function decodeProtobuf(
   body: Uint8Array,
-  schemaOf: (apiVersion: string, kind: string) => string | undefined,
+  typeOf: (apiVersion: string, kind: string) => string | undefined,
 ): Json {
   if (!MAGIC.every((byte, index) => body[index] === byte))
     throw new Error('the body does not begin with the magic bytes');
@@ -217,8 +211,8 @@ export function decodeProtobuf(
   }
   const apiVersion = String(typeMeta.get(1) ?? '');
   const kind = String(typeMeta.get(2) ?? '');
-  const schema = schemaOf(apiVersion, kind);
+  const type = typeOf(apiVersion, kind);
   // The caller refuses an object of an unexpected kind, so the fields of the object are not needed.
-  if (schema === undefined) return { apiVersion, kind };
-  return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind }, { values: 0 });
+  if (type === undefined) return { apiVersion, kind };
+  return readMessage(new Reader(raw), messageOf(type), { apiVersion, kind }, { values: 0 });
 }
