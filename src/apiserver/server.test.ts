@@ -232,7 +232,7 @@ describe('requests for objects', () => {
     expect(patch.json.message).toBe(
       'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml',
     );
-    for (const accept of ['application/vnd.kubernetes.protobuf', 'application/json;as=Table;v=v9;g=meta.k8s.io']) {
+    for (const accept of ['application/cbor', 'application/json;as=Table;v=v9;g=meta.k8s.io']) {
       expect((await at.call('GET', CONFIG_MAPS, { headers: { accept } })).code).toBe(406);
     }
     const accept = 'application/vnd.kubernetes.protobuf,application/json;q=0.5';

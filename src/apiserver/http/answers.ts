@@ -6,7 +6,6 @@
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
-import type { Status } from '../../machinery/meta.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
@@ -166,9 +165,3 @@ export const sendJson = (exchange: Exchange, code: number, body: unknown): Promi
 
 export const sendText = (exchange: Exchange, code: number, text: string): Promise<void> =>
   sendBody(exchange, code, 'text/plain; charset=utf-8', text);
-
-export function sendStatus(exchange: Exchange, status: Status): Promise<void> {
-  const retryAfter = status.details?.retryAfterSeconds;
-  if (retryAfter !== undefined) exchange.response.setHeader('Retry-After', retryAfter);
-  return sendJson(exchange, status.code ?? 500, status);
-}

@@ -1,6 +1,9 @@
 /** Responds to requests that failed. */
+
+import type { Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
-import { sendStatus } from './answers.ts';
+import { failureRepresentation } from '../representation/representation.ts';
+import { sendParts } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { discardBody } from './unread-body.ts';
@@ -42,4 +45,11 @@ export async function sendFailure(
     });
     await sendStatus(exchange, internalError(UNEXPECTED).status);
   }
+}
+
+function sendStatus(exchange: Exchange, status: Status): Promise<void> {
+  const retryAfter = status.details?.retryAfterSeconds;
+  if (retryAfter !== undefined) exchange.response.setHeader('Retry-After', retryAfter);
+  const { contentType, object } = failureRepresentation(exchange.request.headers.accept);
+  return sendParts(exchange, status.code ?? 500, contentType, object(status));
 }

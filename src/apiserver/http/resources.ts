@@ -61,8 +61,8 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   return sendParts(exchange, created ? 201 : 200, representation.contentType, representation.object(answer));
 }
 
-const sendList = (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
-  sendParts(exchange, 200, representation.contentType, representation.list(list));
+const sendList = async (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
+  sendParts(exchange, 200, representation.contentType, await representation.list(list));
 
 /** Handles a request for a single object, and resolves to the response. Calls `onCreated` if a patch creates the object. */
 function answerOne(

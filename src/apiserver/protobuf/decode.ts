@@ -1,6 +1,5 @@
 /**
  * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
- * Objects in responses are always JSON, which every client accepts.
  *
  * Boundary: decoding uses only the facts about the types. Unknown fields are ignored, and values are validated
  * later.
@@ -11,14 +10,14 @@ import { type FieldFacts, type JsonForm, jsonForms, type Scalar, typeFacts } fro
 import { MAX_VALUES } from '../../api/schema.ts';
 import { type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
 import { entityTooLarge } from '../../machinery/status.ts';
-import { formatDuration, formatMicroTime, formatTime } from '../../machinery/time.ts';
+import { formatDuration } from '../../machinery/time.ts';
+import { MAGIC } from './envelope.ts';
+import { type Instant, microTimeText, timeText } from './times.ts';
 
 const { Reader } = protobuf;
 type Reader = protobuf.Reader;
 type Json = Record<string, unknown>;
 
-/** The first four bytes of every protobuf body: k8s and a zero byte. */
-const MAGIC = [0x6b, 0x38, 0x73, 0];
 const LENGTH_DELIMITED = 2;
 /** Scalars of which a list can be encoded as one value of the wire type LENGTH_DELIMITED. */
 const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int32', 'int64', 'double']);
@@ -61,11 +60,11 @@ function plain(reader: Reader): Map<number, number | string> {
   return values;
 }
 
-function time(reader: Reader, format: (millis: number) => string): string | undefined {
+function time(reader: Reader, format: (instant: Instant) => string): string | undefined {
   const values = plain(sub(reader));
   // Go encodes its zero time, which means that there is no time, as an empty message.
   if (values.size === 0) return undefined;
-  return format(Number(values.get(1) ?? 0) * 1000 + Math.floor(Number(values.get(2) ?? 0) / 1_000_000));
+  return format({ seconds: Number(values.get(1) ?? 0), nanos: Number(values.get(2) ?? 0) });
 }
 
 function readScalar(reader: Reader, scalar: Scalar): unknown {
@@ -89,9 +88,9 @@ function readScalar(reader: Reader, scalar: Scalar): unknown {
 function readForm(reader: Reader, form: JsonForm): unknown {
   switch (form) {
     case 'time':
-      return time(reader, formatTime);
+      return time(reader, timeText);
     case 'microTime':
-      return time(reader, formatMicroTime);
+      return time(reader, microTimeText);
     case 'duration':
       return formatDuration(Number(plain(sub(reader)).get(1) ?? 0) / 1_000_000);
     case 'quantity':

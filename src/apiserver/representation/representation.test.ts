@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { typeOfKind } from '../../api/facts/facts.ts';
+import { decodeProtobuf } from '../protobuf/decode.ts';
 import { startTestServer, type TestServer } from '../server-fixture.ts';
 import { sharedBytes } from './recent-bytes.ts';
 
@@ -63,6 +66,69 @@ test('a watch with as=PartialObjectMetadata sends only the metadata of each obje
   expect(line).not.toContain('secret');
   lines.close();
   response.destroy();
+});
+
+const PROTOBUF = { headers: { accept: 'application/vnd.kubernetes.protobuf,application/json;q=0.5' } };
+const bytesOf = async (response: IncomingMessage): Promise<Buffer> => Buffer.concat(await response.toArray());
+const decodedAs = (bytes: Uint8Array, kind: string): object =>
+  decodeProtobuf(bytes, (apiVersion, given) => {
+    expect(`${apiVersion} ${given}`).toBe(`v1 ${kind}`);
+    return typeOfKind('', 'v1', kind);
+  });
+
+test('a get in protobuf returns the same object as a get in JSON', async () => {
+  const response = await at.open('GET', `${CONFIG_MAPS}/a`, PROTOBUF);
+  expect(response.headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
+  const { json } = await at.call('GET', `${CONFIG_MAPS}/a`);
+  expect(decodedAs(await bytesOf(response), 'ConfigMap')).toEqual(json);
+});
+
+test('a list in protobuf returns the same objects as a list in JSON', async () => {
+  const response = await at.open('GET', CONFIG_MAPS, PROTOBUF);
+  const { json } = await at.call('GET', CONFIG_MAPS);
+  // In protobuf, the items of a list have no apiVersion and kind.
+  const items = json.items.map(({ apiVersion: _, kind: __, ...item }: Record<string, unknown>) => item);
+  expect(decodedAs(await bytesOf(response), 'ConfigMapList')).toEqual({ ...json, items });
+});
+
+test('a created object is answered in protobuf, and so is the Status of a request that fails', async () => {
+  const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' } });
+  const created = await at.open('POST', CONFIG_MAPS, { ...PROTOBUF, body });
+  expect(created.statusCode).toBe(201);
+  expect(decodedAs(await bytesOf(created), 'ConfigMap')).toMatchObject({ metadata: { name: 'c' } });
+  const failed = await at.open('POST', CONFIG_MAPS, { ...PROTOBUF, body });
+  expect(failed.statusCode).toBe(409);
+  expect(failed.headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
+  expect(decodedAs(await bytesOf(failed), 'Status')).toMatchObject({ reason: 'AlreadyExists', code: 409 });
+  const deleted = await at.open('DELETE', `${CONFIG_MAPS}/c`, PROTOBUF);
+  expect(decodedAs(await bytesOf(deleted), 'Status')).toMatchObject({ status: 'Success' });
+});
+
+test('a watch in protobuf sends frames, each with the length of its event', async () => {
+  const response = await at.open('GET', `${CONFIG_MAPS}?watch=1&timeoutSeconds=1`, PROTOBUF);
+  expect(response.headers['content-type']).toBe('application/vnd.kubernetes.protobuf;stream=watch');
+  const bytes = await bytesOf(response);
+  const objects: object[] = [];
+  for (let start = 0; start < bytes.length; start += 4 + bytes.readUInt32BE(start)) {
+    const frame = bytes.subarray(start + 4, start + 4 + bytes.readUInt32BE(start));
+    expect(frame.subarray(2, 7).toString()).toBe('ADDED');
+    objects.push(decodedAs(frame.subarray(frame.indexOf('k8s\0')), 'ConfigMap'));
+  }
+  expect(objects).toEqual((await at.call('GET', CONFIG_MAPS)).json.items);
+});
+
+test('a list in protobuf with as=PartialObjectMetadataList contains only the metadata', async () => {
+  const accept = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+  const bytes = await bytesOf(await at.open('GET', CONFIG_MAPS, { headers: { accept } }));
+  const list = decodeProtobuf(bytes, (_, kind) => typeOfKind('meta.k8s.io', 'v1', kind));
+  expect(list).toMatchObject({ kind: 'PartialObjectMetadataList', items: [{ metadata: { name: 'a' } }, {}] });
+  expect(bytes.includes('secret')).toBe(false);
+});
+
+test('a Table is never served in protobuf', async () => {
+  const accept = 'application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1';
+  const { code } = await at.call('GET', CONFIG_MAPS, { headers: { accept } });
+  expect(code).toBe(406);
 });
 
 test('an event is encoded once while its bytes are among the most recent', () => {

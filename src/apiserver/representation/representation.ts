@@ -1,6 +1,6 @@
 /**
- * Selects how the objects of a response are represented: as JSON, as the Table that kubectl prints, or only with their metadata. The
- * handlers of requests know only the interface.
+ * Selects how the objects of a response are represented: as JSON, in protobuf, as the Table that kubectl prints, or only with their
+ * metadata. The handlers of requests know only the interface.
  * Source: "Alternate representations of resources" and "Receiving resources as Tables" of v1.33.
  */
 import type { KindDefinition } from '../../api/kind.ts';
@@ -9,8 +9,11 @@ import { ApiError, notAcceptable } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { WatchEvent } from '../../ports/backend.ts';
 import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
+import { hasProtobuf } from '../protobuf/encode.ts';
+import { PROTOBUF_TYPE } from '../protobuf/envelope.ts';
 import { jsonRepresentation } from './json.ts';
 import { metadataRepresentation } from './metadata.ts';
+import { protobufRepresentation } from './protobuf.ts';
 import { includeObjectOf, tableRepresentation } from './table.ts';
 
 /** A part of a body. The parts of one body are either all texts or all bytes. */
@@ -23,8 +26,8 @@ export interface Representation {
   readonly watchContentType: string;
   /** Returns the body for one object, or for the Status of a request that has no object. */
   object(object: KubeObject | Status): Iterable<Part>;
-  /** Returns the body for a list. An object is encoded only when its parts are requested. */
-  list(list: KubeList): Iterable<Part>;
+  /** Returns the body for a list. The parts of an object exist only while they are requested. */
+  list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
   /** Returns the bytes of one event of a watch. */
   event(event: WatchEvent): Uint8Array;
 }
@@ -48,21 +51,36 @@ function transformOf({ as, g, v }: MediaRange['parameters']): Transform | undefi
   return as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' ? as : undefined;
 }
 
+const isProtobuf = ({ type }: MediaRange): boolean => type === PROTOBUF_TYPE;
+
+const ACCEPTED = ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io', PROTOBUF_TYPE];
+
 /**
  * Returns the representation that the Accept header prefers. Throws 406 NotAcceptable if the server supports none of the accepted media
  * types, or if the header requests the metadata of a list for a single object or the reverse.
  */
 export function representationFor(requested: Requested): Representation {
+  const { group, version, kind } = requested.kind;
   for (const range of acceptedRanges(requested.accept)) {
-    if (!isJson(range)) continue;
+    const base = isJson(range) ? jsonRepresentation : isProtobuf(range) ? protobufRepresentation : undefined;
     const transform = transformOf(range.parameters);
-    if (transform === undefined) continue;
-    if (transform === 'none') return jsonRepresentation;
-    if (transform !== 'Table') return metadataOf(requested, transform, jsonRepresentation);
-    const includeObject = includeObjectOf(requested.query.get('includeObject'));
-    return tableRepresentation(requested.kind, includeObject, requested.now);
+    if (base === undefined || transform === undefined) continue;
+    if (transform === 'Table') {
+      // A Table has no form in protobuf.
+      if (base === protobufRepresentation) continue;
+      const includeObject = includeObjectOf(requested.query.get('includeObject'));
+      return tableRepresentation(requested.kind, includeObject, requested.now);
+    }
+    if (transform !== 'none') return metadataOf(requested, transform, base);
+    if (base === jsonRepresentation || hasProtobuf(group, version, kind)) return base;
   }
-  throw notAcceptable(['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']);
+  throw notAcceptable(ACCEPTED);
+}
+
+/** Returns the representation of a Status in the response to a request that failed: JSON, unless the client prefers protobuf. */
+export function failureRepresentation(accept: string | undefined): Representation {
+  const preferred = acceptedRanges(accept).find((range) => isJson(range) || isProtobuf(range));
+  return preferred !== undefined && isProtobuf(preferred) ? protobufRepresentation : jsonRepresentation;
 }
 
 function metadataOf({ isList }: Requested, transform: Transform, base: Representation): Representation {
