@@ -1,68 +1,55 @@
 /**
- * Generates src/api/generated/ from the models of @kubernetes/client-node, with the types and fields that own-api.ts and own-kinds.ts
- * add, and without the fields that own-api.ts excludes. The files are:
+ * Generates src/api/generated/ from the facts about the types (src/api/facts):
  *
- *   types.ts     TypeScript interfaces of all types reachable from ROOTS
- *   schema.json  the field table: for each type, the JSON name and the shape of each field, whether the field is required, and
- *                whether OpenAPI and `kubectl explain` omit it
- *   docs.json    descriptions of types and fields, for OpenAPI and `kubectl explain`
+ *   types.ts   TypeScript interfaces of all types reachable from ROOTS
+ *   docs.json  their descriptions, for OpenAPI and `kubectl explain`: those of the models of @kubernetes/client-node, and lifepod's own
  *
- * The output is not committed because it is derived from a package; `npm run setup` generates it.
+ * The output is not committed because the descriptions are derived from a package; `npm run setup` generates it.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NEWER_FIELDS, OWN_DESCRIPTIONS, OWN_FIELDS, OWN_TYPES } from './own-api.ts';
-import { METRICS_TYPES, RECORD_TYPES } from './own-kinds.ts';
+import {
+  type FieldFacts,
+  type JsonForm,
+  jsonFields,
+  jsonForms,
+  META,
+  type Scalar,
+  typeFacts,
+} from '../src/api/facts/facts.ts';
+import { ownFacts } from '../src/api/facts/own.ts';
+import { modelName, readModel } from './facts/models.ts';
+import { OWN_DESCRIPTIONS } from './own-descriptions.ts';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const modelsDir = join(root, 'node_modules/@kubernetes/client-node/dist/gen/models');
-const outDir = join(root, 'src/api/generated');
+const outDir = join(dirname(fileURLToPath(import.meta.url)), '../src/api/generated');
 
-/** The models that lifepod serves or reads. Models that these refer to are included automatically. */
+/** The types that lifepod serves or reads. Types that these refer to are included automatically. */
 const ROOTS = [
-  'V1Pod',
-  'V1PodTemplate',
-  'V1Node',
-  'V1Namespace',
-  'V1Service',
-  'V1ServiceAccount',
-  'V1ConfigMap',
-  'V1Secret',
-  'V1PersistentVolume',
-  'V1PersistentVolumeClaim',
-  'V1StorageClass',
-  'V1RuntimeClass',
-  'V1PriorityClass',
-  'CoreV1Event',
-  'EventsV1Event',
-  'V1Lease',
-  'V1Binding',
-  'V1Eviction',
-  'V1Status',
-  'V1DeleteOptions',
-  'V1ListMeta',
-  'AuthenticationV1TokenRequest',
+  ...[
+    'core.v1.Binding',
+    'core.v1.ConfigMap',
+    'core.v1.Event',
+    'core.v1.Namespace',
+    'core.v1.Node',
+    'core.v1.PersistentVolume',
+    'core.v1.PersistentVolumeClaim',
+    'core.v1.Pod',
+    'core.v1.PodTemplate',
+    'core.v1.Secret',
+    'core.v1.Service',
+    'core.v1.ServiceAccount',
+    'authentication.v1.TokenRequest',
+    'coordination.v1.Lease',
+    'events.v1.Event',
+    'node.v1.RuntimeClass',
+    'policy.v1.Eviction',
+    'scheduling.v1.PriorityClass',
+    'storage.v1.StorageClass',
+  ].map((type) => `io.k8s.api.${type}`),
+  ...['Status', 'DeleteOptions', 'ListMeta'].map((type) => `${META}.${type}`),
+  ...Object.values(ownFacts).flatMap(({ path, types }) => Object.keys(types).map((type) => `${path}.${type}`)),
 ];
-
-/** Fields that contain resource quantities. The models declare them as strings or maps of strings, but numbers are valid too. */
-const QUANTITIES = new Set([
-  'ResourceRequirements.limits',
-  'ResourceRequirements.requests',
-  'VolumeResourceRequirements.limits',
-  'VolumeResourceRequirements.requests',
-  'ContainerStatus.allocatedResources',
-  'PodStatus.allocatedResources',
-  'PodSpec.overhead',
-  'Overhead.podFixed',
-  'NodeStatus.capacity',
-  'NodeStatus.allocatable',
-  'EmptyDirVolumeSource.sizeLimit',
-  'PersistentVolumeSpec.capacity',
-  'PersistentVolumeClaimStatus.allocatedResources',
-  'PersistentVolumeClaimStatus.capacity',
-  'ResourceFieldSelector.divisor',
-]);
 
 /** Types of the upstream package meta/v1 that src/machinery declares. types.ts re-exports them instead of declaring them. */
 const MACHINERY = new Set([
@@ -75,171 +62,95 @@ const MACHINERY = new Set([
   'StatusCause',
 ]);
 
-interface Attribute {
-  name: string;
-  baseName: string;
-  type: string;
-  format: string;
+/** The name of a type in types.ts: the name of its model without V1. */
+const publicName = (type: string): string =>
+  (modelName(type) ?? type.slice(type.lastIndexOf('.') + 1)).replace(/^V1(?=[A-Z])/, '');
+
+const SCALARS: Readonly<Record<Scalar, string>> = {
+  string: 'string',
+  bytes: 'string',
+  bool: 'boolean',
+  int32: 'number',
+  int64: 'number',
+  double: 'number',
+  any: 'unknown',
+};
+const FORMS: Readonly<Record<JsonForm, string>> = {
+  time: 'string',
+  microTime: 'string',
+  duration: 'string',
+  quantity: 'string',
+  intOrString: 'number | string',
+  raw: 'unknown',
+};
+
+function elementType({ ref, scalar = 'any' }: FieldFacts): string {
+  if (ref === undefined) return SCALARS[scalar];
+  const form = jsonForms.get(ref);
+  if (form !== undefined) return FORMS[form];
+  const items = typeFacts(ref)?.items;
+  return items === undefined ? publicName(ref) : tsType(items);
 }
 
-/** The shape of a field, as stored in schema.json. */
-type Shape =
-  | 'string'
-  | 'integer'
-  | 'number'
-  | 'boolean'
-  | 'time'
-  | 'microtime'
-  | 'bytes'
-  | 'quantity'
-  | 'intOrString'
-  | 'any'
-  | { ref: string }
-  | { array: Shape }
-  | { map: Shape };
-
-const publicName = (model: string): string => model.replace(/^V1(?=[A-Z])/, '');
-
-function shapeOf(type: string, format: string, path: string): Shape {
-  const array = /^Array<(.+)>$/.exec(type);
-  if (array) return { array: shapeOf(array[1] ?? '', format, path) };
-  const map = /^\{ \[key: string\]: (.+); \}$/.exec(type);
-  if (map) return { map: shapeOf(map[1] ?? '', format, path) };
-  if (QUANTITIES.has(path)) return 'quantity';
-  if (type === 'string') return format === 'byte' ? 'bytes' : 'string';
-  if (type === 'number') return format.startsWith('int') ? 'integer' : 'number';
-  if (type === 'boolean') return 'boolean';
-  if (type === 'Date') return 'time';
-  if (type === 'V1MicroTime') return 'microtime';
-  if (type === 'IntOrString') return 'intOrString';
-  if (type === 'any') return 'any';
-  return { ref: type };
+function tsType(field: FieldFacts): string {
+  const element = elementType(field);
+  if (field.container === undefined) return element;
+  return field.container === 'list' ? `Array<${element}>` : `Record<string, ${element}>`;
 }
 
-function tsType(shape: Shape): string {
-  if (typeof shape !== 'string') {
-    if ('array' in shape) return `Array<${tsType(shape.array)}>`;
-    if ('map' in shape) return `Record<string, ${tsType(shape.map)}>`;
-    return publicName(shape.ref);
-  }
-  switch (shape) {
-    case 'integer':
-    case 'number':
-      return 'number';
-    case 'boolean':
-      return 'boolean';
-    case 'intOrString':
-      return 'number | string';
-    case 'any':
-      return 'unknown';
-    default:
-      return 'string';
-  }
+function declaration(type: string): string {
+  const fields = jsonFields(type);
+  const isKind = fields.has('apiVersion') && fields.has('metadata');
+  const lines = [...fields.values()].map((field) => {
+    const mandatory = field.required || (isKind && ['apiVersion', 'kind', 'metadata'].includes(field.json));
+    const key = /^\w+$/.test(field.json) ? field.json : `'${field.json}'`;
+    return `  ${key}${mandatory ? '' : '?'}: ${tsType(field)};`;
+  });
+  return `export interface ${publicName(type)} {\n${lines.join('\n')}\n}`;
 }
 
-const tidy = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => line.replace(/^\s*\*?\s?/, '').trimEnd())
-    .join(' ')
-    .trim()
-    .replace(/\\(['"])/g, '$1');
-
-function descriptions(dts: string): { type: string; fields: Map<string, { text: string; required: boolean }> } {
-  const type = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*export declare class/.exec(dts)?.[1] ?? '';
-  const fields = new Map<string, { text: string; required: boolean }>();
-  for (const match of dts.matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*)?^ {4}'(\w+)'(\??): /gm)) {
-    fields.set(match[2] ?? '', { text: tidy(match[1] ?? ''), required: match[3] === '' });
-  }
-  return { type: tidy(type), fields };
+/** The descriptions of the fields of a type: lifepod's own before those of the model, and these before those of embedded types. */
+function fieldDescriptions(type: string): Record<string, string> {
+  const model = modelName(type);
+  const embedded = (typeFacts(type)?.fields ?? []).filter(({ inline }) => inline);
+  const found: Record<string, string> = Object.assign({}, ...embedded.map(({ ref = '' }) => fieldDescriptions(ref)));
+  if (model !== undefined) for (const [name, { description }] of readModel(model).fields) found[name] = description;
+  return { ...found, ...OWN_DESCRIPTIONS[type]?.fields };
 }
 
-const schema: Record<string, Record<string, { shape: Shape; required?: true; unlisted?: true }>> = {};
-const docs: Record<string, { description: string; fields: Record<string, string> }> = {};
+function docsOf(type: string): { description: string; fields: Record<string, string> } {
+  const model = modelName(type);
+  const texts = { ...KIND_FIELDS, ...fieldDescriptions(type) };
+  const listed = [...jsonFields(type).values()].filter(({ unlisted }) => !unlisted);
+  return {
+    description: OWN_DESCRIPTIONS[type]?.description ?? (model === undefined ? '' : readModel(model).description),
+    fields: Object.fromEntries(listed.map(({ json }) => [json, texts[json] ?? ''])),
+  };
+}
+
+/** The descriptions of the fields that objects of every kind have. */
+const KIND_FIELDS = Object.fromEntries(
+  Object.entries(fieldDescriptions('io.k8s.api.core.v1.Pod')).filter(([name]) =>
+    ['apiVersion', 'kind', 'metadata'].includes(name),
+  ),
+);
+
 const lines: string[] = [
   '// Generated by scripts/generate-api.ts; do not edit, do not commit.',
   `import type { ${[...MACHINERY].join(', ')} } from '../../machinery/meta.ts';`,
   `export type { ${[...MACHINERY].join(', ')} };`,
 ];
-
-const queue = [...ROOTS];
-const seen = new Set(queue);
-for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
-  const name = publicName(model);
-  const js = readFileSync(join(modelsDir, `${model}.js`), 'utf8');
-  const table = new RegExp(`${model}\\.attributeTypeMap = (\\[[\\s\\S]*?\\n\\]);`).exec(js)?.[1];
-  if (table === undefined) throw new Error(`${model}: no attributeTypeMap in ${modelsDir}`);
-  const attributes = JSON.parse(table) as Attribute[];
-  const text = descriptions(readFileSync(join(modelsDir, `${model}.d.ts`), 'utf8'));
-
-  schema[name] = {};
-  docs[name] = { description: text.type, fields: {} };
-  const body: string[] = [];
-  const topLevel =
-    attributes.some((attribute) => attribute.baseName === 'apiVersion') &&
-    attributes.some((a) => a.baseName === 'metadata');
-  for (const attribute of attributes) {
-    if (NEWER_FIELDS[name]?.includes(attribute.baseName)) continue;
-    let shape = shapeOf(attribute.type, attribute.format, `${name}.${attribute.baseName}`);
-    for (
-      let inner: Shape = shape;
-      typeof inner !== 'string';
-      inner = 'array' in inner ? inner.array : 'map' in inner ? inner.map : 'any'
-    ) {
-      if ('ref' in inner) {
-        if (!seen.has(inner.ref)) queue.push(inner.ref);
-        seen.add(inner.ref);
-      }
-    }
-    const required = text.fields.get(attribute.name)?.required ?? false;
-    shape = JSON.parse(JSON.stringify(shape), (key, value) =>
-      key === 'ref' ? publicName(value as string) : value,
-    ) as Shape;
-    schema[name][attribute.baseName] = required ? { shape, required } : { shape };
-    docs[name].fields[attribute.baseName] =
-      OWN_DESCRIPTIONS[`${name}.${attribute.baseName}`] ?? text.fields.get(attribute.name)?.text ?? '';
-    const mandatory = required || (topLevel && ['apiVersion', 'kind', 'metadata'].includes(attribute.baseName));
-    const key = /^\w+$/.test(attribute.baseName) ? attribute.baseName : `'${attribute.baseName}'`;
-    body.push(`  ${key}${mandatory ? '' : '?'}: ${tsType(shape)};`);
-  }
-  for (const [field, { shape, description }] of Object.entries(OWN_FIELDS[name] ?? {})) {
-    schema[name][field] = { shape };
-    docs[name].fields[field] = description;
-    body.push(`  ${field}?: ${tsType(shape)};`);
-  }
-  if (!MACHINERY.has(name)) lines.push(`export interface ${name} {\n${body.join('\n')}\n}`);
-}
-
-/** The fields that objects of every kind have. types.ts declares them as required. */
-const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
-  apiVersion: { shape: 'string', description: docs['Pod']?.fields['apiVersion'] ?? '' },
-  kind: { shape: 'string', description: docs['Pod']?.fields['kind'] ?? '' },
-  metadata: { shape: { ref: 'ObjectMeta' }, description: docs['Pod']?.fields['metadata'] ?? '' },
-};
-
-for (const [name, own] of Object.entries({ ...OWN_TYPES, ...RECORD_TYPES, ...METRICS_TYPES })) {
-  schema[name] = own.extends === undefined ? {} : { ...schema[own.extends] };
-  docs[name] = {
-    description: own.description,
-    fields: own.extends === undefined ? {} : { ...docs[own.extends]?.fields },
-  };
-  const body: string[] = [];
-  const fields = { ...(own.kind ? TOP_LEVEL : {}), ...own.fields };
-  for (const [field, { shape, required, description }] of Object.entries(fields)) {
-    schema[name][field] = required ? { shape, required } : { shape };
-    docs[name].fields[field] = description;
-    body.push(`  ${field}${required || field in TOP_LEVEL ? '' : '?'}: ${tsType(shape)};`);
-  }
-  for (const field of own.unlisted ?? []) {
-    schema[name][field] = { ...(schema[name][field] ?? { shape: 'any' }), unlisted: true };
-    delete docs[name].fields[field];
-  }
-  const base = own.extends === undefined ? '' : ` extends ${own.extends}`;
-  lines.push(`export interface ${name}${base} {\n${body.join('\n')}\n}`);
+const docs: Record<string, ReturnType<typeof docsOf>> = {};
+const seen = new Set(ROOTS);
+// A set can grow while it is iterated.
+for (const type of seen) {
+  docs[type] = docsOf(type);
+  if (!MACHINERY.has(publicName(type))) lines.push(declaration(type));
+  for (const { ref } of jsonFields(type).values())
+    if (ref !== undefined && !jsonForms.has(ref) && typeFacts(ref)?.items === undefined) seen.add(ref);
 }
 
 mkdirSync(outDir, { recursive: true });
 writeFileSync(join(outDir, 'types.ts'), `${lines.join('\n')}\n`);
-writeFileSync(join(outDir, 'schema.json'), JSON.stringify(schema));
 writeFileSync(join(outDir, 'docs.json'), JSON.stringify(docs));
-console.log(`generated ${Object.keys(schema).length} types in src/api/generated`);
+console.log(`generated ${seen.size} types in src/api/generated`);

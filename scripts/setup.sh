@@ -119,8 +119,9 @@ apt_install() (
 generated_is_current() {
   [ -f src/api/generated/types.ts ] &&
     [ ! scripts/generate-api.ts -nt src/api/generated/types.ts ] &&
-    [ ! scripts/own-api.ts -nt src/api/generated/types.ts ] &&
-    [ ! scripts/own-kinds.ts -nt src/api/generated/types.ts ] &&
+    [ ! scripts/own-descriptions.ts -nt src/api/generated/types.ts ] &&
+    [ ! src/api/facts/facts.json -nt src/api/generated/types.ts ] &&
+    [ ! src/api/facts/own.ts -nt src/api/generated/types.ts ] &&
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
 }
 

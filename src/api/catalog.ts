@@ -8,6 +8,7 @@
  *  3. When add() or remove() has returned, every view has the new kinds.
  */
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { addTypes } from './facts/facts.ts';
 import type { KindDefinition } from './kind.ts';
 
 export interface KindCatalog {
@@ -21,7 +22,7 @@ export interface KindCatalog {
   storedAs(kind: KindDefinition): KindDefinition;
   /**
    * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
-   * served, or is uncached: the watch cache must know the uncached kinds before it loads the objects.
+   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or brings invalid types.
    */
   add(...kinds: readonly KindDefinition[]): void;
   /** Removes the kind. Does nothing if it is not served. Throws an Error if another kind is stored as this one. */
@@ -33,6 +34,7 @@ export interface KindCatalog {
 }
 
 const pathOf = ({ group, version, plural }: KindDefinition): string => `${group}/${version}/${plural}`;
+const packageOf = ({ schema }: KindDefinition): string => schema.slice(0, schema.lastIndexOf('.'));
 const nameOf = ({ group, version, kind }: KindDefinition): string => `${group}/${version}/${kind}`;
 
 /** Removes the object type from a definition. This is safe, because a definition is only called with objects of its own kind. */
@@ -41,6 +43,19 @@ export const anyKind = <T extends KubeObject>(kind: KindDefinition<T>): KindDefi
 
 export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
   let index = indexOf(initial);
+  /** The functions that remove the types that kinds have brought. */
+  const typesOf = new Map<KindDefinition, () => void>();
+  const addTypesOf = (kinds: readonly KindDefinition[]): void => {
+    const added: [KindDefinition, () => void][] = [];
+    try {
+      for (const kind of kinds) if (kind.types !== undefined) added.push([kind, addTypes(packageOf(kind), kind.types)]);
+    } catch (error) {
+      for (const [, remove] of added) remove();
+      throw error;
+    }
+    for (const [kind, remove] of added) typesOf.set(kind, remove);
+  };
+  addTypesOf(initial);
   const listeners = new Set<(kind: KindDefinition) => void>();
   const find = ({ group, version, resource }: ResourceRef) => index.byPath.get(`${group}/${version}/${resource}`);
   return {
@@ -53,12 +68,16 @@ export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
     add(...kinds) {
       const uncached = kinds.find((kind) => kind.uncached === true);
       if (uncached !== undefined) throw new Error(`${nameOf(uncached)}: an uncached kind cannot be added later`);
-      index = indexOf([...index.kinds, ...kinds]);
+      const next = indexOf([...index.kinds, ...kinds]);
+      addTypesOf(kinds);
+      index = next;
     },
     remove(kind) {
       const left = index.kinds.filter((other) => other !== kind);
       if (left.length === index.kinds.length) return;
       index = indexOf(left);
+      typesOf.get(kind)?.();
+      typesOf.delete(kind);
       for (const listener of [...listeners]) listener(kind);
     },
     view(build) {

@@ -8,6 +8,7 @@
 import type { KubeObject } from '../machinery/meta.ts';
 import { dns1123SubdomainErrors, type NameErrors } from '../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../machinery/object-meta.ts';
+import { packagePath, typeOfKind } from './facts/facts.ts';
 import type { KindDefinition, TableColumn } from './kind.ts';
 import type { Rule } from './rules.ts';
 import { statusSubresource } from './status-subresource.ts';
@@ -59,6 +60,12 @@ function pluralOf(singular: string): string {
   return singular.endsWith('y') ? `${singular.slice(0, -1)}ies` : `${singular}s`;
 }
 
+const listLines = (kind: string): string[] => [
+  '... 0 meta.v1.TypeMeta',
+  'metadata? 1 meta.v1.ListMeta',
+  `items 2 []${kind}`,
+];
+
 const all =
   <T>(rules: readonly Rule<T>[]): Rule<T> =>
   (object, old) =>
@@ -73,7 +80,7 @@ export function kind<T extends KubeObject>(
   name: string,
   declaration: Declaration<T>,
 ): KindDefinition<T> {
-  const { scope, names = dns1123SubdomainErrors, rules = [], status, columns, ...given } = declaration;
+  const { scope, names = dns1123SubdomainErrors, rules = [], status, columns, types, ...given } = declaration;
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   const namespaced = scope !== 'Cluster';
   const singular = name.toLowerCase();
@@ -87,12 +94,13 @@ export function kind<T extends KubeObject>(
     shortNames: [],
     categories: [],
     namespaced,
-    schema: name,
+    schema: typeOfKind(group, version, name) ?? `${packagePath(group, version)}.${name}`,
     validateCreate: (object) => [
       ...validateObjectMeta(object.metadata, { namespaced, nameErrors: names }),
       ...check(object),
     ],
     validateUpdate: (object, old) => [...metadataUpdate(object, old), ...check(object, old)],
+    ...(types === undefined ? {} : { types: { ...types, [`${name}List`]: listLines(name) } }),
     columns: columns.map(({ cell: _, ...column }) => column),
     row: (object, context) => columns.map(({ cell }) => cell?.(object, context) ?? ''),
     ...given,

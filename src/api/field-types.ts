@@ -1,78 +1,61 @@
 /**
- * Determines how server-side apply merges the fields of the served kinds. Combines the field table, the merge keys of strategic merge
- * patch, and the lists in this file. The OpenAPI documents contain the keys of lists as x-kubernetes-list-map-keys.
- * Source: the listMapKey, structType and mapType markers of the types of v1.33.
+ * Determines from the facts how server-side apply merges the fields of a type.
+ * Source: the listType, listMapKey, structType and mapType markers of the types of v1.33; schemaconv of k8s.io/kube-openapi, which uses
+ * the patch strategy of a list without a listType.
  */
 import type { FieldType } from '../machinery/field-ownership/typed-value.ts';
 import type { JsonObject } from '../machinery/json-value.ts';
-import { strategyFor } from './patch-strategy.ts';
-import { type Shape, schemaTypes } from './schema.ts';
-
-/** The keys that identify an element of a list, for lists in which the merge key alone is not enough. Indexed by `Type.field`. */
-export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
-  'Container.ports': ['containerPort', 'protocol'],
-  'DeferContainer.ports': ['containerPort', 'protocol'],
-  'EphemeralContainer.ports': ['containerPort', 'protocol'],
-  'PodSpec.topologySpreadConstraints': ['topologyKey', 'whenUnsatisfiable'],
-  'ServiceSpec.ports': ['port', 'protocol'],
-};
-
-/** The default value of a key, for elements that lack the key. */
-const keyDefaults: JsonObject = { protocol: 'TCP' };
-
-const atomicTypes: ReadonlySet<string> = new Set([
-  'ConfigMapKeySelector',
-  'LabelSelector',
-  'LocalObjectReference',
-  'NodeSelector',
-  'NodeSelectorTerm',
-  'ObjectFieldSelector',
-  'ObjectReference',
-  'OwnerReference',
-  'ResourceFieldSelector',
-  'SecretKeySelector',
-  'SecretReference',
-  'TypedLocalObjectReference',
-]);
-
-const atomicMaps: ReadonlySet<string> = new Set(['PodSpec.nodeSelector', 'ServiceSpec.selector']);
+import { type FieldFacts, jsonFields, perType, structOf, typeFacts } from './facts/facts.ts';
 
 const atomic: FieldType = { kind: 'atomic' };
-const structs = new Map<string, FieldType>();
 
-/** Returns how a type in the generated schema is merged. Throws Error if there is no such type. */
-export function fieldTypeOf(typeName: string): FieldType {
-  const existing = structs.get(typeName);
-  if (existing !== undefined) return existing;
-  const table = schemaTypes[typeName];
-  if (table === undefined) throw new Error(`type ${typeName} is not in the field table`);
-  const fields = new Map<string, FieldType>();
-  const type: FieldType = {
+/** Returns how a type is merged. Throws an Error if there are no facts about the type. */
+export const fieldTypeOf = perType((type: string): FieldType => {
+  const known = new Map<string, FieldType>();
+  const fields = jsonFields(type);
+  return {
     kind: 'struct',
     field(name) {
-      const known = fields.get(name);
-      if (known !== undefined || !Object.hasOwn(table, name)) return known;
-      const made = shapeType(table[name]?.shape ?? 'any', typeName, name);
-      fields.set(name, made);
-      return made;
+      const field = fields.get(name);
+      const made = known.get(name);
+      if (made !== undefined || field === undefined) return made;
+      const fieldType = typeOfField(field);
+      known.set(name, fieldType);
+      return fieldType;
     },
   };
-  structs.set(typeName, type);
-  return type;
+});
+
+/** How a single value of the field, or an element of its list or map, is merged. */
+function elementType(field: FieldFacts): FieldType {
+  const struct = structOf(field);
+  return struct === undefined || typeFacts(struct)?.atomic === true ? atomic : fieldTypeOf(struct);
 }
 
-const structOrAtomic = (ref: string): FieldType => (atomicTypes.has(ref) ? atomic : fieldTypeOf(ref));
+/** Returns the keys of a list that is merged by keys, in the order of the facts; undefined for other lists. */
+function mapKeysOf({ listType, mapKeys, patchStrategy, mergeKey }: FieldFacts): readonly string[] | undefined {
+  if (listType !== undefined) return listType === 'map' ? mapKeys : undefined;
+  return patchStrategy?.startsWith('merge') && mergeKey !== undefined ? [mergeKey] : undefined;
+}
 
-function shapeType(shape: Shape, typeName: string, name: string): FieldType {
-  const key = `${typeName}.${name}`;
-  if (typeof shape !== 'object') return atomic;
-  if ('ref' in shape) return structOrAtomic(shape.ref);
-  if ('map' in shape) return atomicMaps.has(key) ? atomic : { kind: 'map', values: shapeType(shape.map, typeName, '') };
-  const { strategy, mergeKey } = strategyFor(typeName)(name) ?? {};
-  if (strategy === undefined || !strategy.startsWith('merge')) return atomic;
-  if (mergeKey === undefined) return { kind: 'set' };
-  const keys = listMapKeys[key] ?? [mergeKey];
-  const items = typeof shape.array === 'object' && 'ref' in shape.array ? structOrAtomic(shape.array.ref) : atomic;
-  const defaults = Object.fromEntries(Object.entries(keyDefaults).filter(([each]) => keys.includes(each)));
-  return { kind: 'listMap', keys, defaults, items };
+function typeOfField(field: FieldFacts): FieldType {
+  const { container, listType, patchStrategy } = field;
+  if (field.atomic) return atomic;
+  if (container === undefined) return elementType(field);
+  if (container === 'map') return { kind: 'map', values: elementType(field) };
+  const keys = mapKeysOf(field);
+  if (keys !== undefined)
+    return { kind: 'listMap', keys, defaults: defaultsOf(field, keys), items: elementType(field) };
+  const isSet = listType === 'set' || (listType === undefined && patchStrategy?.startsWith('merge'));
+  return isSet ? { kind: 'set' } : atomic;
+}
+
+/** The default values of keys, for elements that lack them. */
+function defaultsOf({ ref = '' }: FieldFacts, keys: readonly string[]): JsonObject {
+  const defaults: JsonObject = {};
+  for (const key of keys) {
+    const value = jsonFields(ref).get(key)?.default;
+    if (value !== undefined) defaults[key] = value;
+  }
+  return defaults;
 }

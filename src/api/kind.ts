@@ -7,11 +7,13 @@
  * BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
+
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { NodeUsage } from '../ports/node-reports.ts';
+import type { TypeLines } from './facts/facts.ts';
 
 export interface TableColumn {
   name: string;
@@ -83,8 +85,10 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   namespaced: boolean;
   /** Whether objects remain after the deletion of their namespace, and can be written during and after this deletion. */
   outlivesNamespace?: boolean;
-  /** The type's name in the generated field table (generated/schema.json). */
+  /** The full name of the kind's type (see facts/facts.ts), such as `io.k8s.api.core.v1.Pod`. */
   schema: string;
+  /** The types that the kind brings, which belong to the package of its type. They exist while a catalog serves the kind. */
+  types?: TypeLines;
   /**
    * For kinds whose objects are stored as another kind (Events of events.k8s.io, or another version of the kind): that kind, and the
    * conversions.

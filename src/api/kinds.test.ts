@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
 import { createCatalog } from './catalog.ts';
+import { typeFacts, typeOfKind } from './facts/facts.ts';
 import { kinds } from './kinds.ts';
-import { decode, schemaTypes } from './schema.ts';
+import { decode } from './schema.ts';
 
 const catalog = createCatalog(kinds);
 
@@ -13,10 +14,11 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
       expect(catalog.find({ group: kind.group, version: kind.version, resource: kind.plural })).toBe(kind);
       expect(catalog.named(kind.group, kind.version, kind.kind)).toBe(kind);
     });
-    it('the kind and the bodies of its subresources have a schema', () => {
-      expect(schemaTypes).toHaveProperty(kind.schema);
+    it('the kind and the bodies of its subresources have facts about their types', () => {
+      expect(typeFacts(kind.schema)?.name).toBe(kind.schema);
       for (const { bodyKind } of Object.values(kind.subresources)) {
-        if (bodyKind !== undefined) expect(schemaTypes).toHaveProperty(bodyKind.schema);
+        if (bodyKind !== undefined)
+          expect(bodyKind.schema).toBe(typeOfKind(bodyKind.group, bodyKind.version, bodyKind.kind));
       }
     });
     it('the defaults of an object without content are idempotent, and its table row has one cell per column', () => {

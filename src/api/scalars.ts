@@ -4,7 +4,14 @@
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';
-import { formatTime, isWritableTime, type Millis, parseTime } from '../machinery/time.ts';
+import {
+  formatDuration,
+  formatTime,
+  isWritableTime,
+  type Millis,
+  parseDuration,
+  parseTime,
+} from '../machinery/time.ts';
 
 export type ScalarResult = { value: string } | { error: string };
 
@@ -106,6 +113,13 @@ export function canonicalBytes(text: string): ScalarResult {
   if (/^[A-Za-z0-9+/]*={0,2}$/.test(plain) && plain.length % 4 === 0) return { value: plain };
   const bad = plain.search(/[^A-Za-z0-9+/]/);
   return { error: `illegal base64 data at input byte ${bad >= 0 ? bad : plain.length - (plain.length % 4)}` };
+}
+
+/** Checks a Go duration such as 1m30s, and converts it to the form in which Go writes it. */
+export function canonicalDuration(text: string): ScalarResult {
+  const millis = parseDuration(text);
+  if (millis === undefined) return { error: `time: invalid duration ${JSON.stringify(text)}` };
+  return { value: Number.isInteger(millis) && millis >= 0 ? formatDuration(millis) : text };
 }
 
 const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$';

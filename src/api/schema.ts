@@ -1,52 +1,28 @@
 /**
- * Decodes JSON from clients according to the generated field table, with the same results and errors as upstream's Go decoder.
+ * Decodes JSON from clients according to the facts about the types, with the same results and errors as upstream's Go decoder.
  *
  * Boundary: decoding checks only the shapes of values; the validation of the kinds checks the values.
  * Invariants of the decoded value:
- * 1. Every field is a field of its type and has the right shape. There are no nulls and no unknown fields, except in `any` values.
+ * 1. Every field is a field of its type and has the right shape. There are no nulls and no unknown fields, except in raw values.
  * 2. Times are in UTC, quantities canonical, bytes in padded base64.
- * 3. Fields that Go writes even if they are empty (required in the schema) are present: '', 0, false, [] or {}. Times may be absent.
- * 4. The value shares nothing with the input except values of shape `any` (the fields in managedFields).
+ * 3. Fields that Go writes even if they are empty are present: '', 0, false, [] or {}. Times and fields that are pointers in Go may be
+ *    absent.
+ * 4. The value shares nothing with the input except raw values (the fields in managedFields).
  *
  * Each type is compiled to a function when it is first decoded. Source: encoding/json and sigs.k8s.io/json (wording).
  */
 import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
 import { type ApiError, badRequest, entityTooLarge } from '../machinery/status.ts';
-import table from './generated/schema.json' with { type: 'json' };
-import { goTypeName, int64Fields, namedStrings } from './go-types.ts';
+import { type FieldFacts, type JsonForm, jsonFields, jsonForms, perType, typeFacts } from './facts/facts.ts';
 import {
   canonicalBytes,
+  canonicalDuration,
   canonicalMicroTime,
   canonicalQuantityValue,
   canonicalTime,
   type ScalarResult,
 } from './scalars.ts';
-
-export type Shape =
-  | 'string'
-  | 'integer'
-  | 'number'
-  | 'boolean'
-  | 'time'
-  | 'microtime'
-  | 'bytes'
-  | 'quantity'
-  | 'intOrString'
-  | 'any'
-  | { ref: string }
-  | { array: Shape }
-  | { map: Shape };
-
-export interface FieldSchema {
-  shape: Shape;
-  required?: boolean;
-  /** Whether the field is decoded only so that validation can reject it by name. The OpenAPI documents omit such fields. */
-  unlisted?: boolean;
-}
-
-/** The fields of each type, by the type's name and the field's JSON name. */
-export const schemaTypes = table as unknown as Readonly<Record<string, Readonly<Record<string, FieldSchema>>>>;
 
 export interface Decoded {
   value: JsonObject;
@@ -121,8 +97,8 @@ const numberDecoder =
   (value, context) =>
     typeof value === 'number' ? value : mismatch(context, value, place);
 
-function integerDecoder(place: Place): Decoder {
-  const limit = place.goType === 'int32' ? 2 ** 31 : 2 ** 63;
+function integerDecoder(place: Place, scalar: 'int32' | 'int64'): Decoder {
+  const limit = scalar === 'int32' ? 2 ** 31 : 2 ** 63;
   return (value, context) =>
     typeof value === 'number' && Number.isInteger(value) && value >= -limit && value < limit
       ? value
@@ -159,19 +135,21 @@ const intOrStringDecoder: Decoder = (value, context) => {
   return undefined;
 };
 
+const rawDecoder: Decoder = (value) => value as JsonValue;
+
 function bytesDecoder(place: Place): Decoder {
   const own = ownDecoder(canonicalBytes, place.goType);
   return (value, context) => (typeof value === 'string' ? own(value, context) : mismatch(context, value, place));
 }
 
-function arrayDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
+function listDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
   return (value, context) => {
     if (!Array.isArray(value)) return mismatch(context, value, place);
     const result: JsonValue[] = [];
     value.forEach((item, index) => {
       count(context);
       context.path.push(index);
-      const decoded = item === null ? zeroOf(element) : inner(item, context);
+      const decoded = item === null ? zeroOf(field) : inner(item, context);
       if (decoded !== undefined) result.push(decoded);
       context.path.pop();
     });
@@ -179,71 +157,99 @@ function arrayDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
   };
 }
 
-function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
+function mapDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
   return (value, context) => {
     if (!isJsonObject(value)) return mismatch(context, value, place);
     const result: JsonObject = {};
     for (const [key, item] of Object.entries(value)) {
       count(context);
-      const decoded = item === null ? zeroOf(element) : inner(item, context);
+      const decoded = item === null ? zeroOf(field) : inner(item, context);
       if (decoded !== undefined) setOwn(result, key, decoded);
     }
     return result;
   };
 }
 
-/** Go's zero value, which replaces null in a list or map, and a missing required field. Undefined for times, which are omitted instead. */
-function zeroOf(shape: Shape): JsonValue | undefined {
-  if (typeof shape === 'object') {
-    if ('array' in shape) return [];
-    if ('map' in shape) return {};
-    return structDecoder(shape.ref)({}, newContext());
-  }
-  switch (shape) {
+/**
+ * Go's zero value of the field's type, which replaces null in a list or map, and a missing value that Go does not omit. Undefined for
+ * values that are omitted instead, such as times.
+ */
+function zeroOf(field: FieldFacts): JsonValue | undefined {
+  const { ref = '', scalar } = field;
+  const form = jsonForms.get(ref);
+  if (ref !== '' && form === undefined)
+    return typeFacts(ref)?.items === undefined ? structDecoder(ref)({}, newContext()) : [];
+  switch (form ?? scalar) {
     case 'string':
     case 'bytes':
       return '';
-    case 'integer':
-    case 'number':
+    case 'int32':
+    case 'int64':
+    case 'double':
     case 'intOrString':
       return 0;
-    case 'boolean':
+    case 'bool':
       return false;
     case 'quantity':
       return '0';
+    case 'duration':
+      return '0s';
     default:
       return undefined;
   }
 }
 
-function goTypeOf(shape: Shape, key: string): string {
-  if (typeof shape === 'object') {
-    if ('array' in shape) return `[]${goTypeOf(shape.array, key)}`;
-    if ('map' in shape) return shape.map === 'quantity' ? 'v1.ResourceList' : `map[string]${goTypeOf(shape.map, key)}`;
-    return goTypeName(shape.ref);
-  }
-  switch (shape) {
-    case 'string':
-      return namedStrings[key] ?? 'string';
-    case 'integer':
-      return int64Fields.has(key) ? 'int64' : 'int32';
-    case 'number':
+/** The Go type of a single value of the field, or of an element of its list or map. */
+function elementGoType({ ref, scalar, goName }: FieldFacts): string {
+  const items = typeFacts(ref ?? '')?.items;
+  if (items !== undefined) return goTypeOf(items);
+  if (ref !== undefined) return jsonForms.get(ref) ?? goTypeName(ref);
+  if (goName !== undefined) return goName;
+  switch (scalar) {
+    case 'double':
       return 'float64';
-    case 'boolean':
-      return 'bool';
     case 'bytes':
       return '[]uint8';
     default:
-      return shape;
+      return scalar ?? '';
   }
 }
 
-function decoderOf(shape: Shape, struct: string, key: string): Decoder {
-  const place: Place = { struct, goType: goTypeOf(shape, key) };
-  if (typeof shape === 'object') {
-    if ('array' in shape) return arrayDecoder(shape.array, decoderOf(shape.array, struct, key), place);
-    if ('map' in shape) return mapDecoder(shape.map, decoderOf(shape.map, struct, key), place);
-    const { ref } = shape;
+function goTypeOf(field: FieldFacts): string {
+  const { container, ref = '' } = field;
+  if (container === 'map' && jsonForms.get(ref) === 'quantity') return 'v1.ResourceList';
+  return `${container === 'list' ? '[]' : container === 'map' ? 'map[string]' : ''}${elementGoType(field)}`;
+}
+
+/** The name of a type in errors, such as v1.Pod. */
+const goTypeName = (type: string): string => type.split('.').slice(-2).join('.');
+
+function formDecoder(form: JsonForm): Decoder {
+  switch (form) {
+    case 'time':
+      return ownDecoder(canonicalTime, 'string');
+    case 'microTime':
+      return ownDecoder(canonicalMicroTime, 'string');
+    case 'duration':
+      return ownDecoder(canonicalDuration, 'string');
+    case 'quantity':
+      return quantityDecoder;
+    case 'intOrString':
+      return intOrStringDecoder;
+    case 'raw':
+      return rawDecoder;
+  }
+}
+
+/** Returns the decoder of a single value of the field, or of an element of its list or map. */
+function elementDecoder(field: FieldFacts, struct: string): Decoder {
+  const { ref, scalar = 'any' } = field;
+  const place: Place = { struct, goType: elementGoType(field) };
+  if (ref !== undefined) {
+    const form = jsonForms.get(ref);
+    if (form !== undefined) return formDecoder(form);
+    const items = typeFacts(ref)?.items;
+    if (items !== undefined) return fieldDecoder(items, struct);
     let inner: Decoder | undefined;
     return (value, context) => {
       if (!isJsonObject(value)) return mismatch(context, value, place);
@@ -252,45 +258,42 @@ function decoderOf(shape: Shape, struct: string, key: string): Decoder {
       return inner(value, context);
     };
   }
-  switch (shape) {
+  switch (scalar) {
     case 'string':
       return stringDecoder(place);
-    case 'integer':
-      return integerDecoder(place);
-    case 'number':
+    case 'int32':
+    case 'int64':
+      return integerDecoder(place, scalar);
+    case 'double':
       return numberDecoder(place);
-    case 'boolean':
+    case 'bool':
       return booleanDecoder(place);
-    case 'time':
-      return ownDecoder(canonicalTime, 'string');
-    case 'microtime':
-      return ownDecoder(canonicalMicroTime, 'string');
     case 'bytes':
       return bytesDecoder(place);
-    case 'quantity':
-      return quantityDecoder;
-    case 'intOrString':
-      return intOrStringDecoder;
     case 'any':
-      return (value) => value as JsonValue;
+      return rawDecoder;
   }
 }
 
-const compiled = new Map<string, Decoder>();
+function fieldDecoder(field: FieldFacts, struct: string): Decoder {
+  const element = elementDecoder(field, struct);
+  const place: Place = { struct, goType: goTypeOf(field) };
+  if (field.container === 'list') return listDecoder(field, element, place);
+  return field.container === 'map' ? mapDecoder(field, element, place) : element;
+}
 
-function structDecoder(typeName: string): Decoder {
-  const existing = compiled.get(typeName);
-  if (existing !== undefined) return existing;
-  const type = schemaTypes[typeName];
-  if (type === undefined) throw new Error(`type ${typeName} is not in the field table`);
-  const struct = goTypeName(typeName).slice('v1.'.length);
-  const fields = new Map<string, Decoder>();
-  const required: [string, Shape][] = [];
-  for (const [name, field] of Object.entries(type)) {
-    fields.set(name, decoderOf(field.shape, struct, `${typeName}.${name}`));
-    if (field.required) required.push([name, field.shape]);
-  }
-  const decoder: Decoder = (value, context) => {
+/** The value of a field that the client omits and Go does not. */
+function writtenValue(field: FieldFacts): JsonValue | undefined {
+  if (field.container === 'list') return [];
+  return field.container === 'map' ? {} : zeroOf(field);
+}
+
+const structDecoder = perType((type: string): Decoder => {
+  const struct = type.slice(type.lastIndexOf('.') + 1);
+  const facts = jsonFields(type);
+  const fields = new Map([...facts].map(([name, field]) => [name, fieldDecoder(field, struct)]));
+  const written = [...facts.values()].filter(({ omitempty, pointer }) => !omitempty && !pointer);
+  return (value, context) => {
     const result: JsonObject = {};
     for (const [name, item] of Object.entries(value as JsonObject)) {
       const field = fields.get(name);
@@ -304,16 +307,14 @@ function structDecoder(typeName: string): Decoder {
         context.path.pop();
       }
     }
-    for (const [name, shape] of required) {
-      if (result[name] !== undefined) continue;
-      const zero = zeroOf(shape);
-      if (zero !== undefined) result[name] = zero;
+    for (const field of written) {
+      if (result[field.json] !== undefined) continue;
+      const zero = writtenValue(field);
+      if (zero !== undefined) result[field.json] = zero;
     }
     return result;
   };
-  compiled.set(typeName, decoder);
-  return decoder;
-}
+});
 
 const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [], values: 0 });
 
@@ -324,7 +325,7 @@ function count(context: Context): void {
 }
 
 /**
- * Decodes the value as the type. Throws Error if the field table does not contain the type, and ApiError (413) if the object has more
+ * Decodes the value as the type with the full name. Throws Error if there are no facts about the type, and ApiError (413) if the object has more
  * than MAX_VALUES values.
  */
 export function decode(typeName: string, value: unknown): Decoded {

@@ -1,7 +1,7 @@
-/** Generates hostile objects of all kinds from valid objects and the field table, and encodes them as JSON, YAML or protobuf bodies. */
+/** Generates hostile objects of all kinds from valid objects and the facts about types, and encodes them as JSON, YAML or protobuf bodies. */
 import fc from 'fast-check';
+import { type FieldFacts, jsonFields, jsonForms, structOf } from '../../src/api/facts/facts.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
-import { type Shape, schemaTypes } from '../../src/api/schema.ts';
 import { withOddMetadata } from './hostile-metadata.ts';
 import { encodeProtobuf } from './hostile-protobuf.ts';
 import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
@@ -53,7 +53,7 @@ const CONTENTS: Readonly<Record<string, object>> = {
     podUID: 'a',
     transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step' }],
   },
-  EventsV1Event: {
+  'io.k8s.api.events.v1.Event': {
     regarding: { kind: 'Pod', namespace: 'default', name: 'one' },
     eventTime: '2026-01-01T00:00:00.000000Z',
     reportingController: 'a/b',
@@ -119,29 +119,36 @@ const PLAUSIBLE = [
 
 const SCALARS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   string: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...PLAUSIBLE) }, { weight: 1, arbitrary: hostileText }),
-  integer: fc.constantFrom(0, 1, -1, 80, 65_536, 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 2 ** 63),
-  number: fc.double(),
-  boolean: fc.boolean(),
+  int: fc.constantFrom(0, 1, -1, 80, 65_536, 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 2 ** 63),
+  double: fc.double(),
+  bool: fc.boolean(),
   quantity: fc.constantFrom('1', '10m', '1Gi', '-1', '1e3', '0.0000000001', '9223372036854775808', 'x', 1.5),
   intOrString: fc.constantFrom(80, 'web', 0, 65_536, '50%', '-1%', ''),
   bytes: fc.constantFrom('YQ==', 'YQ', '', '!'),
 };
 
-const contentOf = (shape: Shape, depth: number): fc.Arbitrary<unknown> => {
-  if (typeof shape === 'string') return SCALARS[shape] ?? (SCALARS['string'] as fc.Arbitrary<unknown>);
-  if ('ref' in shape) return objectOf(shape.ref, depth);
-  if ('array' in shape) return fc.array(contentOf(shape.array, depth), { maxLength: 3 });
-  return fc.dictionary(fc.constantFrom(...PLAUSIBLE), contentOf(shape.map, depth), { maxKeys: 3 });
+const elementOf = (field: FieldFacts, depth: number): fc.Arbitrary<unknown> => {
+  const struct = structOf(field);
+  if (struct !== undefined) return objectOf(struct, depth);
+  const name = jsonForms.get(field.ref ?? '') ?? field.scalar ?? '';
+  return SCALARS[name.replace(/\d+$/, '')] ?? (SCALARS['string'] as fc.Arbitrary<unknown>);
+};
+
+const contentOf = (field: FieldFacts, depth: number): fc.Arbitrary<unknown> => {
+  const element = elementOf(field, depth);
+  if (field.container === 'list') return fc.array(element, { maxLength: 3 });
+  if (field.container === 'map') return fc.dictionary(fc.constantFrom(...PLAUSIBLE), element, { maxKeys: 3 });
+  return element;
 };
 
 const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
 
-/** Generates an object with some of the type's fields, each with a value of the field's shape. `depth` limits the nesting. */
+/** Generates an object with some of the type's fields, each with a value of the field's type. `depth` limits the nesting. */
 const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
   depth === 0
     ? fc.constant({})
-    : someOf(Object.entries(schemaTypes[type] ?? {})).chain((fields) =>
-        fc.record(Object.fromEntries(fields.map(([name, { shape }]) => [name, contentOf(shape, depth - 1)]))),
+    : someOf([...jsonFields(type).values()]).chain((fields) =>
+        fc.record(Object.fromEntries(fields.map((field) => [field.json, contentOf(field, depth - 1)]))),
       );
 
 export const apiVersionOf = ({ group, version }: KindDefinition): string =>
@@ -162,7 +169,7 @@ export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<
   const whole = validObject(kind, name);
   const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
   const [valid] = podSpec.containers;
-  const containers = fc.array(objectOf('Container', 3).map((added) => merged(valid, added)));
+  const containers = fc.array(objectOf('io.k8s.api.core.v1.Container', 3).map((added) => merged(valid, added)));
   const grown = fc
     .tuple(fc.constant(whole), objectOf(kind.schema, 5))
     .map(([old, added]) => merged(old, added) as object);

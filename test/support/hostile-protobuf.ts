@@ -1,6 +1,6 @@
 /** Encodes objects as protobuf, including objects that no Go client could encode. */
 import protobuf from 'protobufjs/minimal.js';
-import { type FieldFacts, jsonForms, typeFacts, typeOfKind } from '../../src/api/facts/facts.ts';
+import { type FieldFacts, jsonForms, typeFacts } from '../../src/api/facts/facts.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { isObject } from './hostile-values.ts';
 
@@ -50,6 +50,6 @@ function writeFields(writer: protobuf.Writer, type: string, value: unknown): voi
 export function encodeProtobuf(apiVersion: string, kind: KindDefinition, object: object): Buffer {
   const writer = protobuf.Writer.create();
   writer.uint32(10).fork().uint32(10).string(apiVersion).uint32(18).string(kind.kind).ldelim();
-  writeMessage(writer, 2, (inner) => writeFields(inner, typeOfKind(kind.group, kind.version, kind.kind) ?? '', object));
+  writeMessage(writer, 2, (inner) => writeFields(inner, kind.schema, object));
   return Buffer.concat([Buffer.from('k8s\0'), writer.finish()]);
 }

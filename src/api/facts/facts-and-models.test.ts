@@ -1,10 +1,8 @@
 /** Compares the facts with the models of @kubernetes/client-node, which are generated from upstream's OpenAPI document. */
-import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { type Model, modelName, readModel } from '../../../scripts/facts/models.ts';
 import { type FieldFacts, jsonFields, jsonForms, typeFacts, typeNames } from './facts.ts';
 import { ownFacts } from './own.ts';
-
-const MODELS = new URL('../../../node_modules/@kubernetes/client-node/dist/gen/models/', import.meta.url);
 
 /** Fields of the models that are newer than v1.33. */
 const NEWER: Readonly<Record<string, readonly string[]>> = {
@@ -70,38 +68,6 @@ const OTHER_DIFFERENCES: Readonly<Record<string, string>> = {
   'core.v1.Preconditions.resourceVersion': 'the model is the one of meta/v1; nothing uses the type of core/v1',
 };
 
-interface Attribute {
-  baseName: string;
-  type: string;
-  format: string;
-}
-
-interface Model {
-  name: string;
-  attributes: ReadonlyMap<string, Attribute>;
-  required: ReadonlySet<string>;
-}
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** The name of the model of a type: with the group if several groups have a type of the name. Undefined if there is no model. */
-function modelName(type: string): string | undefined {
-  const [group = '', version = '', name = ''] = type.split('.').slice(-3);
-  const plain = `${capital(version)}${name}`;
-  return [`${capital(group)}${plain}`, plain].find((model) => existsSync(new URL(`${model}.js`, MODELS)));
-}
-
-function readModel(name: string): Model {
-  const code = readFileSync(new URL(`${name}.js`, MODELS), 'utf8');
-  const attributes = JSON.parse(/attributeTypeMap = (\[[\s\S]*?\n\]);/.exec(code)?.[1] ?? '[]') as Attribute[];
-  const declaration = readFileSync(new URL(`${name}.d.ts`, MODELS), 'utf8');
-  return {
-    name,
-    attributes: new Map(attributes.map((attribute) => [attribute.baseName, attribute])),
-    required: new Set([...declaration.matchAll(/^ {4}'_?(\w+)': /gm)].map(([, field = '']) => field)),
-  };
-}
-
 const SCALARS = { string: 'string', bool: 'boolean', int32: 'number', int64: 'number', double: 'number' } as const;
 const FORMS = {
   time: 'Date',
@@ -145,14 +111,14 @@ function ownFields(type: string): Set<string> {
 
 const isFormat = (format: string): boolean => /^(int\d+|byte)$/.test(format);
 
-function fieldDifference(field: FieldFacts, { attributes, required }: Model): string | undefined {
-  const attribute = attributes.get(field.json);
-  if (attribute === undefined) return 'is only in the facts';
+function fieldDifference(field: FieldFacts, model: Model): string | undefined {
+  const given = model.fields.get(field.json);
+  if (given === undefined) return 'is only in the facts';
   const { type, format } = modelType(field);
-  if (type !== attribute.type) return `is ${type} in the facts, ${attribute.type} in the model`;
-  if ((isFormat(format) || isFormat(attribute.format)) && format !== attribute.format)
-    return `has the format ${format} in the facts, ${attribute.format} in the model`;
-  if (field.required !== required.has(field.json)) return `is ${field.required ? '' : 'not '}required in the facts`;
+  if (type !== given.type) return `is ${type} in the facts, ${given.type} in the model`;
+  if ((isFormat(format) || isFormat(given.format)) && format !== given.format)
+    return `has the format ${format} in the facts, ${given.format} in the model`;
+  if (field.required !== given.required) return `is ${field.required ? '' : 'not '}required in the facts`;
   return undefined;
 }
 
@@ -164,7 +130,7 @@ function differences(type: string, model: Model): [string, string][] {
     const text = own.has(name) ? undefined : fieldDifference(field, model);
     if (text !== undefined) found.push([`${short}.${name}`, text]);
   }
-  for (const name of model.attributes.keys())
+  for (const name of model.fields.keys())
     if (!fields.has(name) && NEWER[short]?.includes(name) !== true)
       found.push([`${short}.${name}`, 'is only in the model']);
   return found;
@@ -188,9 +154,7 @@ test('the facts have the fields, types and required fields of the models, except
 test('every listed newer field is in a model and not in the facts', () => {
   const listed = Object.entries(NEWER).flatMap(([type, names]) => names.map((name) => `${type}.${name}`));
   const newer = compared.flatMap(({ type, model }) =>
-    [...model.attributes.keys()]
-      .filter((name) => !jsonFields(type).has(name))
-      .map((name) => `${shortName(type)}.${name}`),
+    [...model.fields.keys()].filter((name) => !jsonFields(type).has(name)).map((name) => `${shortName(type)}.${name}`),
   );
   expect(newer).toEqual(expect.arrayContaining(listed));
 });

@@ -3,63 +3,22 @@
  * depends on the shape of a type reads them here.
  *
  * facts.json contains the types of Kubernetes v1.33; scripts/facts/compile.ts compiles it from upstream's sources. own.ts contains
- * lifepod's own types and fields in the same form. The form is text, which takes little memory: a type is parsed when it is first used.
- * Types are named as in upstream's OpenAPI documents, such as io.k8s.api.core.v1.Pod.
+ * lifepod's own types and fields in the same form, and kinds that are added at run time bring theirs. The form (see field-line.ts) is
+ * text, which takes little memory: a type is parsed when it is first used. Types are named as in upstream's OpenAPI documents, such as
+ * io.k8s.api.core.v1.Pod.
  *
- * A package has its path (the start of the names of its types), its group, version and kinds, the structs that server-side apply
- * replaces as a whole (`atomic`), and its types. Each field of a type is a line of words:
- *
- *   NAME NUMBER TYPE WORDS…       containers 2 []Container list=map keys=name patch=merge merge=name
- *
- *   NAME     the name in JSON, followed by `?` if Go omits empty values; `...` for an embedded struct, whose fields belong to the type
- *            itself in JSON but not in protobuf; `[]` for the only field of a type that is a list in JSON and a message in protobuf
- *   NUMBER   the field number in protobuf; 0 for a field that protobuf does not have
- *   TYPE     a scalar, a type of the package, or the key of a package with a type of it, such as meta.v1.ObjectMeta; after `[]` for a
- *            list, `{}` for a map with strings as keys, or `*` for a pointer
- *   WORDS    optional and required (for OpenAPI, where they do not follow from NAME), list=TYPE, keys=NAMES, patch=STRATEGY,
- *            merge=KEY, atomic, default=JSON, go=NAME (Go's own type of the scalar), unlisted
+ * Invariants:
+ *  1. A type of Kubernetes or of lifepod never changes: types that are added later have other names.
+ *  2. What is derived from types with perType() is discarded when types are added or removed.
  */
-import type { JsonValue } from '../../machinery/json-value.ts';
 import factsOfKubernetes from './facts.json' with { type: 'json' };
+import { type FieldFacts, parseLine } from './field-line.ts';
 import { ownFacts } from './own.ts';
 
-export type Scalar = 'string' | 'bool' | 'int32' | 'int64' | 'double' | 'bytes' | 'any';
+export type { FieldFacts, Scalar } from './field-line.ts';
 
 /** How the value of a type with a JSON form of its own is written. `raw`: as any JSON value. */
 export type JsonForm = 'time' | 'microTime' | 'duration' | 'quantity' | 'intOrString' | 'raw';
-
-export interface FieldFacts {
-  /** The name in JSON; empty if `inline` is set. */
-  json: string;
-  /** The field number in protobuf; 0 if protobuf does not have the field. */
-  number: number;
-  /** Whether the value is a list of, or a map from strings to, values of the type. */
-  container?: 'list' | 'map';
-  /** The scalar type; undefined if `ref` is set. */
-  scalar?: Scalar;
-  /** The full name of the type; undefined if `scalar` is set. */
-  ref?: string;
-  /** Whether Go distinguishes an absent value from an empty one. */
-  pointer: boolean;
-  /** Whether the fields of the type `ref` belong to this type in JSON. In protobuf they are a message of their own. */
-  inline: boolean;
-  /** Whether Go omits empty values in JSON. */
-  omitempty: boolean;
-  /** Whether OpenAPI lists the field as required. */
-  required: boolean;
-  listType?: 'atomic' | 'set' | 'map';
-  /** The fields that identify an element of a list of listType map. */
-  mapKeys?: readonly string[];
-  patchStrategy?: string;
-  mergeKey?: string;
-  /** Whether server-side apply replaces the map or struct as a whole. */
-  atomic: boolean;
-  default?: JsonValue;
-  /** The name of a Go type of its own for a scalar, with its package, such as v1.PodPhase. */
-  goName?: string;
-  /** Whether OpenAPI omits the field, because validation always rejects it. */
-  unlisted: boolean;
-}
 
 export interface TypeFacts {
   name: string;
@@ -70,15 +29,20 @@ export interface TypeFacts {
   atomic: boolean;
 }
 
-/** Types in the form that is described above. */
+/** The lines of the fields of types, by the name of the type in its package. */
+export type TypeLines = Readonly<Record<string, readonly string[]>>;
+
+/** A package of types: the types of a group and version. */
 export interface PackageFacts {
+  /** The start of the full names of its types, such as io.k8s.api.core.v1. */
   path: string;
   group?: string;
   version?: string;
   /** The names of the kinds, separated by spaces. */
   kinds?: string;
+  /** The names of the structs that server-side apply replaces as a whole, separated by spaces. */
   atomic?: string;
-  types: Readonly<Record<string, readonly string[]>>;
+  types: TypeLines;
 }
 
 export const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
@@ -94,8 +58,6 @@ export const jsonForms: ReadonlyMap<string, JsonForm> = new Map([
   ['io.k8s.apimachinery.pkg.runtime.RawExtension', 'raw'],
 ]);
 
-const SCALARS: ReadonlySet<string> = new Set(['string', 'bool', 'int32', 'int64', 'double', 'bytes', 'any']);
-
 const upstream: Readonly<Record<string, PackageFacts>> = factsOfKubernetes;
 
 /** The packages by the key that lines use. */
@@ -110,13 +72,13 @@ for (const { path, group, version, kinds } of packages.values())
   for (const kind of kinds?.split(' ') ?? []) kindTypes.set(`${group}/${version}/${kind}`, `${path}.${kind}`);
 
 /** Adds own types, and own fields at the end of types that both have. */
-function extendedTypes(types: PackageFacts['types'], own: PackageFacts['types']): PackageFacts['types'] {
-  const extended = { ...types };
+function extendedTypes(types: TypeLines, own: TypeLines): TypeLines {
+  const extended: Record<string, readonly string[]> = { ...types };
   for (const [name, lines] of Object.entries(own)) extended[name] = [...(types[name] ?? []), ...lines];
   return extended;
 }
 
-function fullName(type: string, { path }: PackageFacts): string {
+function fullName(type: string, path: string): string {
   const dot = type.lastIndexOf('.');
   if (dot < 0) return `${path}.${type}`;
   const other = packages.get(type.slice(0, dot));
@@ -124,84 +86,64 @@ function fullName(type: string, { path }: PackageFacts): string {
   return `${other.path}${type.slice(dot)}`;
 }
 
-function parseType(text: string, home: PackageFacts): Pick<FieldFacts, 'container' | 'scalar' | 'ref' | 'pointer'> {
-  const pointer = text.startsWith('*');
-  const container = text.startsWith('[]') ? 'list' : text.startsWith('{}') ? 'map' : undefined;
-  const type = text.replace(/^(\*|\[\]|\{\})/, '');
-  return {
-    pointer,
-    ...(container === undefined ? {} : { container }),
-    ...(SCALARS.has(type) ? { scalar: type as Scalar } : { ref: fullName(type, home) }),
+/** The types that kinds have brought, with the path of their package; the newest are last. */
+let added: readonly { path: string; types: TypeLines }[] = [];
+
+function linesOf(path: string, name: string): readonly string[] | undefined {
+  const { types } =
+    byPath.get(path) ?? added.findLast((each) => each.path === path && Object.hasOwn(each.types, name)) ?? {};
+  return types !== undefined && Object.hasOwn(types, name) ? types[name] : undefined;
+}
+
+const caches = new Set<Map<string, unknown>>();
+
+/** Returns a function that computes a value from the name of a type once, and again after types were added or removed. */
+export function perType<T>(compute: (type: string) => T): (type: string) => T {
+  const cache = new Map<string, T>();
+  caches.add(cache);
+  return (type) => {
+    const known = cache.get(type);
+    if (known !== undefined) return known;
+    const value = compute(type);
+    if (value !== undefined) cache.set(type, value);
+    return value;
   };
 }
 
-function parseLine(line: string, home: PackageFacts): FieldFacts {
-  const [name = '', number, type = '', ...words] = line.split(' ');
-  const inline = name === '...';
-  const omitempty = name.endsWith('?');
-  const field: FieldFacts = {
-    json: inline ? '' : name.replace('?', ''),
-    number: Number(number),
-    ...parseType(type, home),
-    inline,
-    omitempty,
-    required: !inline && (omitempty ? words.includes('required') : !words.includes('optional')),
-    atomic: words.includes('atomic'),
-    unlisted: words.includes('unlisted'),
+/**
+ * Adds types to the package with the path, which must be none of Kubernetes or lifepod. Returns a function that removes them. Throws an
+ * Error if a line cannot be parsed, and adds nothing.
+ */
+export function addTypes(path: string, types: TypeLines): () => void {
+  if (byPath.has(path)) throw new Error(`the types of the package ${path} cannot be changed`);
+  const names = (type: string): string => fullName(type, path);
+  for (const lines of Object.values(types)) for (const line of lines) parseLine(line, names);
+  const entry = { path, types };
+  const change = (next: typeof added): void => {
+    added = next;
+    for (const cache of caches) cache.clear();
   };
-  for (const word of words) {
-    const equals = word.indexOf('=');
-    const value = word.slice(equals + 1);
-    switch (word.slice(0, Math.max(equals, 0))) {
-      case 'list':
-        field.listType = value as 'atomic' | 'set' | 'map';
-        break;
-      case 'keys':
-        field.mapKeys = value.split(',');
-        break;
-      case 'patch':
-        field.patchStrategy = value;
-        break;
-      case 'merge':
-        field.mergeKey = value;
-        break;
-      case 'default':
-        field.default = JSON.parse(value) as JsonValue;
-        break;
-      case 'go':
-        field.goName = value;
-    }
-  }
-  return field;
+  change([...added, entry]);
+  return () => change(added.filter((each) => each !== entry));
 }
-
-const parsed = new Map<string, TypeFacts>();
 
 /** Returns the facts about the type with the full name; undefined if there are none. */
-export function typeFacts(name: string): TypeFacts | undefined {
-  const known = parsed.get(name);
-  if (known !== undefined) return known;
+export const typeFacts = perType((name: string): TypeFacts | undefined => {
   const dot = name.lastIndexOf('.');
-  const home = byPath.get(name.slice(0, dot));
-  const short = name.slice(dot + 1);
-  if (home === undefined || !Object.hasOwn(home.types, short)) return undefined;
-  const fields = (home.types[short] ?? []).map((line) => parseLine(line, home));
-  const atomic = home.atomic?.split(' ').includes(short) ?? false;
+  const [path, short] = [name.slice(0, Math.max(dot, 0)), name.slice(dot + 1)];
+  const lines = linesOf(path, short);
+  if (lines === undefined) return undefined;
+  const fields = lines.map((line) => parseLine(line, (type) => fullName(type, path)));
+  const atomic = byPath.get(path)?.atomic?.split(' ').includes(short) ?? false;
   const [first] = fields;
-  const type: TypeFacts = first?.json === '[]' ? { name, fields: [], items: first, atomic } : { name, fields, atomic };
-  parsed.set(name, type);
-  return type;
-}
-
-const flattened = new Map<string, ReadonlyMap<string, FieldFacts>>();
+  return first?.json === '[]' ? { name, fields: [], items: first, atomic } : { name, fields, atomic };
+});
 
 /**
  * Returns the fields that a type has in JSON by name, including those of embedded structs. A field of the type itself hides a field of
  * an embedded struct. Throws an Error if there are no facts about the type.
  */
-export function jsonFields(name: string): ReadonlyMap<string, FieldFacts> {
-  const known = flattened.get(name);
-  if (known !== undefined) return known;
+export const jsonFields = perType((name: string): ReadonlyMap<string, FieldFacts> => {
   const type = typeFacts(name);
   if (type === undefined) throw new Error(`there are no facts about the type ${name}`);
   const own = new Map(type.fields.map((field) => [field.json, field]));
@@ -210,17 +152,30 @@ export function jsonFields(name: string): ReadonlyMap<string, FieldFacts> {
     if (!field.inline) fields.set(field.json, field);
     else for (const [json, inner] of jsonFields(field.ref ?? '')) if (!own.has(json)) fields.set(json, inner);
   }
-  flattened.set(name, fields);
   return fields;
-}
+});
 
-/** Returns the full names of all types, sorted by package. */
+/** Returns the name of the struct that the field, or each element of its list or map, is in JSON; undefined for other values. */
+export const structOf = ({ ref }: FieldFacts): string | undefined => {
+  const type = ref === undefined ? undefined : typeFacts(ref);
+  return type === undefined || type.items !== undefined ? undefined : type.name;
+};
+
+/** Returns the full names of all types of Kubernetes and lifepod, sorted by package. */
 export const typeNames = (): string[] =>
   [...packages.values()].flatMap(({ path, types }) => Object.keys(types).map((type) => `${path}.${type}`));
+
+/** Returns the path of the package of a group and version that is added at run time, such as com.example.v1 for example.com/v1. */
+export const packagePath = (group: string, version: string): string =>
+  [...group.split('.').reverse(), version].filter((part) => part !== '').join('.');
 
 /**
  * Returns the full name of the type of a kind; undefined if there are no facts about the kind. The kinds of meta/v1, such as
  * DeleteOptions, belong to every group and version.
  */
-export const typeOfKind = (group: string, version: string, kind: string): string | undefined =>
-  kindTypes.get(`${group}/${version}/${kind}`) ?? kindTypes.get(`meta.k8s.io/v1/${kind}`);
+export function typeOfKind(group: string, version: string, kind: string): string | undefined {
+  const known = kindTypes.get(`${group}/${version}/${kind}`) ?? kindTypes.get(`meta.k8s.io/v1/${kind}`);
+  if (known !== undefined || added.length === 0) return known;
+  const name = `${packagePath(group, version)}.${kind}`;
+  return typeFacts(name) === undefined ? undefined : name;
+}

@@ -1,6 +1,6 @@
 /** Reads request bodies up to a limit, decodes them from JSON, YAML or protobuf, and checks the kind of the object. */
 import type { IncomingMessage } from 'node:http';
-import { typeOfKind } from '../../api/facts/facts.ts';
+import { META } from '../../api/facts/facts.ts';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -33,7 +33,7 @@ export interface ExpectedKind {
   group: string;
   version: string;
   kind: string;
-  /** The name of the kind's type in the field table. */
+  /** The full name of the kind's type. */
   schema: string;
 }
 
@@ -173,8 +173,7 @@ async function parse(body: Buffer, type: ObjectType, expected: ExpectedKind): Pr
   if (type === 'application/json') return JSON.parse(utf8(body));
   if (type === 'application/yaml') return parseJsonOrYaml(utf8(body));
   const { decodeProtobuf } = await import('../protobuf/decode.ts');
-  const { group, version } = expected;
-  return decodeProtobuf(body, (_, kind) => (kind === expected.kind ? typeOfKind(group, version, kind) : undefined));
+  return decodeProtobuf(body, (_apiVersion, kind) => (kind === expected.kind ? expected.schema : undefined));
 }
 
 const FORMATS: Readonly<Record<ObjectType, string>> = {
@@ -249,7 +248,12 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
   return parsed;
 }
 
-const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOptions', schema: 'DeleteOptions' };
+const DELETE_OPTIONS: ExpectedKind = {
+  group: '',
+  version: 'v1',
+  kind: 'DeleteOptions',
+  schema: `${META}.DeleteOptions`,
+};
 
 /**
  * Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 BadRequest if the

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
+import { kinds } from '../../api/kinds.ts';
 import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
 import { openApiDocument } from './openapi.ts';
 import { swaggerDocument } from './swagger.ts';
@@ -42,6 +43,29 @@ describe('the OpenAPI document of a group version', () => {
     expect(schemas['io.k8s.api.core.v1.Pod']['x-kubernetes-group-version-kind']).toEqual([
       { group: '', version: 'v1', kind: 'Pod' },
     ]);
+  });
+
+  test('the OpenAPI documents name types by the package of their group', () => {
+    const all = openApiDocument(kinds, descriptions, '0.0.0').components.schemas;
+    for (const name of [
+      'io.k8s.api.storage.v1.StorageClass',
+      'io.k8s.api.node.v1.RuntimeClass',
+      'io.k8s.api.scheduling.v1.PriorityClass',
+      'io.k8s.api.policy.v1.Eviction',
+      'io.k8s.api.events.v1.Event',
+      'io.lifepod.v1.PodRecord',
+    ])
+      expect(Object.keys(all)).toContain(name);
+  });
+
+  test('the OpenAPI document has the width of integers, and the lists that only a patch merges are atomic', () => {
+    const { priority, terminationGracePeriodSeconds } = schemas['io.k8s.api.core.v1.PodSpec'].properties;
+    expect([priority.format, terminationGracePeriodSeconds.format]).toEqual(['int32', 'int64']);
+    expect(schemas['io.k8s.api.core.v1.PodStatus'].properties.hostIPs).toMatchObject({
+      'x-kubernetes-list-type': 'atomic',
+      'x-kubernetes-patch-strategy': 'merge',
+    });
+    expect(schemas['io.k8s.api.core.v1.PodSpec'].properties.nodeSelector['x-kubernetes-map-type']).toBe('atomic');
   });
 
   test('the OpenAPI document describes how patches merge lists', () => {

@@ -2,8 +2,7 @@
  * Serves the OpenAPI documents: an index at /openapi/v3, a document for each group version in the index, and one document for all
  * group versions at /openapi/v2.
  *
- * Boundary: the documents are built only from the kinds, the tables of fields and list keys, the descriptions and the patch
- * strategies. kubectl uses the documents for `explain`, for validation, and for the merge keys of `apply`.
+ * Boundary: the documents are built only from the kinds, the facts about their types and the descriptions. kubectl uses the documents for `explain`, for validation, and for the merge keys of `apply`.
  * Invariants:
  *  1. Between requests, the only documents in memory are the compressed ones that clients have requested. The large descriptions are
  *     read for each document that is built, and then released.
@@ -14,15 +13,15 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { KindCatalog } from '../../api/catalog.ts';
-import fieldTable from '../../api/generated/schema.json' with { type: 'json' };
+import facts from '../../api/facts/facts.json' with { type: 'json' };
+import { ownFacts } from '../../api/facts/own.ts';
 import type { KindDefinition } from '../../api/kind.ts';
-import { strategyFor } from '../../api/patch-strategy.ts';
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
 import { sendBody, sendJson } from '../http/answers.ts';
 import { acceptsGzip, type Exchange, startAnswer } from '../http/exchange.ts';
 import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
 import { kindPaths } from './paths.ts';
-import { componentSchemas, type Descriptions, type FieldTable } from './schemas.ts';
+import { componentSchemas, type Descriptions } from './schemas.ts';
 import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
 
 const gzipAsync = promisify(gzip);
@@ -54,13 +53,7 @@ export function openApiDocument(kinds: readonly KindDefinition[], descriptions: 
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version },
     paths: Object.assign({}, ...kinds.map(kindPaths)) as OpenApiDocument['paths'],
-    components: {
-      schemas: componentSchemas(kinds, {
-        fields: fieldTable as unknown as FieldTable,
-        descriptions,
-        strategies: strategyFor,
-      }),
-    },
+    components: { schemas: componentSchemas(kinds, descriptions) },
   };
 }
 
@@ -96,7 +89,9 @@ function documentsOf(kinds: readonly KindDefinition[], version: string): Documen
     parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
   /** Resolves to a hash of what all documents have in common. */
   const sourcesHash = (): Promise<string> =>
-    (sources ??= readFile(DESCRIPTIONS).then((descriptions) => hashOf(JSON.stringify(fieldTable), descriptions)));
+    (sources ??= readFile(DESCRIPTIONS).then((descriptions) =>
+      hashOf(JSON.stringify([facts, ownFacts]), descriptions),
+    ));
 
   return {
     groupVersions: [...kindsOf.keys()],

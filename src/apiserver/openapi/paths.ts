@@ -1,7 +1,7 @@
 /** Creates the OpenAPI v3 paths of the kinds with their operations. */
 import type { KindDefinition } from '../../api/kind.ts';
 import { type Verb, verbsOf } from '../http/routes.ts';
-import { componentName, META_PREFIX } from './names.ts';
+import { META_PREFIX } from './names.ts';
 import { componentRef, groupVersionKind, listComponentName, type Schema } from './schemas.ts';
 
 type Parameter = Record<string, unknown>;
@@ -145,7 +145,7 @@ function answerSchema(verb: Verb, kind: KindDefinition, component: string): Sche
 function operation(spec: OperationSpec): Operation {
   const { kind, verb, scope, subresource } = spec;
   const body = subresource === undefined ? undefined : kind.subresources[subresource]?.bodyKind;
-  const component = componentName(body?.schema ?? kind.schema);
+  const component = body?.schema ?? kind.schema;
   const where = scope === 'AllNamespaces' ? 'ForAllNamespaces' : '';
   const what = `${scope === 'Namespaced' ? 'Namespaced' : ''}${kind.kind}${subresource === undefined ? '' : title(subresource)}`;
   const log = subresource === 'log';

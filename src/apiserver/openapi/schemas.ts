@@ -1,86 +1,70 @@
-/** Creates the OpenAPI v3 schemas of the types from the tables of fields and list keys, the descriptions and the patch strategies. */
-import { listMapKeys } from '../../api/field-types.ts';
+/** Creates the OpenAPI v3 schemas of the types from the facts about them and their descriptions. */
+import { type FieldFacts, jsonFields, type Scalar, typeFacts } from '../../api/facts/facts.ts';
 import type { KindDefinition } from '../../api/kind.ts';
-import type { StrategyLookup } from '../../machinery/patch/strategic-merge-patch.ts';
-import { componentName, META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
+import { META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
 
-export type Shape = string | { ref: string } | { array: Shape } | { map: Shape };
-export type FieldTable = Readonly<
-  Record<string, Readonly<Record<string, { shape: Shape; required?: boolean; unlisted?: boolean }>>>
->;
 export type Descriptions = Readonly<Record<string, { description: string; fields: Readonly<Record<string, string>> }>>;
 export type Schema = Record<string, unknown>;
 
-export interface SchemaSources {
-  fields: FieldTable;
-  descriptions: Descriptions;
-  /** Returns how strategic merge patch treats the fields of a type. */
-  strategies(type: string): StrategyLookup;
-}
-
 export const componentRef = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
-const SCALARS: Readonly<Record<string, Schema>> = {
+const SCALARS: Readonly<Record<Scalar, Schema>> = {
   string: { type: 'string' },
-  integer: { type: 'integer' },
-  number: { type: 'number', format: 'double' },
-  boolean: { type: 'boolean' },
+  bool: { type: 'boolean' },
+  int32: { type: 'integer', format: 'int32' },
+  int64: { type: 'integer', format: 'int64' },
+  double: { type: 'number', format: 'double' },
   bytes: { type: 'string', format: 'byte' },
+  any: {},
 };
 
-function shapeSchema(shape: Shape, uses: (type: string) => void): Schema {
-  if (typeof shape === 'string') {
-    const component = SCALAR_COMPONENTS[shape];
-    if (component === undefined) return { ...SCALARS[shape] };
-    uses(shape);
-    return componentRef(component.name);
-  }
-  if ('array' in shape) return { type: 'array', items: shapeSchema(shape.array, uses) };
-  if ('map' in shape) return { type: 'object', additionalProperties: shapeSchema(shape.map, uses) };
-  uses(shape.ref);
-  return componentRef(componentName(shape.ref));
+/** Returns the schema of a single value of the field, or of an element of its list or map. */
+function elementSchema({ ref, scalar = 'any' }: FieldFacts, uses: (type: string) => void): Schema {
+  if (ref === undefined) return { ...SCALARS[scalar] };
+  const items = typeFacts(ref)?.items;
+  if (items !== undefined) return fieldSchema(items, uses);
+  uses(ref);
+  return componentRef(ref);
 }
 
-function listExtensions(type: string, field: string, lookup: StrategyLookup): Schema {
-  const { strategy, mergeKey } = lookup(field) ?? {};
-  if (strategy === undefined || !strategy.startsWith('merge')) return { 'x-kubernetes-list-type': 'atomic' };
-  if (mergeKey === undefined) return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': strategy };
+function fieldSchema(field: FieldFacts, uses: (type: string) => void): Schema {
+  const element = elementSchema(field, uses);
+  if (field.container === 'list') return { type: 'array', items: element };
+  return field.container === 'map' ? { type: 'object', additionalProperties: element } : element;
+}
+
+/** The extensions that say how patches and server-side apply merge the field. As in upstream, those that the facts have. */
+function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: FieldFacts): Schema {
   return {
-    'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': listMapKeys[`${type}.${field}`] ?? [mergeKey],
-    'x-kubernetes-patch-merge-key': mergeKey,
-    'x-kubernetes-patch-strategy': strategy,
+    ...(atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
+    ...(listType === undefined ? {} : { 'x-kubernetes-list-type': listType }),
+    ...(mapKeys === undefined ? {} : { 'x-kubernetes-list-map-keys': mapKeys }),
+    ...(mergeKey === undefined ? {} : { 'x-kubernetes-patch-merge-key': mergeKey }),
+    ...(patchStrategy === undefined ? {} : { 'x-kubernetes-patch-strategy': patchStrategy }),
   };
 }
 
-function propertySchema(type: string, field: string, sources: SchemaSources, uses: (type: string) => void): Schema {
-  const shape = sources.fields[type]?.[field]?.shape ?? 'any';
-  const text = sources.descriptions[type]?.fields[field] ?? '';
+function propertySchema(field: FieldFacts, text: string, uses: (type: string) => void): Schema {
   const description = text === '' ? {} : { description: text };
-  const lookup = sources.strategies(type);
-  const schema = shapeSchema(shape, uses);
-  if (typeof shape !== 'string' && 'array' in shape) {
-    return { ...description, ...schema, ...listExtensions(type, field, lookup) };
-  }
-  const { strategy } = lookup(field) ?? {};
-  const extensions = strategy === undefined ? {} : { 'x-kubernetes-patch-strategy': strategy };
+  const schema = fieldSchema(field, uses);
   // OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf.
   return '$ref' in schema
-    ? { ...description, allOf: [schema], ...extensions }
-    : { ...description, ...schema, ...extensions };
+    ? { ...description, allOf: [schema], ...extensions(field) }
+    : { ...description, ...schema, ...extensions(field) };
 }
 
-function typeSchema(type: string, sources: SchemaSources, uses: (type: string) => void): Schema {
-  const fields = sources.fields[type];
-  if (fields === undefined) throw new Error(`the field table has no type ${type}`);
-  const listed = Object.keys(fields).filter((field) => fields[field]?.unlisted !== true);
-  const required = listed.filter((field) => fields[field]?.required === true);
-  const description = sources.descriptions[type]?.description ?? '';
+function typeSchema(type: string, descriptions: Descriptions, uses: (type: string) => void): Schema {
+  const listed = [...jsonFields(type).values()].filter(({ unlisted }) => !unlisted);
+  const required = listed.filter((field) => field.required).map(({ json }) => json);
+  const { description = '', fields = {} } = descriptions[type] ?? {};
   return {
     ...(description === '' ? {} : { description }),
     type: 'object',
     ...(required.length === 0 ? {} : { required }),
-    properties: Object.fromEntries(listed.map((field) => [field, propertySchema(type, field, sources, uses)])),
+    properties: Object.fromEntries(
+      listed.map((field) => [field.json, propertySchema(field, fields[field.json] ?? '', uses)]),
+    ),
+    ...(typeFacts(type)?.atomic === true ? { 'x-kubernetes-map-type': 'atomic' } : {}),
   };
 }
 
@@ -92,7 +76,7 @@ export const groupVersionKind = (of: { group: string; version: string; kind: str
 
 const GVK = 'x-kubernetes-group-version-kind';
 
-export const listComponentName = (kind: KindDefinition): string => `${componentName(kind.schema)}List`;
+export const listComponentName = (kind: KindDefinition): string => `${kind.schema}List`;
 
 function listSchema(kind: KindDefinition): Schema {
   return {
@@ -101,7 +85,7 @@ function listSchema(kind: KindDefinition): Schema {
     required: ['items'],
     properties: {
       apiVersion: { type: 'string' },
-      items: { type: 'array', items: componentRef(componentName(kind.schema)) },
+      items: { type: 'array', items: componentRef(kind.schema) },
       kind: { type: 'string' },
       metadata: { allOf: [componentRef(`${META_PREFIX}.ListMeta`)] },
     },
@@ -110,9 +94,9 @@ function listSchema(kind: KindDefinition): Schema {
 }
 
 /** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, sorted by name. */
-export function componentSchemas(kinds: readonly KindDefinition[], sources: SchemaSources): Record<string, Schema> {
+export function componentSchemas(kinds: readonly KindDefinition[], descriptions: Descriptions): Record<string, Schema> {
   const schemas: Record<string, Schema> = {};
-  const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'];
+  const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'].map((name) => `${META_PREFIX}.${name}`);
   const uses = (type: string): void => void queue.push(type);
   for (const kind of kinds) {
     uses(kind.schema);
@@ -122,9 +106,7 @@ export function componentSchemas(kinds: readonly KindDefinition[], sources: Sche
   for (let type = queue.shift(); type !== undefined; type = queue.shift()) {
     if (seen.has(type)) continue;
     seen.add(type);
-    const scalar = SCALAR_COMPONENTS[type];
-    if (scalar !== undefined) schemas[scalar.name] = { ...scalar.schema };
-    else schemas[componentName(type)] = typeSchema(type, sources, uses);
+    schemas[type] = { ...(SCALAR_COMPONENTS.get(type) ?? typeSchema(type, descriptions, uses)) };
   }
   const mark = (name: string, of: { group: string; version: string; kind: string }): void => {
     const schema = schemas[name];
@@ -133,9 +115,9 @@ export function componentSchemas(kinds: readonly KindDefinition[], sources: Sche
   mark(`${META_PREFIX}.Status`, { group: '', version: 'v1', kind: 'Status' });
   mark(`${META_PREFIX}.DeleteOptions`, { group: '', version: 'v1', kind: 'DeleteOptions' });
   for (const kind of kinds) {
-    mark(componentName(kind.schema), kind);
+    mark(kind.schema, kind);
     for (const { bodyKind } of Object.values(kind.subresources)) {
-      if (bodyKind !== undefined) mark(componentName(bodyKind.schema), bodyKind);
+      if (bodyKind !== undefined) mark(bodyKind.schema, bodyKind);
     }
     if (kind.createOnly !== true) schemas[listComponentName(kind)] = listSchema(kind);
   }

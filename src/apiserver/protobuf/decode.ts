@@ -6,7 +6,7 @@
  * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { type FieldFacts, type JsonForm, jsonForms, type Scalar, typeFacts } from '../../api/facts/facts.ts';
+import { type FieldFacts, type JsonForm, jsonForms, perType, type Scalar, typeFacts } from '../../api/facts/facts.ts';
 import { MAX_VALUES } from '../../api/schema.ts';
 import { type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
 import { entityTooLarge } from '../../machinery/status.ts';
@@ -25,20 +25,13 @@ const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int3
 /** The fields of a message, by field number. */
 type Message = ReadonlyMap<number, FieldFacts>;
 
-const messages = new Map<string, Message>();
-
 /** Throws an Error if there are no facts about the type. */
-function messageOf(type: string): Message {
-  const known = messages.get(type);
-  if (known !== undefined) return known;
+const messageOf = perType((type): Message => {
   const facts = typeFacts(type);
   if (facts === undefined) throw new Error(`there are no facts about the type ${type}`);
   const fields = facts.items === undefined ? facts.fields : [facts.items];
-  const message = new Map(fields.map((field) => [field.number, field]));
-  message.delete(0);
-  messages.set(type, message);
-  return message;
-}
+  return new Map(fields.filter(({ number }) => number !== 0).map((field) => [field.number, field]));
+});
 
 /** The number of messages, list elements and map entries that have been read so far from a body. */
 interface Count {

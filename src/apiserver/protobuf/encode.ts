@@ -6,7 +6,15 @@
  * Source: runtime.Unknown and the serializer of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { type FieldFacts, type JsonForm, jsonForms, META, typeFacts, typeOfKind } from '../../api/facts/facts.ts';
+import {
+  type FieldFacts,
+  type JsonForm,
+  jsonForms,
+  META,
+  perType,
+  typeFacts,
+  typeOfKind,
+} from '../../api/facts/facts.ts';
 import { parseDuration } from '../../machinery/time.ts';
 import { MAGIC } from './envelope.ts';
 import { type Instant, instantOf } from './times.ts';
@@ -77,28 +85,20 @@ const FORMS: Readonly<Record<JsonForm, Write>> = {
   raw: writeJson,
 };
 
-const contents = new Map<string, Write>();
-
 /** Returns the function that writes the fields of values of the type. */
-function contentOf(type: string): Write {
-  const known = contents.get(type);
-  if (known !== undefined) return known;
+const contentOf = perType((type): Write => {
   const form = jsonForms.get(type);
+  if (form !== undefined) return FORMS[form];
   let fields: readonly (readonly [json: string, write: Write])[] | undefined;
-  const content: Write =
-    form === undefined
-      ? (writer, value) => {
-          // The fields are looked up only now, because types may refer to themselves.
-          fields ??= fieldsOf(type);
-          for (const [json, write] of fields) {
-            const field = json === '' ? value : (value as Json)[json];
-            if (field !== undefined && field !== null) write(writer, field);
-          }
-        }
-      : FORMS[form];
-  contents.set(type, content);
-  return content;
-}
+  return (writer, value) => {
+    // The fields are looked up only now, because types may refer to themselves.
+    fields ??= fieldsOf(type);
+    for (const [json, write] of fields) {
+      const field = json === '' ? value : (value as Json)[json];
+      if (field !== undefined && field !== null) write(writer, field);
+    }
+  };
+});
 
 /** Returns how the fields of a type are written. The name is empty if the value is that of the whole type. */
 function fieldsOf(type: string): (readonly [json: string, write: Write])[] {

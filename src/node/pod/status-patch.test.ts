@@ -11,7 +11,7 @@ const written = (status: PodStatus, known: PodStatus, stored = known): unknown =
   // Serialize as for a request, which drops undefined fields.
   const body = JSON.parse(JSON.stringify({ status: statusPatch(pod(known), status) }));
   const type = 'application/strategic-merge-patch+json';
-  return (applyPatch(type, pod(stored) as never, body, strategyFor('Pod')) as unknown as Pod).status;
+  return (applyPatch(type, pod(stored) as never, body, strategyFor('io.k8s.api.core.v1.Pod')) as unknown as Pod).status;
 };
 
 it('a status patch removes the reason and message of a condition that no longer has them', () => {

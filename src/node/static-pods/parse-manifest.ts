@@ -39,7 +39,7 @@ export interface ReadManifest {
 
 /** Creates the Pod that the manifest defines. Rejects with a ManifestError if the manifest is invalid. */
 export async function readManifest(text: string, { file, nodeName, now }: ManifestSource): Promise<ReadManifest> {
-  const { value, unknownFields, typeErrors } = decode('Pod', await documentOf(text));
+  const { value, unknownFields, typeErrors } = decode(podKind.schema, await documentOf(text));
   if (typeErrors[0] !== undefined) throw new ManifestError(typeErrors[0]);
   const written = value as unknown as Pod;
   if (!written.metadata?.name) throw new ManifestError('invalid pod: name is needed for the pod');

@@ -13,7 +13,6 @@ const validate = (event: CoreV1Event): FieldError[] => validateEvent(event, 'rep
 
 export const eventKind = kind<CoreV1Event>('v1', 'Event', {
   shortNames: ['ev'],
-  schema: 'CoreV1Event',
   // Like upstream, do not validate the metadata of core Events.
   validateCreate: validate,
   validateUpdate: validate,

@@ -1,8 +1,8 @@
 /** Tests the fields, defaults, admission and table rows of defer containers. validate-defers.test.ts tests their validation. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { jsonFields } from '../../../facts/facts.ts';
 import type { Container, ContainerState, DeferContainer, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
-import { schemaTypes } from '../../../schema.ts';
 import { admitServiceAccount } from './admission.ts';
 import { podKind } from './index.ts';
 import { apiReferences } from './mirror.ts';
@@ -10,14 +10,16 @@ import { podSpecsWithoutDefers } from './pod-arbitrary.ts';
 import { containerOf, defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
 import { validatePodCreate } from './validation/validation.ts';
 
+const CORE = 'io.k8s.api.core.v1';
+
 const context = { now: Date.parse('2026-01-01T00:05:00Z') };
 const specOf = (deferContainers: DeferContainer[], more: Partial<PodSpec> = {}): PodSpec =>
   defaulted(podOf({ deferContainers, ...more })).spec as PodSpec;
 
 describe('the fields of defer containers', () => {
   it('a defer container has every other field of a container', () => {
-    const own = Object.keys(schemaTypes['DeferContainer'] ?? {});
-    expect(own).toEqual(expect.arrayContaining(Object.keys(schemaTypes['Container'] ?? {})));
+    const own = [...jsonFields(`${CORE}.DeferContainer`).keys()];
+    expect(own).toEqual(expect.arrayContaining([...jsonFields(`${CORE}.Container`).keys()]));
     expect(own).toEqual(expect.arrayContaining(['trigger', 'timeoutSeconds']));
   });
 
@@ -144,8 +146,11 @@ describe('the fields of defer containers', () => {
   });
 
   it('the type PodTemplateSpec contains defer containers', () => {
-    expect(schemaTypes['PodTemplateSpec']?.['spec']?.shape).toEqual({ ref: 'PodSpec' });
-    expect(schemaTypes['PodSpec']?.['deferContainers']?.shape).toEqual({ array: { ref: 'DeferContainer' } });
+    expect(jsonFields(`${CORE}.PodTemplateSpec`).get('spec')).toMatchObject({ ref: `${CORE}.PodSpec` });
+    expect(jsonFields(`${CORE}.PodSpec`).get('deferContainers')).toMatchObject({
+      container: 'list',
+      ref: `${CORE}.DeferContainer`,
+    });
   });
 });
 

@@ -14,7 +14,7 @@ import { isMirrorPod } from './mirror.ts';
 import { hasEnded } from './status/final-phase.ts';
 import { withSkips } from './strategy.ts';
 
-const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
+const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'io.lifepod.v1.DeferControl' };
 
 /**
  * Adds the defer container that the body names to status.termination.skip. Throws 422 if the body names no defer

@@ -113,7 +113,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     validate: validatePodStatusUpdate,
   },
   binding: {
-    bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
+    bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'io.k8s.api.core.v1.Binding' },
     verbs: ['create'],
     apply: applyBinding,
     validate: (pod, old) => [
@@ -123,7 +123,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
   },
   // apply() only sets the condition; the registry then deletes the Pod.
   eviction: {
-    bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'Eviction' },
+    bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'io.k8s.api.policy.v1.Eviction' },
     verbs: ['create'],
     ends: true,
     apply: markEvicted,

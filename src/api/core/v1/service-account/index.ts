@@ -22,7 +22,7 @@ export const serviceAccountKind = kind<ServiceAccount>('v1', 'ServiceAccount', {
         group: 'authentication.k8s.io',
         version: 'v1',
         kind: 'TokenRequest',
-        schema: 'AuthenticationV1TokenRequest',
+        schema: 'io.k8s.api.authentication.v1.TokenRequest',
       },
       verbs: ['create'],
     },

@@ -12,7 +12,6 @@ import { validateNewEvent, validateNewEventUpdate } from './validation.ts';
 
 export const eventsV1EventKind = kind<EventsV1Event>('events.k8s.io/v1', 'Event', {
   shortNames: ['ev'],
-  schema: 'EventsV1Event',
   storage: {
     resource: EVENTS,
     toStored: (object: KubeObject) => toCoreEvent(object as EventsV1Event),

@@ -6,7 +6,8 @@
  */
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
 import { ANNOTATIONS_LIMIT_BYTES } from '../../../../../machinery/object-meta.ts';
-import { decode, type Shape, schemaTypes } from '../../../../schema.ts';
+import { type FieldFacts, jsonFields, perType, structOf } from '../../../../facts/facts.ts';
+import { decode } from '../../../../schema.ts';
 
 /** The path of an annotation in errors and warnings. */
 export const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
@@ -20,7 +21,7 @@ export interface AnnotationJson {
 }
 
 /**
- * Decodes the text as a value of the type. If `wrap` is given, the text is only the value of the field `wrap` of the
+ * Decodes the text as a value of the type with the full name. If `wrap` is given, the text is only the value of the field `wrap` of the
  * type, and the other fields are decoded as absent.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
@@ -36,7 +37,7 @@ export function readAnnotationJson(text: string, type: string, wrap?: string): A
   }
   if (isDeeperThan(MAX_DEPTH, parsed)) return failed('exceeded max depth');
   const given = wrap === undefined ? (parsed ?? {}) : { [wrap]: parsed };
-  const { value, unknownFields, typeErrors } = decode(type, withFieldNames(given, { ref: type }));
+  const { value, unknownFields, typeErrors } = decode(type, withFieldNames(given, type));
   return typeErrors[0] === undefined ? { value, unknownFields } : failed(typeErrors[0]);
 }
 
@@ -56,30 +57,31 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
-/** Caches the field names of each type, by their lowercase form. */
-const namesInAnyCase = new Map<string, ReadonlyMap<string, string>>();
+/** The JSON names of the fields of a type, by their lowercase form. */
+const namesInAnyCase = perType(
+  (type): ReadonlyMap<string, string> =>
+    new Map([...jsonFields(type).keys()].map((name) => [name.toLowerCase(), name])),
+);
 
-function fieldNames(type: string): ReadonlyMap<string, string> {
-  const known = namesInAnyCase.get(type);
-  if (known !== undefined) return known;
-  const names = new Map(Object.keys(schemaTypes[type] ?? {}).map((name) => [name.toLowerCase(), name]));
-  namesInAnyCase.set(type, names);
-  return names;
+/** Returns a copy of the value of a field in which known field names are written as in the type. */
+function fieldWithNames(value: unknown, field: FieldFacts): unknown {
+  const struct = structOf(field);
+  if (struct === undefined || typeof value !== 'object' || value === null) return value;
+  if (field.container === undefined) return withFieldNames(value, struct);
+  if (field.container === 'list')
+    return Array.isArray(value) ? value.map((item) => withFieldNames(item, struct)) : value;
+  if (Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withFieldNames(item, struct)]));
 }
 
-/** Returns a copy of the value in which known field names are written as in the schema. */
-function withFieldNames(value: unknown, shape: Shape): unknown {
-  if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
-  if ('array' in shape) return Array.isArray(value) ? value.map((item) => withFieldNames(item, shape.array)) : value;
-  if (Array.isArray(value)) return value;
-  const entries = Object.entries(value);
-  if ('map' in shape) return Object.fromEntries(entries.map(([key, item]) => [key, withFieldNames(item, shape.map)]));
-  const names = fieldNames(shape.ref);
+/** Returns a copy of the value in which known field names are written as in the type. */
+function withFieldNames(value: unknown, type: string): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const names = namesInAnyCase(type);
   return Object.fromEntries(
-    entries.map(([key, item]) => {
-      const name = names.get(key.toLowerCase());
-      const field = name === undefined ? undefined : schemaTypes[shape.ref]?.[name];
-      return field === undefined ? [key, item] : [name, withFieldNames(item, field.shape)];
+    Object.entries(value).map(([key, item]) => {
+      const field = jsonFields(type).get(names.get(key.toLowerCase()) ?? '');
+      return field === undefined ? [key, item] : [field.json, fieldWithNames(item, field)];
     }),
   );
 }

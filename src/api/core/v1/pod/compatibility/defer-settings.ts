@@ -6,8 +6,8 @@
  * fields count, and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
+import { jsonFields } from '../../../../facts/facts.ts';
 import type { DeferSettings, Pod, PodSpec } from '../../../../generated/types.ts';
-import { schemaTypes } from '../../../../schema.ts';
 import { sameValue } from '../compare.ts';
 import { specOf } from '../containers.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
@@ -17,14 +17,15 @@ const KEY = 'pod.alpha.kubernetes.io/defer-settings';
 export const deferAnnotations = ['pod.alpha.kubernetes.io/defer-containers', KEY] as const;
 const PATH = `metadata.annotations[${KEY}]`;
 
-const settingNames = Object.keys(schemaTypes['DeferSettings'] ?? {}) as (keyof DeferSettings)[];
+const SETTINGS = 'io.k8s.api.core.v1.DeferSettings';
+const settingNames = [...jsonFields(SETTINGS).keys()] as (keyof DeferSettings)[];
 
 /** The field with the defer containers of a Pod, and the fields that configure them. */
 const deferFields = ['deferContainers', ...settingNames] as const satisfies readonly (keyof PodSpec)[];
 
 function readSettings({ metadata }: Pod): (AnnotationJson & { text: string }) | undefined {
   const text = metadata.annotations?.[KEY];
-  return text === undefined ? undefined : { text, ...readAnnotationJson(text, 'DeferSettings') };
+  return text === undefined ? undefined : { text, ...readAnnotationJson(text, SETTINGS) };
 }
 
 const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonly (keyof PodSpec)[]): void => {

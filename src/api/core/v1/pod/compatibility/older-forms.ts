@@ -77,7 +77,7 @@ function readContainers(
   text: string,
   { field }: ContainerList,
 ): Pick<OlderForm, 'containers' | 'unknownFields' | 'failure'> {
-  const { value, unknownFields, ...rest } = readAnnotationJson(text, 'PodSpec', field);
+  const { value, unknownFields, ...rest } = readAnnotationJson(text, 'io.k8s.api.core.v1.PodSpec', field);
   return {
     containers: (value[field] ?? []) as unknown as Container[],
     unknownFields: unknownFields.map((path) => path.slice(field.length)),

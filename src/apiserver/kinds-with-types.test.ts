@@ -1,0 +1,103 @@
+/** Tests that a kind that is added while the server runs is served with the types that it brings. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
+import { kind } from '../api/declaration.ts';
+import { typeFacts } from '../api/facts/facts.ts';
+import { kinds } from '../api/kinds.ts';
+import { nameColumn } from '../api/table.ts';
+import { decodeProtobuf } from './protobuf/decode.ts';
+import { encodeProtobuf } from './protobuf/encode.ts';
+import { wrapped } from './protobuf/message-fixture.ts';
+import { startRegistry } from './registry/testing.ts';
+import { startTestServer, type TestServer } from './server-fixture.ts';
+
+const gadgetOf = (specLines: readonly string[]) =>
+  anyKind(
+    kind('example.com/v1', 'Gadget', {
+      columns: [nameColumn],
+      types: {
+        Gadget: ['... 0 meta.v1.TypeMeta', 'metadata? 1 meta.v1.ObjectMeta', 'spec? 2 GadgetSpec'],
+        GadgetSpec: specLines,
+        GadgetPart: ['name 1 string', 'count? 2 int32'],
+      },
+    }),
+  );
+const gadget = gadgetOf([
+  'parts? 1 []GadgetPart list=map keys=name patch=merge merge=name',
+  'size? 2 resource.Quantity',
+]);
+const PATH = '/apis/example.com/v1/namespaces/default/gadgets';
+
+let catalog: KindCatalog;
+let at: TestServer;
+beforeEach(async () => {
+  catalog = createCatalog(kinds);
+  const { registry } = await startRegistry({ catalog });
+  at = await startTestServer({ backend: registry, catalog });
+  catalog.add(gadget);
+});
+afterEach(async () => {
+  catalog.remove(gadget);
+  await at[Symbol.asyncDispose]();
+});
+
+const send = (method: string, path: string, spec: object, type = 'application/json') =>
+  at.call(method, path, {
+    body: JSON.stringify({
+      apiVersion: 'example.com/v1',
+      kind: 'Gadget',
+      metadata: { name: 'a', namespace: 'default' },
+      spec,
+    }),
+    headers: { 'content-type': type },
+  });
+
+test('bodies are checked against the types of an added kind', async () => {
+  const wrong = await send('POST', PATH, { parts: [{ name: 'x', count: 2 ** 31 }] });
+  expect([wrong.code, wrong.json.message]).toEqual([
+    400,
+    'Gadget in version "v1" cannot be handled as a Gadget: json: cannot unmarshal number 2147483648 into Go struct field GadgetPart.spec.parts.count of type int32',
+  ]);
+  const created = await send('POST', PATH, { size: '1024Mi', parts: [{ count: 1 }], color: 'red' });
+  expect([created.code, created.json.spec]).toEqual([201, { size: '1Gi', parts: [{ name: '', count: 1 }] }]);
+});
+
+test('patches merge the lists of an added kind by their keys', async () => {
+  await send('POST', PATH, { parts: [{ name: 'x', count: 1 }] });
+  const merge = 'application/strategic-merge-patch+json';
+  expect((await send('PATCH', `${PATH}/a`, { parts: [{ name: 'y' }] }, merge)).json.spec.parts).toHaveLength(2);
+  const apply = { parts: [{ name: 'z', count: 3 }] };
+  const applied = await send('PATCH', `${PATH}/a?fieldManager=m`, apply, 'application/apply-patch+yaml');
+  expect(applied.json.spec.parts.map(({ name }: { name: string }) => name).sort()).toEqual(['x', 'y', 'z']);
+});
+
+test('the OpenAPI document and protobuf have the types of an added kind', async () => {
+  const { schemas } = (await at.call('GET', '/openapi/v3/apis/example.com/v1')).json.components;
+  expect(schemas['com.example.v1.GadgetSpec'].properties.parts).toMatchObject({
+    items: { $ref: '#/components/schemas/com.example.v1.GadgetPart' },
+    'x-kubernetes-list-map-keys': ['name'],
+  });
+  const body = wrapped('example.com/v1', 'Gadget', [[2, [[1, [[1, 'x']]]]]]);
+  const object = decodeProtobuf(body, () => gadget.schema);
+  expect(object).toMatchObject({ spec: { parts: [{ name: 'x' }] } });
+  expect(decodeProtobuf(encodeProtobuf(object), () => gadget.schema)).toEqual(object);
+  expect(typeFacts(`${gadget.schema}List`)?.fields.map(({ json }) => json)).toEqual(['', 'metadata', 'items']);
+});
+
+test('the types of a kind are removed with it, and it can be added again with other types', async () => {
+  await send('POST', PATH, { parts: [] });
+  catalog.remove(gadget);
+  expect(typeFacts(gadget.schema)).toBeUndefined();
+  const changed = gadgetOf(['color? 1 string']);
+  catalog.add(changed);
+  expect((await send('PUT', `${PATH}/a`, { color: 'red', parts: [] })).json.spec).toEqual({ color: 'red' });
+  catalog.remove(changed);
+  catalog.add(gadget);
+});
+
+test('a kind with a line that cannot be parsed is not added', () => {
+  catalog.remove(gadget);
+  expect(() => catalog.add(gadgetOf(['color? 1 other.v1.Color']))).toThrow('no package of the facts has the type');
+  expect(catalog.find({ group: 'example.com', version: 'v1', resource: 'gadgets' })).toBeUndefined();
+  expect(typeFacts(gadget.schema)).toBeUndefined();
+});
