@@ -27,8 +27,8 @@ import type { Log, Timers } from '../platform/platform.ts';
 import { importantFirst, roomFor } from '../scheduling/preemption.ts';
 import { schedule } from '../scheduling/schedule.ts';
 import { isBound, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
-import { type Decided, onNode, podsBefore } from './decided.ts';
 import { mayFitBetter } from './node-changes.ts';
+import { PlacedPods } from './placed-pods.ts';
 import { watchStorage } from './storage.ts';
 import { createUnschedulable, type Unschedulable } from './unschedulable.ts';
 import { type SchedulerWrites, schedulerWrites } from './writes.ts';
@@ -42,10 +42,11 @@ export interface SchedulerOptions {
   signal: AbortSignal;
 }
 
-interface Scheduler extends Decided {
+interface Scheduler {
   pods: Informer<Pod>;
   nodes: Informer<Node>;
   storage: VolumeFacts;
+  placed: PlacedPods;
   unschedulable: Unschedulable;
   events: EventRecorder;
   writes: SchedulerWrites;
@@ -60,8 +61,10 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const { client, timers, log, schedulerName, signal } = options;
   const informing = { log, timers, signal };
   const events = createEventRecorder(client, { component: schedulerName, ...informing });
-  const assumed = new Map<string, Pod>();
-  const nominated = new Map<string, string>();
+  const placed = new PlacedPods((pod) => {
+    const current = pods.get(...parts(keyOf(pod)));
+    return current !== undefined && current.metadata.uid === pod.metadata.uid && isOurs(current) ? current : undefined;
+  });
   const unschedulable = createUnschedulable({
     pod: (key) => pods.get(...parts(key)),
     retry: (key) => queue.add(key),
@@ -70,25 +73,28 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
 
   const isOurs = (pod: Pod): boolean => needsNode(pod) && (pod.spec?.schedulerName ?? schedulerName) === schedulerName;
   const consider = (pod: Pod): void => {
-    if (pod.spec?.nodeName) assumed.delete(pod.metadata.uid as string);
     if (ready && isOurs(pod)) queue.add(keyOf(pod));
     else if (!isOurs(pod)) forget(pod);
   };
   const forget = (pod: Pod): void => {
     unschedulable.delete(keyOf(pod));
-    nominated.delete(pod.metadata.uid as string);
+    placed.nominate(pod, undefined);
   };
 
   const pods = createInformer(client.resource<Pod>(PODS), informing, {
-    added: consider,
+    added(pod) {
+      placed.observe(pod);
+      consider(pod);
+    },
     updated(pod, old) {
+      placed.observe(pod);
       // Only the spec affects where the Pod fits. Changes of only the status are frequent.
       if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
       if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
     },
     deleted(pod) {
-      assumed.delete(pod.metadata.uid as string);
-      const wasNominated = nominated.has(pod.metadata.uid as string);
+      const wasNominated = placed.isNominated(pod);
+      placed.remove(pod);
       forget(pod);
       if (pod.spec?.nodeName || wasNominated) unschedulable.retryAll();
     },
@@ -101,25 +107,23 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   });
   const { facts: storage, synced } = watchStorage(client, informing, unschedulable);
   const writes = schedulerWrites({ client, events, timers, schedulerName });
-  const scheduler = { pods, nodes, storage, assumed, nominated, unschedulable, events, writes, isOurs };
+  const scheduler = { pods, nodes, storage, placed, unschedulable, events, writes, isOurs };
   const queue = createWorkQueue({ name: 'scheduler', process: (key) => scheduleOne(scheduler, key), ...informing });
 
   await Promise.all([pods.synced, nodes.synced, synced]);
   ready = true;
-  for (const { metadata, status } of pods.list())
-    if (status?.nominatedNodeName) nominated.set(metadata.uid as string, status.nominatedNodeName);
+  for (const pod of pods.list()) if (pod.status?.nominatedNodeName) placed.nominate(pod, pod.status.nominatedNodeName);
   for (const pod of pods.list().sort(importantFirst)) consider(pod);
 }
 
 async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
-  const { pods, nodes, storage, assumed, unschedulable, writes, isOurs } = scheduler;
+  const { pods, nodes, storage, placed, unschedulable, writes, isOurs } = scheduler;
   const pod = pods.get(...parts(key));
-  if (pod === undefined || !isOurs(pod) || assumed.has(pod.metadata.uid as string)) return;
-  const others = podsBefore(pod, pods.list(), scheduler, isOurs);
-  const placement = schedule(pod, nodes.list(), others, storage);
+  if (pod === undefined || !isOurs(pod) || placed.isAssumed(pod)) return;
+  const placement = schedule(pod, nodes.list(), placed.before(pod), storage);
   if (!('node' in placement)) {
     unschedulable.add(key);
-    await reportFailure(scheduler, pod, placement.message, others);
+    await reportFailure(scheduler, pod, placement.message);
     return;
   }
   const waiting = unboundClaims(pod, storage);
@@ -133,27 +137,25 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
 }
 
 /** Reports that `pod` cannot be scheduled, and preempts Pods of lower priority if that lets `pod` fit. */
-async function reportFailure(scheduler: Scheduler, pod: Pod, message: string, others: readonly Pod[]): Promise<void> {
-  const { nodes, storage, nominated, events, writes } = scheduler;
+async function reportFailure(scheduler: Scheduler, pod: Pod, message: string): Promise<void> {
+  const { nodes, storage, placed, events, writes } = scheduler;
   // While a claim is being bound, the informer may not have the claim's volume yet. That is not a failure: the next change of the claim
   // retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
-  const room = roomFor(pod, nodes.list(), others, storage);
-  if (room === undefined) nominated.delete(pod.metadata.uid as string);
-  else nominated.set(pod.metadata.uid as string, room.node);
+  const room = roomFor(pod, nodes.list(), placed.before(pod), storage);
+  placed.nominate(pod, room?.node);
   await writes.reportUnschedulable(pod, message, room?.node);
   for (const victim of room?.victims ?? []) await writes.preempt(victim, pod, room?.node ?? '');
 }
 
-async function bind({ assumed, writes }: Scheduler, pod: Pod, node: string): Promise<void> {
-  const uid = pod.metadata.uid as string;
-  assumed.set(uid, onNode(pod, node));
+async function bind({ placed, writes }: Scheduler, pod: Pod, node: string): Promise<void> {
+  placed.assume(pod, node);
   let isDone = false;
   try {
     isDone = await writes.bind(pod, node);
   } finally {
-    if (!isDone) assumed.delete(uid);
+    if (!isDone) placed.bindingFailed(pod);
   }
 }
 

@@ -2,22 +2,22 @@
  * Checks whether a Pod can run on a node. If it cannot, the result contains the reasons of the first filter that rejects the node.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
-import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
-import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue } from '../machinery/quantity.ts';
-import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
+import { hostPortsTakenOn } from './host-ports.ts';
+import type { PodsOnNode } from './node-pods.ts';
+import { allocatableOf, wantedBy } from './node-resources.ts';
 import { stateKeys, UNSCHEDULABLE } from './node-taints.ts';
 import { matchesNodeSelection, tolerates, untoleratedTaint } from './requirements.ts';
 
 export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
-type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
+type Filter = (pod: Pod, node: Node, onNode: PodsOnNode) => string[];
 
-/** Whether the Pod fits on the node. `podsOnNode`: all other Pods bound to the node; terminated Pods are ignored. */
-export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
-  const running = podsOnNode.filter((other) => !hasEnded(other));
+/** Whether the Pod fits on the node. `onNode`: all other Pods bound to the node. */
+export function feasible(pod: Pod, node: Node, onNode: PodsOnNode): Feasibility {
   for (const filter of filters) {
-    const reasons = filter(pod, node, running);
+    const reasons = filter(pod, node, onNode);
     if (reasons.length > 0) return { fits: false, reasons };
   }
   return { fits: true };
@@ -49,56 +49,21 @@ const taints: Filter = (pod, node) => {
 const nodeSelection: Filter = (pod, node) =>
   matchesNodeSelection(pod, node) ? [] : ["node(s) didn't match Pod's node affinity/selector"];
 
-const hostPorts: Filter = (pod, _node, podsOnNode) =>
-  hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
-
-/** Whether a host port of the Pod is used by another Pod that has not terminated. */
-export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
-  others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
-
-/** Returns a predicate: whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
-export function hostPortClash(pod: Pod): (other: Pod) => boolean {
-  const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
-  if (wanted.size === 0) return () => false;
-  const isWanted = (port: ContainerPort): boolean =>
-    addressOf(port) === EVERY_ADDRESS
-      ? wanted.has(portAt(port))
-      : wanted.has(portAt(port, addressOf(port))) || wanted.has(portAt(port, EVERY_ADDRESS));
-  return (other) => hostPortsOf(other).some(isWanted);
-}
-
-/**
- * The ports of sidecars, app containers and defer containers that have a host port. Like upstream, ignores other init containers. The
- * ports of defer containers are reserved from the start, because a terminating Pod cannot be moved to another node.
- */
-const hostPortsOf = (pod: Pod): ContainerPort[] =>
-  [
-    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
-    ...(pod.spec?.containers ?? []),
-    ...(pod.spec?.deferContainers ?? []),
-  ]
-    .flatMap((container) => container.ports ?? [])
-    .filter(({ hostPort }) => (hostPort ?? 0) > 0);
-
-const EVERY_ADDRESS = '0.0.0.0';
-const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** A key for the protocol, the host port and the address. A key without an address means the port at any address. */
-const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
-  [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
+const hostPorts: Filter = (pod, _node, onNode) =>
+  hostPortsTakenOn(pod, onNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
 /** The maximum number of reasons about resources to report. A Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
-/** Checks that the Pod's requests fit on the node in addition to those of `podsOnNode`, and that the node may run one more Pod. */
-const resources: Filter = (pod, node, podsOnNode) => {
+/** Checks that the Pod's requests fit on the node in addition to those of `onNode`, and that the node may run one more Pod. */
+const resources: Filter = (pod, node, onNode) => {
   const reasons: string[] = [];
   const maxPods = allocatableOf(node, 'pods');
-  if (maxPods !== undefined && BigInt(podsOnNode.length) + 1n > quantityValue(maxPods)) reasons.push('Too many pods');
+  if (maxPods !== undefined && BigInt(onNode.count) + 1n > quantityValue(maxPods)) reasons.push('Too many pods');
   for (const [name, request] of wantedBy(pod)) {
     const allocatable = allocatableOf(node, name);
     const fits =
-      allocatable !== undefined &&
-      compareQuantities(addQuantities(requestedBy(podsOnNode, name), request), allocatable) <= 0;
+      allocatable !== undefined && compareQuantities(addQuantities(onNode.requested(name), request), allocatable) <= 0;
     if (!fits) reasons.push(`Insufficient ${name}`);
     if (reasons.length === MAX_REASONS) break;
   }

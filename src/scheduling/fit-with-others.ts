@@ -8,8 +8,9 @@
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
-import { hostPortClash } from './filters.ts';
-import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
+import { hostPortClash } from './host-ports.ts';
+import { NodePods } from './node-pods.ts';
+import { allocatableOf, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
@@ -27,11 +28,12 @@ export function fitBeside(
   staying: readonly Pod[],
   facts: VolumeFacts | undefined,
 ): AddBeside | undefined {
-  if (reasonsAgainst(pod, node, staying, facts).length > 0) return undefined;
+  const stays = new NodePods(staying);
+  if (reasonsAgainst(pod, node, stays, facts).length > 0) return undefined;
   const maxPods = allocatableOf(node, 'pods');
   const wanted = wantedBy(pod);
-  const used = new Map(wanted.map(([name]) => [name, requestedBy(staying, name)]));
-  let count = BigInt(staying.length);
+  const used = new Map(wanted.map(([name]) => [name, stays.requested(name)]));
+  let count = BigInt(stays.count);
   const takesPortOf = hostPortClash(pod);
   const exclusive = facts === undefined ? new Set() : exclusiveClaims(pod, facts);
   return (other) => {

@@ -10,8 +10,9 @@ import type {
   Toleration,
 } from '../api/generated/types.ts';
 import { cpuMillisOf } from '../machinery/testing.ts';
-import { hostPortsTaken } from './filters.ts';
+import { hostPortsTaken } from './host-ports.ts';
 import { type Refusal, refusal } from './node-admission.ts';
+import { NodePods, podsByNode } from './node-pods.ts';
 import { staysForSeconds } from './node-taints.ts';
 import { roomFor } from './preemption.ts';
 import { untoleratedTaint } from './requirements.ts';
@@ -76,9 +77,9 @@ test('the requests of a Pod are read once for all nodes and decisions', () => {
   });
   const wanting = requesting('w', 10, () => reads++);
   for (let decision = 0; decision < 3; decision++) {
-    schedule(wanting, nodes, bound);
-    schedule(named('small'), nodes, bound);
-    roomFor(wanting, nodes, bound);
+    schedule(wanting, nodes, podsByNode(bound));
+    schedule(named('small'), nodes, podsByNode(bound));
+    roomFor(wanting, nodes, podsByNode(bound));
   }
   expect(reads).toBe(3);
 });
@@ -87,7 +88,7 @@ test('the message about an unschedulable Pod that lacks many resources names 100
   const placement = schedule(
     requesting('w', COUNT, () => undefined),
     [nodeOf('n')],
-    [],
+    podsByNode([]),
   );
   expect('message' in placement && placement.message.match(/Insufficient x\.y\/r\d+/g)).toHaveLength(100);
 });
@@ -144,15 +145,18 @@ const volumesOfSizes = (): PersistentVolume[] =>
 test('claims of two Pods are compared in linear time', () => {
   const [one, other] = ['a', 'b'].map((prefix) => named(prefix, { volumes: claimsNamed(prefix) })) as [Pod, Pod];
   const found = facts(volumesOfSizes());
-  expect(cpuMillisOf(() => expect(volumeReasons(one, node, [other], found)).toEqual([]))).toBeLessThan(STALL_MILLIS);
-  expect(volumeReasons(one, node, [one], found)).toHaveLength(1);
+  expect(cpuMillisOf(() => expect(volumeReasons(one, node, new NodePods([other]), found)).toEqual([]))).toBeLessThan(
+    STALL_MILLIS,
+  );
+  expect(volumeReasons(one, node, new NodePods([one]), found)).toHaveLength(1);
 });
 
 test('volumes for many claims are found in linear time', () => {
   const sizes = volumesOfSizes();
   const request = (namespace: string, name: string) => claimOf(namespace, name, Number(name.slice(1)) + 1);
   const wanting = named('a', { volumes: claimsNamed('c') });
-  const reasons = (volumes: PersistentVolume[]) => volumeReasons(wanting, node, [], facts(volumes, request));
+  const reasons = (volumes: PersistentVolume[]) =>
+    volumeReasons(wanting, node, new NodePods(), facts(volumes, request));
   expect(cpuMillisOf(() => expect(reasons(sizes)).toEqual([]))).toBeLessThan(STALL_MILLIS);
   expect(reasons(sizes.slice(1))).toEqual(["node(s) didn't find available persistent volumes to bind"]);
 });
@@ -163,6 +167,8 @@ test('preemption victims among many Pods are found in linear time', () => {
   const lower = list((index) => named(`p${index}`, spec)).slice(0, COUNT / 4);
   const important = named('important', { containers: [{ name: 'a', image: 'b', resources }], priority: 1 });
   const full = nodeOf('n', { allocatable: { cpu: String(COUNT / 4), pods: '1000000' } });
-  const time = cpuMillisOf(() => expect(roomFor(important, [full], lower)?.victims).toEqual([lower.at(-1)]));
+  const time = cpuMillisOf(() =>
+    expect(roomFor(important, [full], podsByNode(lower))?.victims).toEqual([lower.at(-1)]),
+  );
   expect(time).toBeLessThan(STALL_MILLIS);
 });

@@ -15,7 +15,7 @@ import {
   zeroQuantity,
 } from '../machinery/quantity.ts';
 import { isCritical, shortageAfter, victimsFor } from './critical-pods.ts';
-import { hostPortsTaken } from './filters.ts';
+import { hostPortsTaken } from './host-ports.ts';
 import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { matchesNodeSelection, untoleratedTaint } from './requirements.ts';
 import { sysctlRefusal } from './sysctls.ts';

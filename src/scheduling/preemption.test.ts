@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { containerOf, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, PodSpec } from '../api/generated/types.ts';
+import { podsByNode } from './node-pods.ts';
 import { roomFor } from './preemption.ts';
 import { BIND_COMPLETED, type VolumeFacts } from './volume-claims.ts';
 import { volumeIndex } from './volume-search.ts';
@@ -89,14 +90,14 @@ test.each<[string, Pod, Pod[], string | undefined]>([
   ],
   ['a mirror Pod is not preempted', high('1'), [mirror(podWith('a', '2', 0))], undefined],
 ])('preemption: %s', (_, pod, pods, expected) => {
-  const room = roomFor(pod, [nodeOf('n')], pods);
+  const room = roomFor(pod, [nodeOf('n')], podsByNode(pods));
   expect(room && `${room.node}: ${room.victims.map(({ metadata }) => metadata.name)}`).toBe(expected);
 });
 
 test('preemption selects the node whose victims are less important, then the node with fewer victims', () => {
   const nodes = [nodeOf('m'), nodeOf('n')];
   const on = (nodeName: string) => ({ nodeName });
-  const room = (...pods: Pod[]) => roomFor(high('2'), nodes, pods)?.node;
+  const room = (...pods: Pod[]) => roomFor(high('2'), nodes, podsByNode(pods))?.node;
   expect(room(podWith('a', '2', 5, on('m')), podWith('b', '2', 1, on('n')))).toBe('n');
   expect(room(podWith('a', '1', 0, on('m')), podWith('b', '1', 0, on('m')), podWith('c', '2', 0, on('n')))).toBe('n');
 });
@@ -116,6 +117,6 @@ test('preemption: only the Pod that uses the same ReadWriteOncePod claim is pree
   });
   const facts: VolumeFacts = { claim, volume, search: () => volumeIndex(), storageClass: () => undefined };
   const pods = [podWith('with', '100m', 0, { volumes }), podWith('without', '100m', 0)];
-  const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], pods, facts) ?? {};
+  const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], podsByNode(pods), facts) ?? {};
   expect(victims?.map(({ metadata }) => metadata.name)).toEqual(['with']);
 });

@@ -3,9 +3,9 @@
  * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behavior).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { fitBeside } from './fit-with-others.ts';
+import type { PodsOnNode } from './node-pods.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 /** A node on which the Pod fits once other Pods have terminated. */
@@ -23,24 +23,20 @@ export const importantFirst = (a: Pod, b: Pod): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
 /**
- * Chooses the node on which preemption costs least. `pods`: all Pods that are bound to a node, or count as bound. Returns undefined if
- * preemption cannot make the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored.
+ * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Returns undefined if preemption cannot make
+ * the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored.
  */
 export function roomFor(
   pod: Pod,
   nodes: readonly Node[],
-  pods: readonly Pod[],
+  podsOn: (node: string) => PodsOnNode,
   volumes?: VolumeFacts,
 ): Room | undefined {
   if (pod.spec?.preemptionPolicy === 'Never') return undefined;
   if (volumes !== undefined && claimProblem(pod, volumes) !== undefined) return undefined;
-  const byNode = Map.groupBy(
-    pods.filter((other) => !hasEnded(other)),
-    (other) => other.spec?.nodeName ?? '',
-  );
   let best: (Room & Cost) | undefined;
   for (const node of nodes) {
-    const victims = victimsOn(pod, node, byNode.get(node.metadata.name) ?? [], volumes);
+    const victims = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], volumes);
     if (victims === undefined) continue;
     const room = { node: node.metadata.name, victims };
     const priced = { ...room, ...costOf(room) };

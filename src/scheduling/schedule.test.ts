@@ -4,6 +4,7 @@ import { podSpecs } from '../api/core/v1/pod/pod-arbitrary.ts';
 import { containerOf, defaulted, deferOf, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { Node, NodeSelectorRequirement, Pod, PodSpec } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
+import { NodePods, podsByNode } from './node-pods.ts';
 import { schedule } from './schedule.ts';
 
 const requesting = (requests: Record<string, string>, spec: Partial<PodSpec> = {}): Pod =>
@@ -219,20 +220,24 @@ describe('filters', () => {
       'node(s) were unschedulable',
     ],
   ])('filter: a Pod %s', (_name, pod, node, others, ...reasons) => {
-    expect(feasible(pod, node, others)).toEqual(reasons.length === 0 ? { fits: true } : { fits: false, reasons });
+    expect(feasible(pod, node, new NodePods(others))).toEqual(
+      reasons.length === 0 ? { fits: true } : { fits: false, reasons },
+    );
   });
 });
 
 describe('schedule()', () => {
   it('schedule() selects the node with the most free resources, then the first by name', () => {
     const pod = requesting({ cpu: '100m' });
-    expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [])).toEqual({ node: 'a' });
-    expect(schedule(pod, [nodeOf('b'), nodeOf('a')], [bound(requesting({ cpu: '1' }), 'a')])).toEqual({ node: 'b' });
+    expect(schedule(pod, [nodeOf('b'), nodeOf('a')], podsByNode([]))).toEqual({ node: 'a' });
+    expect(schedule(pod, [nodeOf('b'), nodeOf('a')], podsByNode([bound(requesting({ cpu: '1' }), 'a')]))).toEqual({
+      node: 'b',
+    });
   });
 
   it('schedule() counts assumed requests for Pods that request nothing', () => {
     const pod = requesting({});
-    expect(schedule(pod, [nodeOf('a'), nodeOf('b')], [bound(requesting({}), 'a')])).toEqual({ node: 'b' });
+    expect(schedule(pod, [nodeOf('a'), nodeOf('b')], podsByNode([bound(requesting({}), 'a')]))).toEqual({ node: 'b' });
   });
 
   it.each<[string, Node[], string]>([
@@ -244,7 +249,7 @@ describe('schedule()', () => {
       '0/4 nodes are available: 1 node(s) had untolerated taint {a: v}, 1 node(s) were unschedulable, 2 Insufficient cpu.',
     ],
   ])('schedule() reports why no node fits: %s', (_name, nodes, message) => {
-    expect(schedule(requesting({ cpu: '5' }), nodes, [])).toEqual({ message });
+    expect(schedule(requesting({ cpu: '5' }), nodes, podsByNode([]))).toEqual({ message });
   });
 
   it('schedule() selects a node that fits, independent of the order of the nodes', () => {
@@ -261,14 +266,10 @@ describe('schedule()', () => {
         const pods = others.map((other, index) =>
           bound(defaulted(podOf(other)), list[index % Math.max(1, list.length)]?.metadata.name ?? 'a'),
         );
-        const placement = schedule(pod, list, pods);
-        expect(schedule(pod, list.toReversed(), pods)).toEqual(placement);
+        const placement = schedule(pod, list, podsByNode(pods));
+        expect(schedule(pod, list.toReversed(), podsByNode(pods))).toEqual(placement);
         const fits = (node: Node): boolean =>
-          feasible(
-            pod,
-            node,
-            pods.filter((other) => other.spec?.nodeName === node.metadata.name),
-          ).fits;
+          feasible(pod, node, new NodePods(pods.filter((other) => other.spec?.nodeName === node.metadata.name))).fits;
         if ('node' in placement) {
           expect(list.filter(fits).map((node) => node.metadata.name)).toContain(placement.node);
         } else {

@@ -9,9 +9,9 @@
  * without inter-pod affinity, topology spread, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For
  * preemption see preemption.ts.
  */
-import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
+import type { PodsOnNode } from './node-pods.ts';
 import { leastAllocatedScore } from './scores.ts';
 import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 
@@ -19,25 +19,29 @@ import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.t
 export type Placement = { node: string } | { message: string };
 
 /**
- * Chooses a node for the Pod. `pods`: all Pods that are bound to a node, or count as bound. Without `volumes`, the Pod's claims are
- * ignored.
+ * Chooses a node for the Pod. `podsOn`: returns the Pods that are bound to a node, or count as bound, by the name of the node. Without
+ * `volumes`, the Pod's claims are ignored.
  */
-export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[], volumes?: VolumeFacts): Placement {
+export function schedule(
+  pod: Pod,
+  nodes: readonly Node[],
+  podsOn: (node: string) => PodsOnNode,
+  volumes?: VolumeFacts,
+): Placement {
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const problem = volumes === undefined ? undefined : claimProblem(pod, volumes);
   if (problem !== undefined) return { message: `0/${nodes.length} nodes are available: ${problem}.` };
-  const byNode = Map.groupBy(pods, (other) => other.spec?.nodeName ?? '');
   const reasons = new Map<string, number>();
   let best: { name: string; score: number } | undefined;
   for (const node of nodes) {
     const { name } = node.metadata;
-    const podsOnNode = byNode.get(name) ?? [];
-    const against = reasonsAgainst(pod, node, podsOnNode, volumes);
+    const onNode = podsOn(name);
+    const against = reasonsAgainst(pod, node, onNode, volumes);
     if (against.length > 0) {
       for (const reason of against) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       continue;
     }
-    const score = leastAllocatedScore(pod, node, podsOnNode);
+    const score = leastAllocatedScore(pod, node, onNode);
     if (best === undefined || score > best.score || (score === best.score && name < best.name)) best = { name, score };
   }
   if (best !== undefined) return { node: best.name };
@@ -45,10 +49,9 @@ export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[],
   return { message: `0/${nodes.length} nodes are available: ${histogram.join(', ')}.` };
 }
 
-/** Why the Pod does not fit on the node in addition to the Pods `podsOnNode`; empty if it fits. Terminated Pods are ignored. */
-export function reasonsAgainst(pod: Pod, node: Node, podsOnNode: readonly Pod[], volumes?: VolumeFacts): string[] {
-  const result = feasible(pod, node, podsOnNode);
+/** Why the Pod does not fit on the node in addition to the Pods `onNode`; empty if it fits. */
+export function reasonsAgainst(pod: Pod, node: Node, onNode: PodsOnNode, volumes?: VolumeFacts): string[] {
+  const result = feasible(pod, node, onNode);
   if (!result.fits) return result.reasons;
-  const running = podsOnNode.filter((other) => !hasEnded(other));
-  return volumes === undefined ? [] : volumeReasons(pod, node, running, volumes);
+  return volumes === undefined ? [] : volumeReasons(pod, node, onNode, volumes);
 }

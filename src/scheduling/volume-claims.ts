@@ -12,6 +12,7 @@ import type {
   Volume,
 } from '../api/generated/types.ts';
 import { compareQuantities, quantityOrZero } from '../machinery/quantity.ts';
+import type { PodsOnNode } from './node-pods.ts';
 import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
 /** Annotation of a claim that waits for its first consumer: the node that the scheduler has chosen for the consumer. */
@@ -102,21 +103,21 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims exclude the node; empty if they do not. `podsOnNode`: the Pods on the node that have not terminated. */
-export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
+/** Why the Pod's claims exclude the node; empty if they do not. `onNode`: the other Pods of the node. */
+export function volumeReasons(
+  pod: Pod,
+  node: Node,
+  onNode: Pick<PodsOnNode, 'usesClaim'>,
+  facts: VolumeFacts,
+): string[] {
   const namespace = pod.metadata.namespace ?? '';
   const exclusive = exclusiveClaims(pod, facts);
-  const taken = new Set(
-    exclusive.size === 0
-      ? []
-      : podsOnNode.filter(({ metadata }) => metadata.namespace === pod.metadata.namespace).flatMap(claimNamesOf),
-  );
   let find: FindVolume | undefined;
   const reasons = new Set<string>();
   for (const name of new Set(claimNamesOf(pod))) {
     const claim = facts.claim(namespace, name);
     if (claim === undefined) continue;
-    if (exclusive.has(name) && taken.has(name)) {
+    if (exclusive.has(name) && onNode.usesClaim(namespace, name)) {
       reasons.add('node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode');
     }
     if (isBound(claim)) {

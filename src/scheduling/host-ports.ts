@@ -1,0 +1,50 @@
+/**
+ * The host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and the same address or one of them
+ * every address.
+ * Source: the scheduler plugin NodePorts of v1.33 (behavior).
+ */
+import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
+import type { ContainerPort, Pod } from '../api/generated/types.ts';
+import type { PodsOnNode } from './node-pods.ts';
+
+const EVERY_ADDRESS = '0.0.0.0';
+const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
+/** A key for the protocol, the host port and the address. A key without an address means the port at any address. */
+const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
+  [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
+
+/**
+ * The ports of sidecars, app containers and defer containers that have a host port. Like upstream, ignores other init containers. The
+ * ports of defer containers are reserved from the start, because a terminating Pod cannot be moved to another node.
+ */
+const hostPortsOf = (pod: Pod): ContainerPort[] =>
+  [
+    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
+    ...(pod.spec?.containers ?? []),
+    ...(pod.spec?.deferContainers ?? []),
+  ]
+    .flatMap((container) => container.ports ?? [])
+    .filter(({ hostPort }) => (hostPort ?? 0) > 0);
+
+/** The keys of the Pod's host ports: each port at its address, and at any address. */
+export const portKeysOf = (pod: Pod): Set<string> =>
+  new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
+
+/** Whether a Pod of the node uses a host port that `pod` requests. */
+export const hostPortsTakenOn = (pod: Pod, onNode: Pick<PodsOnNode, 'usesPort'>): boolean =>
+  hostPortsOf(pod).some((port) =>
+    addressOf(port) === EVERY_ADDRESS
+      ? onNode.usesPort(portAt(port))
+      : onNode.usesPort(portAt(port, addressOf(port))) || onNode.usesPort(portAt(port, EVERY_ADDRESS)),
+  );
+
+/** Whether a host port of the Pod is used by another Pod that has not terminated. */
+export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
+  others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
+
+/** Returns a predicate: whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
+export function hostPortClash(pod: Pod): (other: Pod) => boolean {
+  const wanted = portKeysOf(pod);
+  if (wanted.size === 0) return () => false;
+  return (other) => hostPortsTakenOn(other, { usesPort: (key) => wanted.has(key) });
+}
