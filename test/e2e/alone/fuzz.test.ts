@@ -11,7 +11,9 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { typeOfKind } from '../../../src/api/facts/facts.ts';
 import { kinds } from '../../../src/api/kinds.ts';
+import { decodeProtobuf } from '../../../src/apiserver/protobuf/decode.ts';
 import { containerdPid } from '../../support/containerd.ts';
 import { pathOf, validObject } from '../../support/hostile-objects.ts';
 import { type HostileRequest, hostileBytes, hostileRequest } from '../../support/hostile-requests.ts';
@@ -107,10 +109,20 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
     const pieces: Buffer[] = [];
     if (code !== 101 && !isEndless) for await (const piece of answer) pieces.push(piece as Buffer);
     if (isEndless) outgoing.destroy();
-    return { code, text: Buffer.concat(pieces).toString() };
+    return { code, text: textOf(Buffer.concat(pieces)) };
   } finally {
     clearTimeout(deadline);
   }
+}
+
+/** The text of a body; JSON for an object in protobuf. */
+function textOf(body: Buffer): string {
+  if (body.subarray(0, 4).toString() !== 'k8s\0') return body.toString();
+  const object = decodeProtobuf(body, (apiVersion, kind) => {
+    const [version = '', group = ''] = apiVersion.split('/').reverse();
+    return typeOfKind(group, version, kind);
+  });
+  return JSON.stringify(object);
 }
 
 const adminAddress = (): { host: string; port: number } => {
