@@ -14,7 +14,8 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
 const REAL = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 /**
- * The files of `unit` use no system resources, and share the modules that a worker has loaded. The other projects run real
+ * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry
+ * and the server again, except slow ones, with a watch cache that lags behind its store. The other projects run real
  * containers, one group after the other. The files of `e2e` share an engine for each worker (test/support/shared-engine.ts), those
  * of `own` start the engines that they need, and those of `alone` measure or load the machine, so that no other tests run at the
  * same time.
@@ -28,6 +29,20 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+          isolate: false,
+        },
+      },
+      {
+        test: {
+          name: 'delayed',
+          env: { LIFEPOD_STORE: 'delayed' },
+          include: ['src/apiserver/*.test.ts', 'src/apiserver/{http,registry}/**/*.test.ts'],
+          exclude: [
+            'src/apiserver/{client-errors,connections,half-open,hostile-*,pipelined,slow-readers}.test.ts',
+            'src/apiserver/registry/{object-memory-limit,properties,reads/freshness}.test.ts',
+          ],
           testTimeout: 60_000,
           maxWorkers: 2,
           isolate: false,

@@ -3,9 +3,11 @@
  * revision. lmdb/ and memory/ implement the interface and share one test suite in test/contract.
  *
  * Invariants:
- *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), and each listener of watch() has been called with the
- *     writes of keys with the listener's prefix.
- *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call.
+ *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), later calls of revision(), get() and range() include
+ *     them, and the result has their revision. Listeners of watch() may get them later: a reader of what a listener collects waits
+ *     until the listener has been called with the revision, and does not assume it.
+ *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call. All changes
+ *     of a revision are in the same call.
  *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.
  *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not
  *     exist) does not increase the revision.
@@ -60,10 +62,9 @@ export interface Txn {
 export type TxnResult =
   | { succeeded: true; revision: number }
   | {
+      /** One of the compared keys has another modRevision. */
       succeeded: false;
       revision: number;
-      /** The current values of the compared keys, in the order of `compare`. */
-      current: (StoredValue | undefined)[];
     };
 
 export type StoreEvent =
@@ -71,15 +72,16 @@ export type StoreEvent =
   | { type: 'delete'; key: string; revision: number; previous: StoredValue };
 
 export interface Store {
-  /** Returns the newest revision; 0 in a new store. */
+  /** Returns the newest revision; 0 in a new store. It is never older than the revision of a result that has resolved. */
   revision(): number;
   get(key: string, revision?: number): Promise<StoredValue | undefined>;
   range(options: RangeOptions): Promise<RangeResult>;
   txn(txn: Txn): Promise<TxnResult>;
   /**
-   * Calls the listener for each change of a key with the prefix after `afterRevision` (undefined: from now on): first for the changes in
-   * the history, then for new changes. Throws a CompactedError if the history after `afterRevision` is incomplete. Returns a function
-   * that ends the watch.
+   * Calls the listener for each change of a key with the prefix after `afterRevision` (undefined: after revision()): first for the
+   * changes in the history, then for new changes. May call it before watch() or txn() returns, or at any later time. Throws a
+   * CompactedError if the history after `afterRevision` is incomplete. Returns a function that ends the watch: the listener is not
+   * called again.
    */
   watch(prefix: string, afterRevision: number | undefined, listener: (events: StoreEvent[]) => void): () => void;
   /** Deletes the history up to and including the revision. Rejects if the revision is newer than the newest one. */

@@ -39,9 +39,8 @@ export function evaluate(
   revision: number,
   lookup: (key: string) => StoredValue | undefined,
 ): { result: TxnResult; events: StoreEvent[] } {
-  const current = txn.compare.map(({ key }) => lookup(key));
-  if (txn.compare.some(({ modRevision }, i) => (current[i]?.modRevision ?? 0) !== modRevision)) {
-    return { result: { succeeded: false, revision, current }, events: [] };
+  if (txn.compare.some(({ key, modRevision }) => (lookup(key)?.modRevision ?? 0) !== modRevision)) {
+    return { result: { succeeded: false, revision }, events: [] };
   }
   const next = revision + 1;
   const events: StoreEvent[] = [];

@@ -1,4 +1,7 @@
-/** Tests both implementations of the Store, in memory and with LMDB, with one suite, and the files of the LMDB store. */
+/**
+ * Tests the implementations of the Store, in memory and with LMDB, and a store whose listeners are called later, with one suite. Also
+ * tests the files of the LMDB store.
+ */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -6,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { delayWatch } from '../../src/store/delayed-watch-fixture.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { CompactedError, type Store, type StoredValue, type StoreEvent, type Txn } from '../../src/store/store.ts';
@@ -38,12 +42,33 @@ const keep = (store: Store): Store => {
 const lmdb = async (historyRevisions = 10_000, folder = `lmdb${folders++}`): Promise<Store> =>
   keep(await openLmdbStore({ directory: join(directory, folder), historyRevisions }));
 
+/**
+ * Collects the events of a watch. until() resolves to them once there are `count`: a write may resolve before its listeners are called.
+ */
+function follow(store: Store, prefix = '', afterRevision?: number) {
+  const events: StoreEvent[] = [];
+  let wake = (): void => {};
+  const stop = store.watch(prefix, afterRevision, (batch) => {
+    events.push(...batch);
+    wake();
+  });
+  const until = async (count: number): Promise<StoreEvent[]> => {
+    while (events.length < count) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    return events;
+  };
+  return { events, until, stop };
+}
+
+const memory = (historyRevisions = 10_000): Store => createMemoryStore({ historyRevisions });
+
 describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Store> }>([
-  {
-    name: 'memory',
-    create: async (historyRevisions) => createMemoryStore({ historyRevisions: historyRevisions ?? 10_000 }),
-  },
+  { name: 'memory', create: async (historyRevisions) => memory(historyRevisions) },
   { name: 'lmdb', create: lmdb },
+  { name: 'delayed', create: async (historyRevisions) => delayWatch(memory(historyRevisions), setImmediate) },
 ])('$name store', ({ create }) => {
   test('a new store is empty and has revision 0', async () => {
     const store = await create();
@@ -62,7 +87,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(plain(await store.get('/a'))).toEqual({ key: '/a', value: '3', create: 4, mod: 4 });
   });
 
-  test('a failed comparison changes nothing and returns the current values', async () => {
+  test('a failed comparison changes nothing', async () => {
     const store = await create();
     await store.txn(put('/a', '1'));
     const result = await store.txn({
@@ -72,9 +97,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
         { key: '/b', modRevision: 0 },
       ],
     });
-    expect(result.succeeded).toBe(false);
-    if (!result.succeeded)
-      expect(result.current.map(plain)).toEqual([{ key: '/a', value: '1', create: 1, mod: 1 }, undefined]);
+    expect(result).toEqual({ succeeded: false, revision: 1 });
     expect(store.revision()).toBe(1);
     expect(text(await store.get('/a'))).toBe('1');
   });
@@ -170,14 +193,33 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     }
   });
 
-  test('listeners are called before the write resolves', async () => {
+  test('a write returns its revision, which reads include at once and listeners get at some time', async () => {
     const store = await create();
-    const seen: string[] = [];
-    store.watch('/a', undefined, (events) => seen.push(...events.map((event) => event.type)));
-    await store.txn(put('/a', '1'));
-    expect(seen).toEqual(['put']);
+    const watch = follow(store, '/a');
+    for (const revision of [1, 2, 3]) {
+      expect(await store.txn(put('/a', `${revision}`))).toEqual({ succeeded: true, revision });
+      expect(store.revision()).toBe(revision);
+      expect((await store.get('/a'))?.modRevision).toBe(revision);
+      expect((await store.range({ prefix: '/' })).revision).toBe(revision);
+    }
     await store.txn({ compare: [], deletes: ['/a'] });
-    expect(seen).toEqual(['put', 'delete']);
+    const seen = await watch.until(4);
+    expect(seen.map((event) => [event.type, revisionOf(event)])).toEqual([
+      ['put', 1],
+      ['put', 2],
+      ['put', 3],
+      ['delete', 4],
+    ]);
+  });
+
+  test('the changes of one transaction are in one call of a listener', async () => {
+    const store = await create();
+    const calls: string[][] = [];
+    store.watch('/', undefined, (events) => calls.push(events.map(keyOf)));
+    const last = follow(store);
+    await store.txn({ compare: [], puts: ['/a', '/b', '/c'].map((name) => ({ key: name, value: bytes('1') })) });
+    await last.until(3);
+    expect(calls).toEqual([['/a', '/b', '/c']]);
   });
 
   test('a watch receives nothing after it has ended, even if it ends inside a listener', async () => {
@@ -192,36 +234,31 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
         }),
       );
     }
+    const last = follow(store);
     await store.txn(put('/a', '1'));
     await store.txn(put('/a', '2'));
+    await last.until(2);
     expect(calls).toBe(1);
   });
 
   test('a watch from a future revision delivers only later events', async () => {
     const store = await create();
-    const seen: unknown[] = [];
-    store.watch('', 2, (events) => seen.push(...events.map((event) => event.type === 'put' && event.kv.modRevision)));
+    const watch = follow(store, '', 2);
     for (const value of ['1', '2', '3', '4']) await store.txn(put('/a', value));
-    expect(seen).toEqual([3, 4]);
+    expect((await watch.until(2)).map(revisionOf)).toEqual([3, 4]);
   });
 
   test('a write inside a listener reaches every listener after the current write', async () => {
     const store = await create();
-    const order: string[] = [];
-    const writes: Promise<unknown>[] = [];
+    const first: string[] = [];
     store.watch('', undefined, (events) => {
-      for (const event of events) {
-        const key = event.type === 'put' ? event.kv.key : event.key;
-        order.push(`1:${key}`);
-        if (key === '/a') writes.push(store.txn(put('/b', '')));
-      }
+      first.push(...events.map(keyOf));
+      if (events.map(keyOf).includes('/a')) void store.txn(put('/b', ''));
     });
-    store.watch('', undefined, (events) =>
-      order.push(...events.map((event) => `2:${event.type === 'put' && event.kv.key}`)),
-    );
+    const second = follow(store);
     await store.txn(put('/a', ''));
-    await Promise.all(writes);
-    expect(order).toEqual(['1:/a', '2:/a', '1:/b', '2:/b']);
+    expect((await second.until(2)).map(keyOf)).toEqual(['/a', '/b']);
+    expect(first).toEqual(['/a', '/b']);
   });
 
   test('compacted revisions can be neither read nor watched', async () => {
@@ -232,9 +269,8 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     await expect(store.get('/a', 2)).rejects.toBeInstanceOf(CompactedError);
     await expect(store.range({ prefix: '', revision: 2 })).rejects.toMatchObject({ compactedRevision: 3 });
     expect(() => store.watch('', 2, () => {})).toThrow(CompactedError);
-    const seen: unknown[] = [];
-    store.watch('', 3, (events) => seen.push(...events.map(plainEvent)));
-    expect(seen).toEqual([
+    const seen = await follow(store, '', 3).until(1);
+    expect(seen.map(plainEvent)).toEqual([
       { put: { key: '/a', value: '4', create: 1, mod: 4 }, previous: { key: '/a', value: '3', create: 1, mod: 3 } },
     ]);
     await expect(store.compact(5)).rejects.toThrow('future revision');
@@ -245,11 +281,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     const store = await create(100);
     await Promise.all(Array.from({ length: 1500 }, (_, i) => store.txn(put(`/k${i % 7}`, `${i}`))));
     expect(() => store.watch('', 1400 - 1001, () => {})).toThrow(CompactedError);
-    let count = 0;
-    store.watch('', 1400, (events) => {
-      count += events.length;
-    });
-    expect(count).toBe(100);
+    expect(await follow(store, '', 1400).until(100)).toHaveLength(100);
   });
 
   test('concurrent writers that compare revisions lose no update', async () => {
@@ -347,8 +379,7 @@ const sorted = (state: Map<string, StoredValue>, prefix: string): StoredValue[] 
 
 async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
   const model: Model = { states: [new Map()], events: [], compacted: 0 };
-  const live: StoreEvent[] = [];
-  store.watch('/a', undefined, (events) => live.push(...events));
+  const live = follow(store, '/a');
   for (const drawn of steps) {
     if ('compactBack' in drawn) {
       model.compacted = Math.max(model.compacted, store.revision() - drawn.compactBack);
@@ -360,7 +391,8 @@ async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
     expect(results.map((result) => result.succeeded)).toEqual(expected.map(({ succeeded }) => succeeded));
   }
   await checkHistory(store, model);
-  expect(live.map(plainEvent)).toEqual(model.events.filter((event) => keyOf(event).startsWith('/a')).map(plainEvent));
+  const expected = model.events.filter((event) => keyOf(event).startsWith('/a'));
+  expect((await live.until(expected.length)).map(plainEvent)).toEqual(expected.map(plainEvent));
 }
 
 /** Checks that reads at each retained revision return the state of the model, and that a watch from it delivers all later events. */
@@ -375,10 +407,10 @@ async function checkHistory(store: Store, model: Model): Promise<void> {
       expect(range.remaining).toBe(all.length - range.items.length);
       const rest = await store.range({ prefix, revision, after: '/a/b' });
       expect(rest.items.map(plain)).toEqual(all.filter((kv) => kv.key > '/a/b').map(plain));
-      const seen: StoreEvent[] = [];
-      store.watch(prefix, revision, (events) => seen.push(...events))();
+      const watch = follow(store, prefix, revision);
       const suffix = model.events.filter((event) => revisionOf(event) > revision && keyOf(event).startsWith(prefix));
-      expect(seen.map(plainEvent)).toEqual(suffix.map(plainEvent));
+      expect((await watch.until(suffix.length)).map(plainEvent)).toEqual(suffix.map(plainEvent));
+      watch.stop();
     }
     expect(plain(await store.get('/a', revision))).toEqual(plain(state.get('/a')));
   }
@@ -468,7 +500,9 @@ describe('LMDB files', () => {
     const store = await lmdb();
     const batches: number[] = [];
     store.watch('', undefined, (events) => batches.push(events.length));
+    const last = follow(store);
     await Promise.all(Array.from({ length: 1000 }, (_, i) => store.txn(put(`/k${i}`, `${i}`))));
+    await last.until(1000);
     expect(batches.length).toBeLessThan(20);
     expect(batches.reduce((sum, count) => sum + count, 0)).toBe(1000);
   });

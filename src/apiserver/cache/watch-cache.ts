@@ -6,7 +6,8 @@
  * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
  * Invariants:
- *  1. When Store.txn() has resolved, the cache contains the writes of the transaction: a reader sees acknowledged writes.
+ *  1. The cache contains exactly the writes up to its revision, which may be older than that of an acknowledged write: the store
+ *     calls its listeners when it can. A reader that must see a write waits until the cache has reached the revision of the write.
  *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a
  *     listener writes to the store.
  *  3. The window of a resource has only the newest events. Subscribing at a revision before the window throws TooOldError.
@@ -76,7 +77,7 @@ export interface WatchCache {
    * `key` is undefined.
    */
   heldBytes(key?: string): number;
-  /** Calls the listener after the subscribers have received changes of any objects. Returns a function that removes the listener. */
+  /** Calls the listener after the revision has changed and the subscribers have received the changes of objects. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
   /**
    * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
@@ -146,7 +147,8 @@ class StoreCache implements WatchCache {
         cache.#hold(stored.key, objectBytes(object));
       }
     }
-    cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
+    // Watches all keys, so that the cache reaches each revision of the store, also one that writes only other keys.
+    cache.#endWatch = options.store.watch('', revision, (events) => cache.#apply(events));
     return cache;
   }
 

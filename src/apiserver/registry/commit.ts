@@ -1,6 +1,6 @@
 /**
- * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, modify() repeats the change
- * on the newest state.
+ * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, modify() waits until the cache
+ * is current, and repeats the change on the newest state.
  */
 import { MAX_VALUES } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -8,16 +8,9 @@ import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/s
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { UserInfo } from '../../ports/backend.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
-import {
-  atRevision,
-  countValues,
-  decodeStored,
-  deepFreeze,
-  encodeStored,
-  heldBytes,
-  revisionOf,
-} from '../cache/stored-object.ts';
+import { atRevision, countValues, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
+import { whenCurrent } from './reads/freshness.ts';
 import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
@@ -26,6 +19,9 @@ import type { Resource } from './resources.ts';
  * of a body.
  */
 const MAX_STORED_BYTES = 6 * 1024 * 1024;
+
+/** The parts of the registry that a single write needs. */
+type Storage = Pick<RegistryContext, 'store' | 'cache' | 'room'>;
 
 /** Encodes the object for the store. Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
 function encoded(resource: Resource, object: KubeObject): Uint8Array {
@@ -47,7 +43,7 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
  * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
  * that the response and other readers share one encoded text.
  */
-function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
+function written({ cache }: Storage, key: string, resource: Resource, object: KubeObject, revision: number) {
   const cached = cache.get(key);
   if (cached !== undefined && revisionOf(cached) === revision) return resource.fromStored(cached);
   return deepFreeze(atRevision(object, revision));
@@ -61,17 +57,18 @@ interface Put {
 }
 
 /**
- * Runs the transaction that puts the object. While the transaction runs, reserves the room (see object-memory-limit.ts) by which a
- * client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
+ * Runs the transaction that puts the object. Until the cache counts the object, reserves the room (see object-memory-limit.ts) by which
+ * a client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
  * RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values, including those of managedFields.
  * Only the limit of the store applies to uncached kinds.
  */
 async function transactInRoom(
-  { store, cache, room }: RegistryContext,
+  context: Storage,
   { kind }: Resource,
   { key, object, value, user }: Put,
   txn: Txn,
 ): Promise<TxnResult> {
+  const { store, cache, room } = context;
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
   const values = countValues(object);
@@ -83,7 +80,7 @@ async function transactInRoom(
   try {
     return await transact(store, txn);
   } finally {
-    leave();
+    whenCurrent(context, leave);
   }
 }
 
@@ -92,7 +89,7 @@ async function transactInRoom(
  * Rejects with 413 RequestEntityTooLarge or 507 InsufficientStorage if the object exceeds a limit on its size, the room or the store.
  */
 export async function insert(
-  context: RegistryContext,
+  context: Storage,
   resource: Resource,
   key: string,
   object: KubeObject,
@@ -194,8 +191,8 @@ async function modifyInTurns(
   settled: () => void,
   inTurns: BetweenSteps,
 ): Promise<Outcome> {
-  let stored = resource.kind.uncached ? await readCurrent(context, resource, at.key) : context.cache.get(at.key);
   for (let overtaken = 0; ; overtaken++) {
+    const stored = await readCurrent(context, resource, at.key);
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);
     try {
@@ -209,8 +206,6 @@ async function modifyInTurns(
         if (action === 'delete') return { action, object: atRevision(old, result.revision) };
         return { action, object: written(context, at.key, resource, wanted.object, result.revision) };
       }
-      const current = result.current[0];
-      stored = current === undefined ? undefined : decodeStored(current);
     } finally {
       settled();
     }

@@ -18,6 +18,7 @@ import { insert } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { setOwners } from './field-owners.ts';
 import { generatedName, randomUid } from './random-names.ts';
+import { untilCurrent } from './reads/freshness.ts';
 import { keyOf, readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
@@ -45,6 +46,9 @@ export async function createObject(
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
   setSystemFields(context, object);
   setOwners(object, owners);
+  // Admission must see the objects that the client created before, such as the namespace.
+  const behind = untilCurrent(context);
+  if (behind !== undefined) await behind;
   if (needsNamespace(resource)) admitNamespace(context, resource, object);
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);

@@ -56,7 +56,7 @@ describe('immediate delete', () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     await registry.delete(CONFIG_MAPS, 'default', 'a', { dryRun: true });
-    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(created);
+    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toEqual(created);
   });
 
   test.each([
@@ -191,7 +191,7 @@ describe('finalizers', () => {
       deletionTimestamp: '2026-01-01T00:00:00Z',
       deletionGracePeriodSeconds: 0,
     });
-    expect(await registry.delete(CONFIG_MAPS, 'default', 'a')).toBe(waiting);
+    expect(await registry.delete(CONFIG_MAPS, 'default', 'a')).toEqual(waiting);
     const added = registry.update(
       CONFIG_MAPS,
       configMap('a', {}, { namespace: 'default', finalizers: ['example.com/hold', 'example.com/more'] }),
@@ -230,7 +230,7 @@ describe('namespaces', () => {
     const ending = (await registry.delete(NAMESPACES, undefined, 'x')) as Namespace;
     expect(ending.status?.phase).toBe('Terminating');
     expect(ending.metadata.deletionTimestamp).toBeDefined();
-    expect(await registry.delete(NAMESPACES, undefined, 'x')).toBe(ending);
+    expect(await registry.delete(NAMESPACES, undefined, 'x')).toEqual(ending);
     const finalized = { ...ending, spec: { finalizers: [] } } as KubeObject;
     await registry.update(NAMESPACES, finalized, { subresource: 'finalize' });
     expect(await failure(registry.get(NAMESPACES, undefined, 'x'))).toMatchObject({ code: 404 });

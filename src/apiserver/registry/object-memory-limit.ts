@@ -25,7 +25,7 @@ const SMALL_GROWTH_BYTES = 16 * 1024;
 export interface ObjectRoom {
   /**
    * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation;
-   * call it when the write has finished, because the cache then counts the bytes if they were written. If the object `exists`, a
+   * call it when the write has failed, or when the cache counts the written bytes. If the object `exists`, a
    * small growth may use the reserve. Reserves nothing if `bytes` is not positive, or if `user` is undefined, as for components
    * of lifepod. Throws 507 InsufficientStorage if there is not enough room.
    */

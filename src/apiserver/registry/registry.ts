@@ -5,8 +5,8 @@
  * that need other objects, such as admission and cluster IPs, and for evictions, tokens and the deletion of Namespaces.
  *
  * Invariants:
- *  1. Current objects are read from the watch cache, which always contains every acknowledged write. Objects of uncached kinds,
- *     older revisions and later pages of lists are read from the store.
+ *  1. Current objects are read from the watch cache, once it contains every acknowledged write (reads/freshness.ts). Objects of
+ *     uncached kinds, older revisions and later pages of lists are read from the store.
  *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest
  *     state, so no update is lost.
  *  3. Returned objects may be frozen and shared with other readers. Objects that are passed in are copied.
@@ -67,12 +67,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
   const resources = indexResources(options.catalog);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
-  const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
+  const services = createServiceAllocator({ cache, store }, options.serviceCidr, randomBytes);
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;
   const selectors = createSelectorRoom();
   const context = { store, cache, resources, timers, log, services, room, selectors, randomBytes, issueToken };
-  return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
+  return { ...createBackend(context), revision: () => store.revision(), close: () => cache.close() };
 }
 
 /** Every verb is an async function, so that every error rejects its promise. */

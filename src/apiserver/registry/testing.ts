@@ -10,6 +10,7 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import type { ApiError } from '../../machinery/status.ts';
 import type { Log } from '../../platform/platform.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { delayWatch } from '../../store/delayed-watch-fixture.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -39,24 +40,33 @@ export interface Started {
   registry: Registry;
   store: Store;
   timers: VirtualTimers;
+  /** Resolves once the watch cache contains all writes, and the running watches have got their events. */
+  settled(): Promise<unknown>;
 }
+
+/** With LIFEPOD_STORE=delayed, as in the project `delayed`, the watch cache of each started registry lags behind its store. */
+const isDelayed = process.env['LIFEPOD_STORE'] === 'delayed';
 
 /** Starts a registry that contains the objects of bootstrap() and the ServiceAccount default/default. */
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
-  const store = options.store ?? createMemoryStore();
+  const given = options.store ?? createMemoryStore();
+  const store = isDelayed ? delayWatch(given) : given;
   const timers = createVirtualTimers(Date.UTC(2026, 0, 1));
   const { serviceCidr = SERVICE_CIDR } = options;
   const registry = await createRegistry({
-    store,
     catalog: createCatalog(kinds),
     timers,
     log: strictLog,
     ...options,
+    store,
     serviceCidr,
   });
   await bootstrap(registry, { serviceCidr, apiServerPort: 6443 });
   await registry.create(SERVICE_ACCOUNTS, 'default', object('ServiceAccount', 'default')).catch(() => {});
-  return { registry, store, timers };
+  // A list without a resourceVersion waits until the watch cache is current.
+  const settled = () => registry.list(NAMESPACES, { limit: 1 });
+  await settled();
+  return { registry, store, timers, settled };
 }
 
 export const object = (kind: string, name: string, rest: object = {}, metadata: object = {}): KubeObject =>

@@ -31,7 +31,7 @@ describe('create', () => {
     });
     expect(created.metadata.uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(created.metadata.resourceVersion).toBe(String(registry.revision()));
-    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(created);
+    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toEqual(created);
     expect(() => {
       created.metadata.name = 'b';
     }).toThrow(TypeError);
@@ -274,7 +274,7 @@ describe('update', () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1', y: '2' }));
     const same = configMap('a', { y: '2', x: '1' }, { namespace: 'default' });
-    expect(await registry.update(CONFIG_MAPS, same)).toBe(created);
+    expect(await registry.update(CONFIG_MAPS, same)).toEqual(created);
     expect(String(registry.revision())).toBe(created.metadata.resourceVersion);
   });
 
@@ -298,7 +298,7 @@ describe('update', () => {
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
     const body = configMap('a', { k: '2' }, { namespace: 'default' });
     expect(data(await registry.update(CONFIG_MAPS, body, { dryRun: true }))).toEqual({ k: '2' });
-    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(created);
+    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toEqual(created);
   });
 });
 
@@ -500,6 +500,6 @@ test('two kinds can serve the same stored object', async () => {
   const body = { ...object('Event', 'e', content), apiVersion: 'events.k8s.io/v1' };
   const created = await registry.create(events, 'default', body);
   expect(created).toMatchObject({ apiVersion: 'events.k8s.io/v1', note: 'hello' });
-  expect(await registry.get(events, 'default', 'e')).toBe(created);
+  expect(await registry.get(events, 'default', 'e')).toEqual(created);
   expect(await registry.get(ref('events'), 'default', 'e')).toMatchObject({ apiVersion: 'v1', message: 'hello' });
 });

@@ -216,9 +216,8 @@ class LmdbStore implements Store {
   }
 
   private async process(taken: Waiting[]): Promise<void> {
-    let batch: Batch;
     try {
-      batch = this.evaluate(taken);
+      const batch = this.evaluate(taken);
       if (batch.revision !== this.newest || batch.compacted !== this.compacted) {
         if (!(await this.hasRoom(batch))) {
           if (taken.length > 1) {
@@ -229,13 +228,11 @@ class LmdbStore implements Store {
         }
         await this.commit(batch);
       }
+      for (const answer of batch.answers) answer();
     } catch (error) {
       const failure = await this.recover(error);
       for (const waiting of taken) waiting.reject(failure);
-      return;
     }
-    this.watchers.dispatch(batch.events);
-    for (const answer of batch.answers) answer();
   }
 
   private async commit(batch: Batch): Promise<void> {
@@ -244,6 +241,8 @@ class LmdbStore implements Store {
     this.compacted = batch.compacted;
     this.historySize.add(batch.events);
     this.historySize.forget(batch.compacted);
+    // The listeners are called in the same turn in which the revision changes, so that readers never have to wait for them.
+    this.watchers.dispatch(batch.events);
   }
 
   private before(): Before {

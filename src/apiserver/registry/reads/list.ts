@@ -14,7 +14,8 @@ import { decodeStored, revisionOf } from '../../cache/stored-object.ts';
 import type { RegistryContext } from '../context.ts';
 import type { Resource } from '../resources.ts';
 import { decodeContinue, encodeContinue, NEWEST_REVISION } from './continue-token.ts';
-import { checkListOptions, isExact, parseResourceVersion, untilFresh } from './resource-version.ts';
+import { untilCurrent, untilFresh, untilRevision } from './freshness.ts';
+import { checkListOptions, isExact, parseResourceVersion } from './resource-version.ts';
 import { parseSelection, type Selection } from './selection.ts';
 
 const EXPIRED_TEXT = 'The resourceVersion for the provided list is too old.';
@@ -38,13 +39,21 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
   return objectKey(resource.prefix, namespace, name);
 }
 
-/** Returns the current object in its stored form; undefined if the object does not exist. Reads uncached kinds from the store. */
+/**
+ * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had
+ * resolved before the call. Reads uncached kinds from the store.
+ */
 export async function readCurrent(
-  { store, cache }: RegistryContext,
+  context: RegistryContext,
   { kind }: Resource,
   key: string,
 ): Promise<KubeObject | undefined> {
-  if (kind.uncached !== true) return cache.get(key);
+  const { store, cache } = context;
+  if (kind.uncached !== true) {
+    const behind = untilCurrent(context);
+    if (behind !== undefined) await behind;
+    return cache.get(key);
+  }
   const stored = await store.get(key);
   return stored === undefined ? undefined : decodeStored(stored);
 }
@@ -102,12 +111,14 @@ async function readPage(
       throw badRequest('specifying resource version is not allowed when using continue');
     }
     const { revision, after } = decodeContinue(options.continue);
-    const at = revision === NEWEST_REVISION ? context.cache.revision() : revision;
-    await untilFresh(context, at);
+    const at = revision === NEWEST_REVISION ? context.store.revision() : revision;
+    const behind = untilRevision(context, at);
+    if (behind !== undefined) await behind;
     return readStored(context, resource, { ...from, revision: at, after });
   }
   const revision = parseResourceVersion(options.resourceVersion);
-  await untilFresh(context, revision);
+  const behind = untilFresh(context, options.resourceVersion);
+  if (behind !== undefined) await behind;
   if (isExact(options) && revision !== 0 && revision !== context.cache.revision()) {
     return readStored(context, resource, { ...from, revision });
   }

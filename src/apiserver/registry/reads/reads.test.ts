@@ -28,6 +28,7 @@ async function withConfigMaps(options = {}): Promise<Started> {
     await started.registry.create(CONFIG_MAPS, 'default', configMap(name, {}, { labels }));
   }
   await started.registry.create(CONFIG_MAPS, 'kube-system', configMap('f'));
+  await started.settled();
   return started;
 }
 
@@ -143,9 +144,10 @@ describe('list', () => {
   });
 
   test('a list at an exact revision returns the objects of that time', async () => {
-    const { registry } = await withConfigMaps();
+    const { registry, settled } = await withConfigMaps();
     const { resourceVersion } = (await registry.list(CONFIG_MAPS, {})).metadata;
     await registry.delete(CONFIG_MAPS, 'default', 'c');
+    await settled();
     const then = await registry.list(CONFIG_MAPS, { resourceVersion, resourceVersionMatch: 'Exact' });
     expect(names(then)).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
     expect(then.metadata.resourceVersion).toBe(resourceVersion);
@@ -235,12 +237,14 @@ describe('watch', () => {
     await registry.create(CONFIG_MAPS, 'kube-system', configMap('y'));
     await registry.update(CONFIG_MAPS, configMap('x', { k: 'v' }, inDefault));
     await registry.delete(CONFIG_MAPS, 'default', 'x');
+    await started.settled();
     expect(watch.shown().slice(5)).toEqual(['ADDED x', 'MODIFIED x', 'DELETED x']);
     const last = watch.events.at(-1)?.object as KubeObject;
     expect(last).toMatchObject({ data: { k: 'v' }, metadata: { resourceVersion: String(registry.revision()) } });
     watch.abort();
     await watch.ended;
     await registry.create(CONFIG_MAPS, 'default', configMap('z'));
+    await started.settled();
     expect(watch.events).toHaveLength(8);
   });
 
@@ -250,6 +254,7 @@ describe('watch', () => {
     const a = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     await registry.create(CONFIG_MAPS, 'default', configMap('b'));
     const watch = watching(started, { resourceVersion: a.metadata.resourceVersion });
+    await started.settled();
     expect(watch.shown()).toEqual(['ADDED b']);
   });
 
@@ -262,6 +267,7 @@ describe('watch', () => {
     await registry.update(CONFIG_MAPS, configMap('a', { n: '2' }, { ...labels('x'), ...inDefault }));
     await registry.update(CONFIG_MAPS, configMap('a', { n: '3' }, { ...labels('y'), ...inDefault }));
     await registry.delete(CONFIG_MAPS, 'default', 'a');
+    await started.settled();
     expect(watch.shown()).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
     expect(watch.events[2]?.object).toMatchObject({
       data: { n: '2' },
@@ -273,6 +279,7 @@ describe('watch', () => {
     const started = await startRegistry();
     const watches = [watching(started, {}), watching(started, { namespace: 'default' })];
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a'));
+    await started.settled();
     expect(watches[0]?.events[0]).toBe(watches[1]?.events[0]);
     expect(watches[0]?.events[0]?.object).toBe(await started.registry.get(CONFIG_MAPS, 'default', 'a'));
   });
@@ -285,6 +292,7 @@ describe('watch', () => {
     for (let n = 0; n < 1001; n++) {
       await registry.update(CONFIG_MAPS, configMap('a', { n: String(n) }, inDefault));
     }
+    await started.settled();
     const watch = watching(started, { resourceVersion: old });
     await watch.ended;
     expect(watch.events).toEqual([
@@ -305,6 +313,7 @@ describe('watch', () => {
     const watch = watching(started, { allowWatchBookmarks: true, timeoutSeconds: 90 });
     started.timers.advance(60_000);
     await started.registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    await started.settled();
     started.timers.advance(30_000);
     await watch.ended;
     const now = started.registry.revision();

@@ -1,12 +1,8 @@
-/** Parses the resourceVersion of list and watch requests, checks the rules for its use, and waits for future revisions. */
+/** Parses the resourceVersion of list and watch requests, and checks the rules for its use. */
 
 import { type FieldError, forbidden, invalid, notSupported } from '../../../machinery/field-error.ts';
-import { type ApiError, invalidObject, tooLargeResourceVersion } from '../../../machinery/status.ts';
+import { type ApiError, invalidObject } from '../../../machinery/status.ts';
 import type { ListOptions, WatchOptions } from '../../../ports/backend.ts';
-import type { RegistryContext } from '../context.ts';
-
-/** How long a read waits for a revision that the cache has not reached. Source: upstream's watch cache. */
-const FRESH_WAIT_MILLIS = 3000;
 
 const invalidListOptions = (errors: FieldError[]): ApiError =>
   invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
@@ -70,21 +66,4 @@ export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: mat
   }
   if (match !== undefined && match !== 'NotOlderThan') errors.push(notSupported(MATCH, match, ['NotOlderThan']));
   if (errors.length > 0) throw invalidListOptions(errors);
-}
-
-/** Resolves when the cache has reached the revision; rejects with 504 Timeout after 3 s. */
-export function untilFresh({ cache, timers }: RegistryContext, revision: number): Promise<void> {
-  if (cache.revision() >= revision) return Promise.resolve();
-  return new Promise((resolve, reject) => {
-    const timer = timers.at(timers.now() + FRESH_WAIT_MILLIS, () => {
-      stop();
-      reject(tooLargeResourceVersion(revision, cache.revision()));
-    });
-    const stop = cache.onChange(() => {
-      if (cache.revision() < revision) return;
-      stop();
-      timer.cancel();
-      resolve();
-    });
-  });
 }

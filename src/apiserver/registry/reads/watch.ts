@@ -17,8 +17,9 @@ import { atRevision, deepFreeze } from '../../cache/stored-object.ts';
 import { type CacheEvent, TooOldError } from '../../cache/watch-cache.ts';
 import type { RegistryContext } from '../context.ts';
 import type { Resource } from '../resources.ts';
+import { untilFresh } from './freshness.ts';
 import { cachedPage, listObjects } from './list.ts';
-import { checkWatchOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
+import { checkWatchOptions, parseResourceVersion } from './resource-version.ts';
 import { parseSelection, type Selection } from './selection.ts';
 
 /** The interval between bookmarks. Source: upstream's cacher sends a bookmark about once a minute. */
@@ -51,7 +52,11 @@ async function watchSelected(
 ): Promise<void> {
   const selection = parseSelection(resource.kind, options);
   const revision = parseResourceVersion(options.resourceVersion);
-  if (options.sendInitialEvents) await untilFresh(context, revision);
+  // A watch from a given revision without initial events needs no state: it gets the changes when the cache does.
+  if (revision === 0 || options.sendInitialEvents) {
+    const behind = untilFresh(context, options.resourceVersion);
+    if (behind !== undefined) await behind;
+  }
   const wantsPresent = options.sendInitialEvents ?? revision === 0;
   const namespace = resource.kind.namespaced ? options.namespace || selection.namespace : undefined;
   let present: Present | undefined;
@@ -123,6 +128,8 @@ class Watcher {
   readonly #sink: WatchSink;
   readonly #cleanups: (() => void)[] = [];
   #ended = false;
+  /** The revision after which the watch began. The cache may not have reached it yet. */
+  #begin = 0;
   #resolve: () => void = () => {};
 
   constructor(context: RegistryContext, resource: Resource, options: WatchOptions, watched: Watched, sink: WatchSink) {
@@ -160,6 +167,7 @@ class Watcher {
     const { cache } = this.#context;
     const { namespace } = this.#watched;
     if (this.#ended) return;
+    this.#begin = afterRevision;
     try {
       this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, (event) => this.#deliver(event)));
     } catch (error) {
@@ -201,13 +209,18 @@ class Watcher {
     this.#send(Object.freeze({ type: 'BOOKMARK', object }));
   }
 
+  /** Returns the revision up to which the watch has reported all changes. */
+  #reached(): number {
+    return Math.max(this.#begin, this.#context.cache.revision());
+  }
+
   #armBookmarks(): void {
     if (!this.#options.allowWatchBookmarks || this.#ended) return;
-    const { timers, cache } = this.#context;
+    const { timers } = this.#context;
     let timer: Timer;
     const arm = (): void => {
       timer = timers.at(timers.now() + BOOKMARK_INTERVAL_MILLIS, () => {
-        this.#bookmark(cache.revision());
+        this.#bookmark(this.#reached());
         if (!this.#ended) arm();
       });
     };
@@ -218,9 +231,9 @@ class Watcher {
   #armTimeout(): void {
     const { timeoutSeconds } = this.#options;
     if (!timeoutSeconds || this.#ended) return;
-    const { timers, cache } = this.#context;
+    const { timers } = this.#context;
     const timer = timers.at(timers.now() + timeoutSeconds * 1000, () => {
-      this.#bookmark(cache.revision());
+      this.#bookmark(this.#reached());
       this.#end();
     });
     this.#onEnd(() => timer.cancel());

@@ -2,8 +2,8 @@
  * Allocates the cluster IPs and node ports of Services.
  *
  * The allocator counts the addresses and ports in use from the Services in the cache and from each change of a Service, so the
- * counts always match the stored Services. Addresses and ports of writes in progress are reserved separately until the writes
- * finish.
+ * counts always match the cached Services. Addresses and ports of writes in progress are reserved separately until the cache
+ * contains the writes.
  *
  * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording); KEP-3070 (the lower
  * part of the range is for addresses that users choose).
@@ -14,6 +14,8 @@ import type { KubeObject } from '../../../machinery/meta.ts';
 import { internalError, invalidObject } from '../../../machinery/status.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { WatchCache } from '../../cache/watch-cache.ts';
+import type { RegistryContext } from '../context.ts';
+import { whenCurrent } from '../reads/freshness.ts';
 import { addressAt, offsetOf, parseServiceCidr, type ServiceRange } from './service-range.ts';
 
 const SERVICES_PREFIX = resourcePrefix('', 'services');
@@ -24,10 +26,10 @@ const HEADLESS = 'None';
 export interface ServiceAllocator {
   /**
    * Sets the missing IP families, cluster IPs and node ports in the Service, and reserves the addresses and ports. `old` is the stored
-   * Service in an update, whose cluster IP and node ports are kept; undefined in a create. Returns a function that ends the reservation;
-   * call it when the write has finished. Does nothing for the type ExternalName or without a spec. Throws 422 Invalid if a requested
-   * address or port is invalid or in use, or if a requested IP family is not configured, and 500 InternalError if no address or port is
-   * free.
+   * Service in an update, whose cluster IP and node ports are kept; undefined in a create. Returns a function to call
+   * when the write has finished: the reservation then ends as soon as the cache contains the write. Does nothing for the type
+   * ExternalName or without a spec. Throws 422 Invalid if a requested address or port is invalid or in use, or if a requested IP family
+   * is not configured, and 500 InternalError if no address or port is free.
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
@@ -74,7 +76,7 @@ function followUses(cache: WatchCache): (service: KubeObject) => (use: string) =
 }
 
 export function createServiceAllocator(
-  cache: WatchCache,
+  { cache, store }: Pick<RegistryContext, 'cache' | 'store'>,
   serviceCidr: string,
   randomBytes: (size: number) => Uint8Array,
 ): ServiceAllocator {
@@ -109,7 +111,7 @@ export function createServiceAllocator(
         release();
         throw error;
       }
-      return release;
+      return () => whenCurrent({ cache, store }, release);
     },
   };
 }

@@ -185,7 +185,7 @@ test('a write of a Service does not list other Services, because their addresses
   const store = createMemoryStore();
   const cache = await loadWatchCache({ store, log: strictLog });
   const lists = vi.spyOn(cache, 'list');
-  const { admit } = createServiceAllocator(cache, SERVICE_CIDR, () => new Uint8Array(4));
+  const { admit } = createServiceAllocator({ cache, store }, SERVICE_CIDR, () => new Uint8Array(4));
   const place = { namespace: 'default' };
   const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
   const using = (name: string, nodePort: number) =>

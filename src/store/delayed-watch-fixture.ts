@@ -1,0 +1,37 @@
+/** For tests: a store whose listeners get every change later than its writer, as those of a store in another process do. */
+import type { Store, StoreEvent } from './store.ts';
+
+/** Calls `deliver` later, but not before it returns. */
+export type Later = (deliver: () => void) => void;
+
+const afterOneMillisecond: Later = (deliver) => void setTimeout(deliver, 1);
+
+/**
+ * Returns a store that forwards all calls to `store`, but calls the listeners of watch() later, with the same changes in the same
+ * order. Each call of a function that `later` received delivers the oldest change that has not been delivered. By default, it is called
+ * after 1 ms, so that many turns of promises come between a write and its event.
+ */
+export function delayWatch(store: Store, later: Later = afterOneMillisecond): Store {
+  const undelivered: (() => void)[] = [];
+  return {
+    revision: () => store.revision(),
+    get: (key, revision) => store.get(key, revision),
+    range: (options) => store.range(options),
+    txn: (txn) => store.txn(txn),
+    compact: (revision) => store.compact(revision),
+    close: () => store.close(),
+    watch(prefix, afterRevision, listener) {
+      let ended = false;
+      const stop = store.watch(prefix, afterRevision, (events: StoreEvent[]) => {
+        undelivered.push(() => {
+          if (!ended) listener(events);
+        });
+        later(() => undelivered.shift()?.());
+      });
+      return () => {
+        ended = true;
+        stop();
+      };
+    },
+  };
+}
