@@ -53,8 +53,8 @@ let catalog: KindCatalog;
 let at: TestServer;
 beforeEach(async () => {
   catalog = createCatalog(kinds);
-  const { registry } = await startRegistry({ catalog });
-  at = await startTestServer({ backend: registry, catalog });
+  const { backend } = await startRegistry({ catalog });
+  at = await startTestServer({ backend, catalog });
 });
 afterEach(() => at[Symbol.asyncDispose]());
 

@@ -48,7 +48,7 @@ test('a log or stream beyond the limit is refused with an HTTP response, even if
   };
   await using at = await start({ streams: 1 }, { nodes });
   const pod = { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] } };
-  await at.backend.create(coreResource('pods'), 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
+  await at.api.create(coreResource('pods'), 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
   const log = await at.open('GET', `${PODS}/p/log?follow=true`);
   expect(log.statusCode).toBe(200);
   expect(await at.call('GET', `${PODS}/p/log`)).toMatchObject({ code: 429, json: TOO_MANY });

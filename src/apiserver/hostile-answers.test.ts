@@ -80,7 +80,7 @@ test('a watch whose events cannot be encoded ends without affecting the server',
     headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
   });
   const metadata = { name: 'a', namespace: 'default' };
-  await at.backend.set(ref('configmaps'), { apiVersion: 'v1', kind: 'ConfigMap', metadata });
+  await at.api.set(ref('configmaps'), { apiVersion: 'v1', kind: 'ConfigMap', metadata });
   await expect(readText(watch)).rejects.toThrow('aborted');
   await watching.mock.results[0]?.value;
   expect(at.errors).toMatchObject([{ message: 'watch failed' }]);

@@ -291,11 +291,11 @@ describe('bodies of slow requests', () => {
     const [isFull, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const create = slow.backend.create.bind(slow.backend);
     const begun: string[] = [];
-    slow.backend.create = async (ref, namespace, object, options) => {
+    slow.backend.create = async (request, object, options) => {
       begun.push(object.metadata.name);
       if (begun.length === 23) isFull.resolve();
       if (object.metadata.name !== 'small') await answered.promise;
-      return create(ref, namespace, object, options);
+      return create(request, object, options);
     };
     const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
       slow.call('POST', PATH, { body: recordOf(name, length), signal });

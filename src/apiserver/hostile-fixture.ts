@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
-import type { Registry } from './registry/registry.ts';
-import { startRegistry } from './registry/testing.ts';
+import { type Started, startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
 /** The limit on `othersWaited` in most tests: about ten times the longest delay that was measured. */
@@ -13,11 +12,11 @@ export const OTHERS_WAIT_MILLIS = 1000;
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 export const PODS = '/api/v1/namespaces/default/pods';
 
-export async function startHostileServer(): Promise<TestServer & { registry: Registry }> {
+export async function startHostileServer(): Promise<TestServer & Pick<Started, 'registry'>> {
   const directory = mkdtempSync(join(tmpdir(), 'lifepod-hostile-'));
   const store = await openLmdbStore({ directory, historyRevisions: 1000 });
-  const { registry } = await startRegistry({ store });
-  const at = await startTestServer({ backend: registry });
+  const { registry, backend } = await startRegistry({ store });
+  const at = await startTestServer({ backend });
   const dispose = at[Symbol.asyncDispose].bind(at);
   return {
     ...at,

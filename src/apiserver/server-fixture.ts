@@ -13,6 +13,7 @@ import { kinds } from '../api/kinds.ts';
 import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Log } from '../platform/platform.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
@@ -67,8 +68,10 @@ export interface Answer {
 
 export interface TestServer extends AsyncDisposable {
   server: ApiServer;
-  /** A registry, which the server uses as its backend unless the test passes another one. */
-  backend: RegistryBackend;
+  /** The backend of the server, unless the test passes another one. A test may replace its methods. */
+  backend: ResourceBackend;
+  /** The same registry as another client calls it. */
+  api: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
@@ -102,7 +105,8 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-apiserver-'));
   const pki = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], now: Date.now() });
   const timers = systemTimers();
-  const backend = await registryBackend({ timers, namespaces: [] });
+  const api = await registryBackend({ timers, namespaces: [] });
+  const backend = api.serving;
   const { log, errors } = recordingLog();
   const server = await startApiServer({
     backend,
@@ -140,6 +144,7 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
   return {
     server,
     backend,
+    api,
     pki,
     errors,
     dataDir,

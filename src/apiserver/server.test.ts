@@ -123,7 +123,14 @@ describe('requests for objects', () => {
       headers: { 'user-agent': 'kubectl/v1.32.4 (linux/amd64)' },
     });
     expect(tried.code).toBe(201);
-    expect(create.mock.lastCall?.[3]).toMatchObject({
+    expect(create.mock.lastCall?.[0]).toMatchObject({
+      user: { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] },
+      source: 'client',
+      verb: 'create',
+      resource: CONFIG_MAPS_REF,
+      namespace: 'default',
+    });
+    expect(create.mock.lastCall?.[2]).toMatchObject({
       dryRun: true,
       fieldValidation: 'Strict',
       fieldManager: 'kubectl',
@@ -147,7 +154,7 @@ describe('requests for objects', () => {
     const remove = vi.spyOn(at.backend, 'delete');
     const deleted = await at.call('DELETE', `${CONFIG_MAPS}/one`, { body: JSON.stringify(options) });
     expect(deleted).toMatchObject({ code: 200, json: { status: 'Success' } });
-    expect(remove.mock.lastCall?.[3]).toMatchObject({ gracePeriodSeconds: 7, preconditions: { uid } });
+    expect(remove.mock.lastCall?.[1]).toMatchObject({ gracePeriodSeconds: 7, preconditions: { uid } });
     expect((await at.call('GET', `${CONFIG_MAPS}/one`)).json).toMatchObject({
       code: 404,
       message: 'configmaps "one" not found',
@@ -166,8 +173,8 @@ describe('requests for objects', () => {
   test('a Binding can be posted to its Pod or to bindings', async () => {
     const binding = (name: string): string =>
       JSON.stringify({ apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { name: 'n' } });
-    const nodesOfPods = () => (at.backend.objects(PODS) as Pod[]).map(({ spec }) => spec?.nodeName);
-    for (const name of ['p', 'q']) await at.backend.set(PODS, podOf(name, ['app']));
+    const nodesOfPods = () => (at.api.objects(PODS) as Pod[]).map(({ spec }) => spec?.nodeName);
+    for (const name of ['p', 'q']) await at.api.set(PODS, podOf(name, ['app']));
     const posted = await at.call('POST', '/api/v1/namespaces/default/pods/p/binding', { body: binding('p') });
     expect(posted.code).toBe(201);
     expect(nodesOfPods()).toEqual(['n', undefined]);
@@ -286,7 +293,7 @@ describe('requests for objects', () => {
         config,
         expect.objectContaining({ fieldManager: 'me', force: true }),
       ];
-      expect(patch.mock.calls.map((call) => call.slice(3))).toEqual([passed, passed]);
+      expect(patch.mock.calls.map((call) => call.slice(1))).toEqual([passed, passed]);
     });
 
     test('server-side apply requires a fieldManager, and other patches refuse force', async () => {
@@ -507,7 +514,7 @@ describe('watches', () => {
     const metadata = { name: 'big', namespace: 'default' };
     for (let sent = 0; sent < 40; sent += 1) {
       const data = { a: `${sent}`.padEnd(1_000_000, 'x') };
-      await own.backend.set<ConfigMap>(CONFIG_MAPS_REF, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+      await own.api.set<ConfigMap>(CONFIG_MAPS_REF, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
     }
     await watch.mock.results[0]?.value;
     response.resume();
@@ -558,7 +565,7 @@ describe('logs', () => {
         },
       },
     });
-    const { metadata } = await own.backend.set(PODS, podOf('p', ['a', 'b'], ['c'], 'node-1'));
+    const { metadata } = await own.api.set(PODS, podOf('p', ['a', 'b'], ['c'], 'node-1'));
     const leave = new AbortController();
     const query = 'container=c&follow=true&tailLines=3&timestamps=true&sinceSeconds=60&limitBytes=100';
     const response = await own.open('GET', `${LOG}?${query}`, { signal: leave.signal });
@@ -587,7 +594,7 @@ describe('logs', () => {
         },
       },
     });
-    await own.backend.set(PODS, podOf('p', ['a'], [], 'node-1'));
+    await own.api.set(PODS, podOf('p', ['a'], [], 'node-1'));
     const response = await own.open('GET', LOG);
     timers.advance(3_600_000);
     expect((await readText(response)).length).toBe(text.length);
@@ -596,7 +603,7 @@ describe('logs', () => {
   test('logs of an unknown or ambiguous container are refused with the wording of upstream', async () => {
     await using own = await startTestServer();
     const message = async (query = '') => (await own.call('GET', `${LOG}${query}`)).json.message;
-    await own.backend.set(PODS, podOf('p', ['a', 'b'], ['c', 'd'], 'node-1'));
+    await own.api.set(PODS, podOf('p', ['a', 'b'], ['c', 'd'], 'node-1'));
     expect(await message()).toBe(
       'a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [c d]',
     );
@@ -607,7 +614,7 @@ describe('logs', () => {
     expect(await message('?tailLines=-1')).toBe(
       'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
     );
-    await own.backend.set(PODS, podOf('unbound', ['a']));
+    await own.api.set(PODS, podOf('unbound', ['a']));
     expect((await own.call('GET', '/api/v1/namespaces/default/pods/unbound/log')).code).toBe(204);
   });
 
@@ -622,7 +629,7 @@ describe('logs', () => {
         },
       },
     });
-    await own.backend.set(PODS, podOf('p', ['a'], [], 'node-1'));
+    await own.api.set(PODS, podOf('p', ['a'], [], 'node-1'));
     expect(await own.call('GET', LOG)).toMatchObject({ code: 400, json: { message: refusal } });
   });
 });

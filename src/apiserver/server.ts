@@ -25,9 +25,10 @@ import { methodNotAllowed, pathNotFound, unauthorized } from '../machinery/statu
 import { UserError } from '../platform/files.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import type { ResourceBackend, UserInfo } from '../ports/backend.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import type { UserInfo } from '../ports/request.ts';
 import { authenticate } from './auth/authenticate.ts';
 import { authorizePath, authorizeResource } from './auth/authorize.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';

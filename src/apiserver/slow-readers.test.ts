@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node-js.ts';
-import type { ResourceBackend } from '../ports/backend.ts';
+import type { ResourceApi } from '../ports/backend.ts';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import { outgoingBudget } from './http/bounds/outgoing.ts';
 import { configMap, object, ref } from './registry/testing.ts';
@@ -28,8 +28,8 @@ function heapBytes(): number {
 const text = 'x'.repeat(MEBIBYTE - 1000);
 const config = ref('configmaps');
 
-async function fill(backend: ResourceBackend, count: number): Promise<void> {
-  for (let index = 0; index < count; index++) await backend.create(config, 'default', configMap(`c${index}`, { text }));
+async function fill(api: ResourceApi, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await api.create(config, 'default', configMap(`c${index}`, { text }));
 }
 
 const records = ref('podrecords', 'lifepod.io');

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { inProcessClient } from '../client/typed-client.ts';
+import { clientOf } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
@@ -18,7 +18,7 @@ const ending = async (failure: ApiError) => {
   const said: string[] = [];
   const platform = { timers: systemTimers(), log: silentLog };
   const { signal } = new AbortController();
-  return { said, ended: endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal) };
+  return { said, ended: endAllPods(clientOf(backend), platform, (line) => said.push(line), signal) };
 };
 
 test('endAllPods retries a delete that fails because the disk is full', async () => {
@@ -47,7 +47,7 @@ test('endAllPods reports the turn of each defer container, whatever the phase of
   const heard = (text: string) => vi.waitFor(() => expect(said.join()).toContain(text));
   const { signal } = new AbortController();
   const platform = { timers: systemTimers(), log: silentLog };
-  const ended = endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal);
+  const ended = endAllPods(clientOf(backend), platform, (line) => said.push(line), signal);
   await heard('ending default/web');
   const termination = { reason: 'Deleted', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
   const bye = { name: 'bye', image, imageID: '', ready: false, restartCount: 0, state: { running: {} } };

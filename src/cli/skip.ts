@@ -31,7 +31,7 @@ export async function skipEntry(client: Client, namespace: string, name: string,
     metadata: { name, namespace },
     skip: entry,
   };
-  await client.backend.update(PODS, control, { subresource: 'defer' }).catch((error: unknown) => {
+  await client.api.update(PODS, control, { subresource: 'defer' }).catch((error: unknown) => {
     throw isApiError(error) ? refusal(error, pod, entry) : error;
   });
   return outcome(pod, entry);

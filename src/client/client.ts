@@ -1,7 +1,7 @@
 /**
  * The interface of the Kubernetes client that the scheduler, the controllers, the node and the command line use.
  * One implementation calls the API server's backend in the same process, the other uses HTTPS. Both contain a
- * ResourceBackend, to which this interface adds typed access by resource.
+ * ResourceApi, to which this interface adds typed access by resource.
  */
 
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
@@ -9,7 +9,7 @@ import type { PatchType } from '../machinery/patch/patch.ts';
 import type {
   DeleteOptions,
   ListOptions,
-  ResourceBackend,
+  ResourceApi,
   WatchEvent,
   WatchOptions,
   WriteOptions,
@@ -29,6 +29,6 @@ export interface ResourceClient<T extends KubeObject> {
 }
 
 export interface Client {
-  readonly backend: ResourceBackend;
+  readonly api: ResourceApi;
   resource<T extends KubeObject>(ref: ResourceRef): ResourceClient<T>;
 }

@@ -7,7 +7,7 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createEventRecorder } from './events.ts';
 import { registryBackend } from './registry-fixture.ts';
-import { inProcessClient } from './typed-client.ts';
+import { clientOf } from './typed-client.ts';
 
 const pod: KubeObject = {
   apiVersion: 'v1',
@@ -18,7 +18,7 @@ const pod: KubeObject = {
 async function setUp() {
   const timers = createVirtualTimers(Date.UTC(2026, 0, 31, 9, 30));
   const backend = await registryBackend({ timers });
-  const recorder = createEventRecorder(inProcessClient(backend), {
+  const recorder = createEventRecorder(clientOf(backend), {
     component: 'kubelet',
     host: 'n1',
     timers,

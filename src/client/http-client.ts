@@ -11,11 +11,11 @@ import type { Readable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError, serviceUnavailable } from '../machinery/status.ts';
-import type { DeleteOptions, ResourceBackend, WatchEvent, WriteOptions } from '../ports/backend.ts';
+import type { DeleteOptions, ResourceApi, WatchEvent, WriteOptions } from '../ports/backend.ts';
 import type { Client } from './client.ts';
 import { jsonLines } from './json-lines.ts';
 import { queryText, resourcePath } from './paths.ts';
-import { backendClient } from './typed-client.ts';
+import { clientOf } from './typed-client.ts';
 
 export interface HttpClientOptions {
   /** For example `https://127.0.0.1:6443`. */
@@ -39,7 +39,7 @@ export interface HttpClient extends Client {
 export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
-    ...backendClient(httpBackend(connected)),
+    ...clientOf(httpBackend(connected)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
   };
 }
@@ -125,7 +125,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
   });
 }
 
-function httpBackend(connection: Connection): ResourceBackend {
+function httpBackend(connection: Connection): ResourceApi {
   async function send<T>(call: Call): Promise<T> {
     const response = await connection.open(call, { timeoutMillis: SILENCE_MILLIS });
     try {
@@ -201,7 +201,7 @@ const deleteBody = ({ gracePeriodSeconds, preconditions, propagationPolicy }: De
 const watch = async (
   connection: Connection,
   ref: ResourceRef,
-  { namespace, ...query }: Parameters<ResourceBackend['watch']>[1],
+  { namespace, ...query }: Parameters<ResourceApi['watch']>[1],
   sink: (event: WatchEvent) => void,
   signal: AbortSignal,
 ): Promise<void> => {

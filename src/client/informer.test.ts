@@ -6,7 +6,7 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createInformer } from './informer.ts';
 import { type RegistryBackend, registryBackend } from './registry-fixture.ts';
-import { inProcessClient } from './typed-client.ts';
+import { clientOf } from './typed-client.ts';
 
 const object = (name: string, data: Record<string, string> = {}): KubeObject & { data?: unknown } => ({
   apiVersion: 'v1',
@@ -41,7 +41,7 @@ async function setUp(options: { fieldSelector?: string } = {}) {
   };
   const start = () =>
     createInformer(
-      inProcessClient(backend).resource(CONFIG_MAPS),
+      clientOf(backend).resource(CONFIG_MAPS),
       { ...options, log: silentLog, timers, signal: stop.signal },
       {
         added: (each) => record(`added ${each.metadata.name}`),
@@ -157,7 +157,7 @@ test('a handler that throws does not keep later objects from being handled', asy
   await backend.set(CONFIG_MAPS, object('x'));
   await backend.set(CONFIG_MAPS, object('y'));
   const seen: string[] = [];
-  const client = inProcessClient(backend).resource(CONFIG_MAPS);
+  const client = clientOf(backend).resource(CONFIG_MAPS);
   const added = (each: KubeObject): void => {
     seen.push(each.metadata.name);
     throw new Error('boom');
@@ -184,7 +184,7 @@ test('an informer lists in pages of `pageSize` and stores the transformed object
   for (const name of ['a', 'b', 'c', 'd', 'e']) await backend.set(CONFIG_MAPS, object(name, { size: name }));
   const heard: string[] = [];
   const informer = createInformer<ReturnType<typeof object>, KubeObject & { size: number }>(
-    inProcessClient(backend).resource(CONFIG_MAPS),
+    clientOf(backend).resource(CONFIG_MAPS),
     { pageSize: 2, log: silentLog, timers, signal: stop.signal },
     {
       added: (each) => heard.push(`added ${each.size}`),

@@ -5,17 +5,21 @@ import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { loadWatchCache } from '../apiserver/cache/watch-cache.ts';
 import type { Registry } from '../apiserver/registry/registry.ts';
-import { startRegistry } from '../apiserver/registry/testing.ts';
+import { startRegistry, TEST_USER } from '../apiserver/registry/testing.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import type { ResourceBackend } from '../ports/backend.ts';
+import { apiFor } from '../ports/api-for.ts';
+import type { ResourceApi, ResourceBackend } from '../ports/backend.ts';
+import type { RequestContext } from '../ports/request.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 
-/** The backend that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
-export interface RegistryBackend extends ResourceBackend {
+/** The API that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
+export interface RegistryBackend extends ResourceApi {
+  /** The backend behind the API, for tests of the server. */
+  readonly serving: ResourceBackend;
   /** All calls so far, each as `<verb> <resource>[/<subresource>] <namespace>/<name>`, such as `create pods/binding a/x`. */
   readonly calls: string[];
   /** Makes the next call whose text in `calls` begins with `begin` fail with `error`, without calling the registry. */
@@ -50,14 +54,19 @@ export async function registryBackend(options: RegistryBackendOptions = {}): Pro
   const store = createMemoryStore();
   // The cache subscribes to the store before the registry does, so `objects` already contains each change that a watch delivers.
   const cache = await loadWatchCache({ store, log: silentLog });
-  const { registry } = await startRegistry({ store, timers, serviceCidr });
+  const { registry, backend } = await startRegistry({ store, timers, serviceCidr });
   for (const name of namespaces) {
     await registry.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
     await registry.create(SERVICE_ACCOUNTS, name, account);
   }
+  const { calls, failNext, endWatches, ...serving } = withFaults(backend);
   return {
-    ...withFaults(registry),
+    ...apiFor(serving, TEST_USER),
+    serving,
+    calls,
+    failNext,
+    endWatches,
     ...otherClient(registry),
     objects: ({ group, resource }) => cache.list(resourcePrefix(group, resource)),
   };
@@ -69,8 +78,9 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
   const failures: { begin: string; error: Error }[] = [];
   const watches = new Set<AbortController>();
   /** Records the call. If failNext() was called for such a call, throws the error that was passed to failNext(). */
-  const record = (verb: string, { resource }: ResourceRef, namespace = '', name = '', subresource?: string): void => {
-    const call = `${verb} ${resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${name}`;
+  const record = ({ verb, resource, subresource, namespace = '', name = '' }: RequestContext, created = name): void => {
+    const shown = verb === 'deletecollection' ? 'deleteCollection' : verb;
+    const call = `${shown} ${resource.resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${created}`;
     calls.push(call);
     const index = failures.findIndex(({ begin }) => call.startsWith(begin));
     if (index !== -1) throw failures.splice(index, 1)[0]?.error;
@@ -81,49 +91,49 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
     endWatches() {
       for (const watch of watches) watch.abort();
     },
-    async get(ref, namespace, name) {
-      record('get', ref, namespace, name);
-      return registry.get(ref, namespace, name);
+    async get(request) {
+      record(request);
+      return registry.get(request);
     },
-    async list(ref, options, signal) {
-      record('list', ref, options.namespace);
-      return registry.list(ref, options, signal);
+    async list(request, options) {
+      record(request);
+      return registry.list(request, options);
     },
-    async watch(ref, options, sink, signal) {
-      record('watch', ref, options.namespace);
+    async watch(request, options, sink) {
+      record(request);
       const watch = new AbortController();
       watches.add(watch);
       try {
-        await registry.watch(ref, options, sink, AbortSignal.any([signal, watch.signal]));
+        await registry.watch({ ...request, signal: AbortSignal.any([request.signal, watch.signal]) }, options, sink);
       } finally {
         watches.delete(watch);
       }
     },
-    async create(ref, namespace, object, options) {
-      record('create', ref, namespace, options?.name ?? object.metadata.name, options?.subresource);
-      return registry.create(ref, namespace, object, options);
+    async create(request, object, options) {
+      record(request, request.name ?? object.metadata.name);
+      return registry.create(request, object, options);
     },
-    async update(ref, object, options) {
-      record('update', ref, object.metadata.namespace, object.metadata.name, options?.subresource);
-      return registry.update(ref, object, options);
+    async update(request, object, options) {
+      record(request);
+      return registry.update(request, object, options);
     },
-    async patch(ref, namespace, name, type, body, options) {
-      record('patch', ref, namespace, name, options?.subresource);
-      return registry.patch(ref, namespace, name, type, body, options);
+    async patch(request, type, body, options) {
+      record(request);
+      return registry.patch(request, type, body, options);
     },
-    async delete(ref, namespace, name, options) {
-      record('delete', ref, namespace, name);
-      return registry.delete(ref, namespace, name, options);
+    async delete(request, options) {
+      record(request);
+      return registry.delete(request, options);
     },
-    async deleteCollection(ref, options) {
-      record('deleteCollection', ref, options.namespace);
-      return registry.deleteCollection(ref, options);
+    async deleteCollection(request, options) {
+      record(request);
+      return registry.deleteCollection(request, options);
     },
     onDrop: registry.onDrop,
   };
 }
 
-function otherClient(registry: Registry): Pick<RegistryBackend, 'set' | 'setStatus' | 'remove'> {
+function otherClient(registry: ResourceApi): Pick<RegistryBackend, 'set' | 'setStatus' | 'remove'> {
   const hasStatus = (ref: ResourceRef): boolean =>
     kinds.some((kind) => kind.group === ref.group && kind.plural === ref.resource && 'status' in kind.subresources);
   return {

@@ -1,4 +1,4 @@
-/** The options that every controller takes, and a constant that two controllers share. */
+/** The options that every controller takes, the names of the controllers, and a constant that two controllers share. */
 import type { Client } from '../client/client.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
@@ -15,3 +15,20 @@ export interface ControllerOptions {
   /** Stops the controller. */
   signal: AbortSignal;
 }
+
+/**
+ * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers. Upstream has no controllers for
+ * Events, PodRecords and system objects.
+ */
+export type ControllerName =
+  | 'event-ttl-controller'
+  | 'namespace-controller'
+  | 'node-controller'
+  | 'persistent-volume-binder'
+  | 'pod-garbage-collector'
+  | 'pod-record-controller'
+  | 'root-ca-cert-publisher'
+  | 'service-account-controller'
+  | 'system-object-controller'
+  | 'taint-eviction-controller'
+  | 'unbound-record-controller';

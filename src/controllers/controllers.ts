@@ -9,7 +9,7 @@
  * times from which a controller counts a delay, such as tolerationSeconds.
  */
 import type { KindCatalog } from '../api/catalog.ts';
-import type { ControllerOptions } from './controller.ts';
+import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
@@ -28,30 +28,34 @@ import { startUnboundRecords } from './unbound-records/unbound-records.ts';
  * Starts all controllers; they run until the signal aborts. Resolves once each of them except record-limits has read the
  * objects that existed at the start; root-ca, service-account and system-objects have then also processed these objects once.
  */
-export async function startControllers(
-  options: ControllerOptions & {
-    catalog: KindCatalog;
-    caPem: string;
-    /** Creates missing system objects and corrects the Service `kubernetes`. */
-    bootstrap: () => Promise<void>;
-    recordLimits: RecordLimits;
-    folders: VolumeFolders;
-    /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
-    terminatedPods?: number;
-  },
-): Promise<void> {
+export async function startControllers({
+  optionsOf,
+  catalog,
+  ...options
+}: {
+  /** Returns the options of a controller, with a client that calls the API as the user of the controller. */
+  optionsOf: (controller: ControllerName) => ControllerOptions;
+  catalog: KindCatalog;
+  caPem: string;
+  /** Creates missing system objects and corrects the Service `kubernetes`. */
+  bootstrap: () => Promise<void>;
+  recordLimits: RecordLimits;
+  folders: VolumeFolders;
+  /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
+  terminatedPods?: number;
+}): Promise<void> {
   // Not awaited: there may be many records, and nothing at startup depends on their deletion.
-  void startRecordLimits({ ...options, limits: options.recordLimits });
+  void startRecordLimits({ ...optionsOf('pod-record-controller'), limits: options.recordLimits });
   await Promise.all([
-    startNamespaceController({ ...options, resources: options.catalog.view(namespacedResources) }),
-    startServiceAccountController(options),
-    startRootCaPublisher(options),
-    startSystemObjects(options),
-    startEventsTtl(options),
-    startPodGc(options),
-    startPersistentVolumes(options),
-    startNodeTaints(options),
-    startTaintEviction(options),
-    startUnboundRecords(options),
+    startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),
+    startServiceAccountController(optionsOf('service-account-controller')),
+    startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),
+    startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
+    startEventsTtl(optionsOf('event-ttl-controller')),
+    startPodGc({ ...optionsOf('pod-garbage-collector'), ...options }),
+    startPersistentVolumes({ ...optionsOf('persistent-volume-binder'), ...options }),
+    startNodeTaints(optionsOf('node-controller')),
+    startTaintEviction(optionsOf('taint-eviction-controller')),
+    startUnboundRecords(optionsOf('unbound-record-controller')),
   ]);
 }

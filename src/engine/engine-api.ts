@@ -11,12 +11,14 @@ import { kubernetesServiceAddress } from '../apiserver/registry/services/service
 import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
+import { apiFor } from '../ports/api-for.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
+import { API_SERVER } from './users.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 export const HOST = '127.0.0.1';
@@ -82,7 +84,7 @@ export async function serveApi(
     metrics: metrics.all,
   });
   closers.defer(() => api.close());
-  await bootstrap(registry, { serviceCidr, apiServerPort: api.port });
+  await bootstrap(apiFor(registry, API_SERVER), { serviceCidr, apiServerPort: api.port });
   writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;

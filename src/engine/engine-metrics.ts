@@ -6,6 +6,8 @@ import type { Registry } from '../apiserver/registry/registry.ts';
 import { workQueueMetrics } from '../client/work-queue.ts';
 import { createMetrics, family, type MetricFamily, type Metrics, single } from '../platform/metrics.ts';
 import { addProcessMetrics } from '../platform/process-metrics.ts';
+import { apiFor } from '../ports/api-for.ts';
+import { API_SERVER } from './users.ts';
 
 export interface EngineMetrics {
   /** All metrics, served by the API server at /metrics. */
@@ -39,13 +41,14 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog:
 
 /** Counts the objects of resources that are cached in memory. To count those of uncached resources, all would be read from the disk. */
 async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
+  const api = apiFor(registry, API_SERVER);
   const counted = kinds.filter(
     (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,
   );
   const samples = await Promise.all(
     counted.map(async ({ group, version, plural }) => ({
       labels: { group, resource: plural },
-      value: (await registry.list({ group, version, resource: plural }, {})).items.length,
+      value: (await api.list({ group, version, resource: plural }, {})).items.length,
     })),
   );
   return family('gauge', 'apiserver_resource_objects', 'Number of stored objects by resource.', samples);

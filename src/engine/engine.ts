@@ -11,7 +11,6 @@
 import { flushCompileCache } from 'node:module';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { dnsServiceAddress } from '../apiserver/registry/services/service-range.ts';
-import { inProcessClient } from '../client/typed-client.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import { setUpNetwork } from '../network/bridge.ts';
 import { startDns } from '../network/dns.ts';
@@ -25,6 +24,8 @@ import { onAbort } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
+import { apiFor } from '../ports/api-for.ts';
+import type { UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { CLUSTER_DOMAIN, HOST, type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
@@ -46,6 +47,7 @@ import {
 } from './settings.ts';
 import { together } from './settle-all.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
+import { API_SERVER, clientFor, controllerUser, DNS, nodeUser, SCHEDULER } from './users.ts';
 
 const DNS_PORT = 53;
 
@@ -143,7 +145,7 @@ async function startParts(
 
   const node = lateNode();
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
-  const options = { client: inProcessClient(opened.registry), ...platform, signal };
+  const options = { client: clientFor(opened.registry, nodeUser(nodeName)), ...platform, signal };
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, nodeName);
   const [nodeParts] = await together([
@@ -164,20 +166,21 @@ async function startClusterParts(
   { registry, catalog, pki, port, dnsIp }: OpenRegistry & { port: number; dnsIp: string },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
+  const as = (user: UserInfo): PartOptions => ({ ...options, client: clientFor(registry, user) });
   await together([
     startDns({
-      ...options,
+      ...as(DNS),
       ip: dnsIp,
       port: DNS_PORT,
       clusterDomain: CLUSTER_DOMAIN,
       upstreamFrom: settings.resolvConf || MACHINE_RESOLV_CONF,
     }),
-    startScheduler({ ...options, schedulerName: 'default-scheduler' }),
+    startScheduler({ ...as(SCHEDULER), schedulerName: 'default-scheduler' }),
     startControllers({
-      ...options,
+      optionsOf: (controller) => as(controllerUser(controller)),
       catalog,
       caPem: pki.caCertificate,
-      bootstrap: () => bootstrap(registry, { serviceCidr, apiServerPort: port }),
+      bootstrap: () => bootstrap(apiFor(registry, API_SERVER), { serviceCidr, apiServerPort: port }),
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, nodeName),
       terminatedPods: terminatedPods(settings),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { NODES } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { inProcessClient } from '../client/typed-client.ts';
+import { clientOf } from '../client/typed-client.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { nodeReady, withRemedy } from './node-ready.ts';
 
@@ -19,7 +19,7 @@ async function start() {
     [] as string[],
     new AbortController(),
   ];
-  const options = { client: inProcessClient(backend), timers, signal: stop.signal };
+  const options = { client: clientOf(backend), timers, signal: stop.signal };
   const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
   return { backend, timers, said, stop, ready };
 }

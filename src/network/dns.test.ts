@@ -8,7 +8,7 @@ import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERVICES } from '../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
-import { inProcessClient } from '../client/typed-client.ts';
+import { clientOf } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
@@ -30,7 +30,7 @@ let port: number;
 
 const start = (signal: AbortSignal) =>
   startDns({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     ip: '127.0.0.1',
     port: 0,
     clusterDomain: 'cluster.local',
@@ -141,7 +141,7 @@ describe('startDns', () => {
   });
 
   it('startDns() rejects with an error that contains the address if the address is in use', async () => {
-    const options = { client: inProcessClient(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
+    const options = { client: clientOf(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
     const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
     await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
   });

@@ -1,6 +1,6 @@
 /**
- * The resource verbs of the API as typed calls. The API server implements them in process; a client calls them in process or
- * over HTTP. This is a port because the API server and the client may not import each other.
+ * The resource verbs of the API as typed calls: ResourceApi for a client, who is one user, and ResourceBackend for the API server, which
+ * gets the context of the request with each call. This is a port because the API server and the client may not import each other.
  *
  * Returned objects are shared and must not be modified (copy with structuredClone).
  * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status. A call that is aborted may reject
@@ -8,6 +8,7 @@
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { PatchType } from '../machinery/patch/patch.ts';
+import type { RequestContext } from './request.ts';
 
 export interface ListOptions {
   namespace?: string;
@@ -59,8 +60,6 @@ export interface WriteOptions {
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
   /** Called with the text of each warning; HTTP clients receive the texts in Warning headers. */
   onWarning?: (text: string) => void;
-  /** The user who sent the request over HTTP; absent for deletes, and for components of lifepod in the same process. */
-  user?: UserInfo;
 }
 
 export interface DeleteOptions extends WriteOptions {
@@ -69,19 +68,16 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/**
- * The user that the client's certificate names. system:anonymous is the user of requests that need no authentication, such as
- * /healthz.
- */
-export interface UserInfo {
-  name: string;
-  groups: string[];
+export interface PatchOptions extends WriteOptions {
+  /** Called if a server-side apply creates the object. */
+  onCreated?: () => void;
 }
 
-export interface ResourceBackend {
+/** The API as one user calls it, in process or over HTTPS. */
+export interface ResourceApi {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
   /**
-   * Lists the objects. In the API server, rejects when `signal` aborts while the list is read from the store. A list that is read from the
+   * Lists the objects. In process, rejects when `signal` aborts while the list is read from the store. A list that is read from the
    * cache or over HTTP does not check `signal`.
    */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
@@ -111,11 +107,7 @@ export interface ResourceBackend {
     name: string,
     type: PatchType,
     body: unknown,
-    options?: WriteOptions & {
-      subresource?: string;
-      /** Called if a server-side apply creates the object. */
-      onCreated?: () => void;
-    },
+    options?: PatchOptions & { subresource?: string },
   ): Promise<KubeObject>;
   /**
    * Resolves with the object if it is terminating now. If the object was deleted immediately, resolves with a Status or, for kinds
@@ -128,6 +120,20 @@ export interface ResourceBackend {
     options?: DeleteOptions,
   ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
+}
+
+/** Subresource calls name the subresource in the request. */
+export interface ResourceBackend {
+  get(request: RequestContext): Promise<KubeObject>;
+  /** Rejects when the signal of the request aborts while the list is read from the store. */
+  list(request: RequestContext, options: ListOptions): Promise<KubeList>;
+  /** Like ResourceApi.watch(). The watch ends when the signal of the request aborts. */
+  watch(request: RequestContext, options: WatchOptions, sink: WatchSink): Promise<void>;
+  create(request: RequestContext, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  update(request: RequestContext, object: KubeObject, options?: WriteOptions): Promise<KubeObject>;
+  patch(request: RequestContext, type: PatchType, body: unknown, options?: PatchOptions): Promise<KubeObject>;
+  delete(request: RequestContext, options?: DeleteOptions): Promise<KubeObject | Status>;
+  deleteCollection(request: RequestContext, options: ListOptions & DeleteOptions): Promise<KubeList>;
   /**
    * Calls the listener with each object that the backend removes from its cache because the object was changed or deleted. Returns a
    * function that removes the listener. The method is absent if the backend does not cache objects.

@@ -16,7 +16,7 @@ import {
   PRIORITY_CLASSES,
 } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
-import { inProcessClient } from '../client/typed-client.ts';
+import { clientOf } from '../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
@@ -53,7 +53,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   for (const each of objects.nodes ?? []) await backend.set(NODES, each);
   for (const each of objects.pods ?? []) await backend.set(PODS, each);
   for (const name of objects.deleted ?? []) await backend.remove(PODS, 'a', name);
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   let wake = (): void => {};
   for (const ref of [PODS, EVENTS]) {
     void backend.watch(ref, { resourceVersion: '0' }, (_: WatchEvent) => wake(), stop.signal);

@@ -7,13 +7,14 @@ import type { Pod, ServiceAccount } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
 import { PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
-import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
-import { inProcessClient } from '../client/typed-client.ts';
+import { createRegistry } from '../apiserver/registry/registry.ts';
+import { clientOf } from '../client/typed-client.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
-import type { ResourceBackend } from '../ports/backend.ts';
+import { apiFor } from '../ports/api-for.ts';
+import type { ResourceApi } from '../ports/backend.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
 import {
   createSimulatedRuntime,
@@ -30,9 +31,9 @@ afterEach(async () => {
 
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
-  registry: Registry;
+  registry: ResourceApi;
   /** Starts an agent that runs until stop() is called or the test ends. */
-  startAgent(backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void };
+  startAgent(backend: ResourceApi): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
 
@@ -40,16 +41,18 @@ interface Node {
 async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-agent-'));
   cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
-  const registry = await createRegistry({
+  const backend = await createRegistry({
     store: createMemoryStore(),
     catalog: createCatalog(kinds),
     timers,
     log: silentLog,
     serviceCidr: '10.96.0.0/16',
   });
-  cleanups.push(() => registry.close());
+  cleanups.push(() => backend.close());
+  // The agent's own user may create mirror Pods.
+  const registry = apiFor(backend, { name: 'system:node:node-1', groups: ['system:nodes'] });
   await bootstrap(registry, { serviceCidr: '10.96.0.0/16', apiServerPort: 6443 });
-  const client = inProcessClient(registry);
+  const client = clientOf(registry);
   await client
     .resource<ServiceAccount>(SERVICE_ACCOUNTS)
     .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
@@ -74,12 +77,12 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
     },
   };
   const capacity = await readCapacity({ folder: dataDir });
-  const startAgent = (backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void } => {
+  const startAgent = (backend: ResourceApi): { ready: Promise<unknown>; stop: () => void } => {
     const ending = new AbortController();
     const ready = startNodeAgent({
       timers,
       log: silentLog,
-      client: inProcessClient(backend),
+      client: clientOf(backend),
       runtime,
       runtimeName: 'simulated',
       nodeName: 'node-1',

@@ -75,16 +75,16 @@ function respond(code: number, body: unknown, headers: Record<string, string | s
 }
 
 test('each verb sends the method, path, query and body that the API expects', async () => {
-  const { backend } = client;
+  const { api } = client;
   const requests = respond(200, pod('x'));
-  await backend.get(PODS, 'a', 'x');
-  await backend.list(PODS, { labelSelector: 'a in (b,c)', limit: 5, continue: 'next' });
-  await backend.create(PODS, 'a', pod('x'), { fieldManager: 'me', fieldValidation: 'Strict', dryRun: true });
-  await backend.create(PODS, 'a', pod('x'), { name: 'x', subresource: 'binding' });
-  await backend.update(PODS, pod('x'), { subresource: 'status' });
-  await backend.patch(PODS, 'a', 'x', 'application/merge-patch+json', { a: 1 });
-  await backend.delete(PODS, 'a', 'x', { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
-  await backend.deleteCollection(PODS, { namespace: 'a', labelSelector: 'a=b' });
+  await api.get(PODS, 'a', 'x');
+  await api.list(PODS, { labelSelector: 'a in (b,c)', limit: 5, continue: 'next' });
+  await api.create(PODS, 'a', pod('x'), { fieldManager: 'me', fieldValidation: 'Strict', dryRun: true });
+  await api.create(PODS, 'a', pod('x'), { name: 'x', subresource: 'binding' });
+  await api.update(PODS, pod('x'), { subresource: 'status' });
+  await api.patch(PODS, 'a', 'x', 'application/merge-patch+json', { a: 1 });
+  await api.delete(PODS, 'a', 'x', { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
+  await api.deleteCollection(PODS, { namespace: 'a', labelSelector: 'a=b' });
   expect(requests.map((each) => each.line)).toEqual([
     'GET /api/v1/namespaces/a/pods/x',
     'GET /api/v1/pods?labelSelector=a+in+%28b%2Cc%29&limit=5&continue=next',
@@ -127,39 +127,39 @@ test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', asy
 test('the HTTP client reuses one connection for many calls', async () => {
   respond(200, pod('x'));
   const before = connections.size;
-  for (let i = 0; i < 5; i++) await client.backend.get(PODS, 'a', 'x');
+  for (let i = 0; i < 5; i++) await client.api.get(PODS, 'a', 'x');
   expect(connections.size).toBe(before + 1);
 });
 
 test('a Status in a response is thrown as an ApiError', async () => {
   const { status } = notFound(PODS, 'x');
   respond(404, status);
-  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
+  await expect(client.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
     name: 'ApiError',
     status,
     code: 404,
     reason: 'NotFound',
   });
   respond(502, 'bad gateway');
-  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
+  await expect(client.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
     name: 'ApiError',
     code: 502,
     message: 'bad gateway',
   });
   respond(200, '{"half":');
-  await expect(client.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
+  await expect(client.api.get(PODS, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
 });
 
 test('Warning headers are passed to onWarning', async () => {
   respond(201, pod('x'), { warning: ['299 - "unknown field \\"spec.x\\""', '299 - "two, three"'] });
   const warnings: string[] = [];
-  await client.backend.create(PODS, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
+  await client.api.create(PODS, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
   expect(warnings).toEqual(['unknown field "spec.x"', 'two, three']);
 });
 
 test('a call to an unreachable server rejects with an ApiError with code 503', async () => {
   const gone = httpClient({ server: 'https://127.0.0.1:1', ...credentials });
-  await expect(gone.backend.get(PODS, 'a', 'x')).rejects.toMatchObject({
+  await expect(gone.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
     code: 503,
     message: expect.stringMatching(/^cannot reach the API server at https:\/\/127.0.0.1:1: .*ECONNREFUSED/),
   });
@@ -167,14 +167,14 @@ test('a call to an unreachable server rejects with an ApiError with code 503', a
 
 test('a read is sent again when the server has closed the reused connection', async () => {
   respond(200, pod('x'));
-  await client.backend.get(PODS, 'a', 'x');
+  await client.api.get(PODS, 'a', 'x');
   let requests = 0;
   handler = (request, response) => {
     requests++;
     if (requests === 1) request.socket.destroy();
     else response.end(JSON.stringify(pod('y')));
   };
-  expect((await client.backend.get(PODS, 'a', 'y')).metadata.name).toBe('y');
+  expect((await client.api.get(PODS, 'a', 'y')).metadata.name).toBe('y');
   expect(requests).toBe(2);
 });
 
@@ -194,7 +194,7 @@ test('a watch delivers events however they are split into chunks, until it is ab
   };
   const seen: WatchEvent[] = [];
   const options = { namespace: 'a', resourceVersion: '5', allowWatchBookmarks: true };
-  await client.backend.watch(
+  await client.api.watch(
     PODS,
     options,
     (event) => {
@@ -212,16 +212,16 @@ test('a watch that cannot start rejects; a watch whose connection the server end
   const { signal } = new AbortController();
   const { status } = notFound(PODS, 'x');
   respond(404, status);
-  await expect(client.backend.watch(PODS, {}, () => {}, signal)).rejects.toMatchObject({ status });
+  await expect(client.api.watch(PODS, {}, () => {}, signal)).rejects.toMatchObject({ status });
   handler = (_request, response) => {
     response.end(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`);
   };
   let count = 0;
-  await client.backend.watch(PODS, {}, () => count++, signal);
+  await client.api.watch(PODS, {}, () => count++, signal);
   handler = (request, response) => {
     response.write(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`, () => request.socket.destroy());
   };
-  await client.backend.watch(PODS, {}, () => count++, signal);
+  await client.api.watch(PODS, {}, () => count++, signal);
   expect(count).toBe(2);
-  await client.backend.watch(PODS, {}, () => count++, AbortSignal.abort());
+  await client.api.watch(PODS, {}, () => count++, AbortSignal.abort());
 });

@@ -17,13 +17,14 @@ import type { Client, ResourceClient } from '../../src/client/client.ts';
 import { createEventRecorder } from '../../src/client/events.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import { startControllers } from '../../src/controllers/controllers.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { ApiError } from '../../src/machinery/status.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { silentLog } from '../../src/platform/silent-log.ts';
+import { apiFor } from '../../src/ports/api-for.ts';
 import type { WatchEvent } from '../../src/ports/backend.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
@@ -50,12 +51,14 @@ beforeEach(() => {
 });
 afterEach(() => closers.disposeAsync());
 
+const USER = { name: 'tester', groups: ['system:masters'] };
+
 async function startRegistry() {
   const store = await openLmdbStore({ directory: join(directory, 'store') });
   closers.defer(() => store.close());
   const registry = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR });
   closers.defer(() => registry.close());
-  restored = () => bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  restored = () => bootstrap(apiFor(registry, USER), { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
   await restored();
   return registry;
 }
@@ -123,7 +126,7 @@ const failure = (promise: Promise<unknown>): Promise<ApiError> =>
   );
 
 describe.each([
-  { name: 'in process', create: async () => inProcessClient(await startRegistry()) },
+  { name: 'in process', create: async () => clientOf(apiFor(await startRegistry(), USER)) },
   { name: 'HTTPS', create: overHttps },
 ])('client, $name', ({ create }) => {
   let client: Client;
@@ -188,7 +191,7 @@ describe.each([
 
   test('a client deletes a collection', async () => {
     for (const name of ['a', 'b']) await maps.create(map(name, {}, { name }));
-    await client.backend.deleteCollection(CONFIG_MAPS, { namespace: 'default', labelSelector: 'name=a' });
+    await client.api.deleteCollection(CONFIG_MAPS, { namespace: 'default', labelSelector: 'name=a' });
     expect((await maps.list({ namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual(['b']);
   });
 
@@ -249,11 +252,18 @@ describe.each([
   });
 
   test('scheduler and controllers bind a Pod in a new namespace, and delete the namespace with its objects', async () => {
-    const loops = { client, timers, log, signal, catalog };
+    const loops = { client, timers, log, signal };
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
+      startControllers({
+        optionsOf: () => loops,
+        catalog,
+        caPem: 'PEM',
+        recordLimits: RECORD_LIMITS,
+        folders,
+        bootstrap: restored,
+      }),
     ]);
     const namespaces = client.resource<Namespace>(NAMESPACES);
     const pods = client.resource<Pod>(PODS);
@@ -291,11 +301,18 @@ describe.each([
     const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
-    const loops = { client, timers, log, signal, catalog };
+    const loops = { client, timers, log, signal };
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
+      startControllers({
+        optionsOf: () => loops,
+        catalog,
+        caPem: 'PEM',
+        recordLimits: RECORD_LIMITS,
+        folders,
+        bootstrap: restored,
+      }),
     ]);
     const pods = client.resource<Pod>(PODS);
     const { until, synced } = follow(pods, 'default');

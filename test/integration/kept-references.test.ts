@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtures.ts';
 import { SECRETS } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { createKeptReferences } from '../../src/node/pod/kept-references.ts';
 import { unmountUnder } from '../../src/node/volumes/mounts.ts';
@@ -23,7 +23,7 @@ test("a Secret of a defer container is kept in memory across agents, and deleted
   const life = new AbortController();
   const { signal } = life;
   const backend = await registryBackend();
-  const parts = { client: inProcessClient(backend), timers: systemTimers(), log: quiet, signal };
+  const parts = { client: clientOf(backend), timers: systemTimers(), log: quiet, signal };
   const agent = () => {
     const memory = createPodMemory(join(path, 'memory'), signal);
     const volumes = createVolumeManager({ ...parts, rootDirectory: path, memory, nodeName: 'n' });

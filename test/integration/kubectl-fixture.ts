@@ -11,10 +11,12 @@ import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
 import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
-import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
+import { createRegistry } from '../../src/apiserver/registry/registry.ts';
 import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
 import { noNodes } from '../../src/apiserver/server-fixture.ts';
 import { createLog, systemTimers } from '../../src/platform/node-js.ts';
+import { apiFor } from '../../src/ports/api-for.ts';
+import type { ResourceApi } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { KUBECTL } from '../support/kubectl.ts';
 
@@ -34,7 +36,7 @@ export interface RunOptions {
 export interface KubectlFixture {
   /** A folder for files of the test. close() removes it. */
   folder: string;
-  registry: Registry;
+  registry: ResourceApi;
   server: ApiServer;
   kubectl(args: string[], options?: RunOptions): Promise<Result>;
   /** Resolves with kubectl's output. Rejects if kubectl fails. */
@@ -59,7 +61,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
   const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
   const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
   const catalog = createCatalog(kinds);
-  const registry = await createRegistry({
+  const backend = await createRegistry({
     store: createMemoryStore(),
     catalog,
     timers,
@@ -74,7 +76,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
     },
   };
   const server = await startApiServer({
-    backend: registry,
+    backend,
     catalog,
     nodes,
     pki,
@@ -83,6 +85,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
     timers,
     log,
   });
+  const registry = apiFor(backend, { name: 'tester', groups: ['system:masters'] });
   await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: server.port });
   writeKubeconfig(join(folder, 'kubeconfig'), { server: `https://127.0.0.1:${server.port}`, pki });
   const running = new Set<ChildProcess>();
@@ -94,7 +97,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
     async close() {
       for (const child of running) child.kill('SIGKILL');
       await server.close();
-      registry.close();
+      backend.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

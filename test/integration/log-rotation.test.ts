@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
 import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/registry/testing.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import { uidOf } from '../../src/machinery/meta.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
 import { rotatedFiles } from '../../src/node/logs/log-files.ts';
@@ -49,7 +49,7 @@ beforeAll(async () => {
   agent = await startNodeAgent({
     timers: systemTimers(),
     log: quiet,
-    client: inProcessClient(registry),
+    client: clientOf(registry),
     runtime: real.runtime,
     runtimeName: 'containerd',
     nodeName: 'node-1',

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
 import { SERVICES } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
 import { startDns } from '../../src/network/dns.ts';
@@ -27,7 +27,7 @@ import { BUSYBOX, loadImages, quiet, type Scratch, scratch } from './containerd-
 const controller = new AbortController();
 const { signal } = controller;
 const backend = await registryBackend({ namespaces: ['ns1'], serviceCidr: '10.217.77.0/24' });
-const client = inProcessClient(backend);
+const client = clientOf(backend);
 const timers = systemTimers();
 const cleanups: (() => Promise<unknown>)[] = [];
 

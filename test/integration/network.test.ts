@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SERVICES } from '../../src/api/resources.ts';
 import { registryBackend } from '../../src/client/registry-fixture.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
 import { startDns } from '../../src/network/dns.ts';
@@ -164,7 +164,7 @@ describe('the network of Pods', () => {
     const backend = await registryBackend({ serviceCidr: options.serviceCidr });
     await writeFile(join(dataDir, 'resolv.conf'), '');
     await startDns({
-      client: inProcessClient(backend),
+      client: clientOf(backend),
       ip: options.dnsIp,
       port: 53,
       clusterDomain: 'cluster.local',

@@ -8,15 +8,16 @@ import type { CoreV1Event, PersistentVolume, PersistentVolumeClaim } from '../..
 import { kinds } from '../../src/api/kinds.ts';
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../src/api/resources.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
-import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
+import { createRegistry } from '../../src/apiserver/registry/registry.ts';
 import { createInformer } from '../../src/client/informer.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import { startPersistentVolumes } from '../../src/controllers/persistent-volumes/persistent-volumes.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { bindMount, unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
 import { silentLog } from '../../src/platform/silent-log.ts';
-import type { ResourceBackend } from '../../src/ports/backend.ts';
+import { apiFor } from '../../src/ports/api-for.ts';
+import type { ResourceApi } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 
 const SERVICE_CIDR = '10.96.0.0/24';
@@ -24,7 +25,7 @@ const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
 let closers: AsyncDisposableStack;
 let directory: string;
-let registry: Registry;
+let registry: ResourceApi;
 const timers = systemTimers();
 const log = silentLog;
 
@@ -34,20 +35,27 @@ beforeEach(async () => {
   closers.defer(() => rmSync(directory, { recursive: true }));
   const store = createMemoryStore();
   closers.defer(() => store.close());
-  registry = await createRegistry({ store, catalog: createCatalog(kinds), timers, log, serviceCidr: SERVICE_CIDR });
-  closers.defer(() => registry.close());
+  const backend = await createRegistry({
+    store,
+    catalog: createCatalog(kinds),
+    timers,
+    log,
+    serviceCidr: SERVICE_CIDR,
+  });
+  closers.defer(() => backend.close());
+  registry = apiFor(backend, { name: 'tester', groups: ['system:masters'] });
   await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
 });
 afterEach(() => closers.disposeAsync());
 
-const volumes = () => inProcessClient(registry).resource<PersistentVolume>(PERSISTENT_VOLUMES);
-const claims = () => inProcessClient(registry).resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+const volumes = () => clientOf(registry).resource<PersistentVolume>(PERSISTENT_VOLUMES);
+const claims = () => clientOf(registry).resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
 const folders = () => createLocalFolders(directory, 'n1');
 
-function start(backend: ResourceBackend = registry, localFolders = folders()): AbortController {
+function start(backend: ResourceApi = registry, localFolders = folders()): AbortController {
   const stop = new AbortController();
   closers.defer(() => stop.abort());
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   void startPersistentVolumes({ client, timers, log, signal: stop.signal, folders: localFolders });
   return stop;
 }
@@ -75,7 +83,7 @@ async function until(done: (volumes: PersistentVolume[], claims: PersistentVolum
 /** Resolves with the message of the first Event with this reason. */
 function firstEvent(reason: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const events = inProcessClient(registry).resource<CoreV1Event>(EVENTS);
+  const events = clientOf(registry).resource<CoreV1Event>(EVENTS);
   const added = (event: CoreV1Event): void => {
     if (event.reason === reason) resolve(event.message);
   };
@@ -108,7 +116,7 @@ const isBound = ({ status }: PersistentVolume | PersistentVolumeClaim): boolean 
  * Returns a backend that calls `die` at write number `count` of the controller, and never responds to that write. The write is executed
  * only if `when` is after. Writes of Events and StorageClasses do not count.
  */
-function dyingAt(count: number, when: 'before' | 'after', die: () => void): ResourceBackend {
+function dyingAt(count: number, when: 'before' | 'after', die: () => void): ResourceApi {
   let left = count;
   const writing =
     <Args extends unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
@@ -119,7 +127,7 @@ function dyingAt(count: number, when: 'before' | 'after', die: () => void): Reso
       die();
       return new Promise(() => {});
     };
-  const bound = registry as ResourceBackend;
+  const bound = registry;
   return {
     ...bound,
     get: bound.get.bind(bound),
@@ -272,7 +280,7 @@ test.each([
 
 test('a claim without a class gets the default class; a claim with an empty class gets none', async () => {
   start();
-  const classes = inProcessClient(registry).resource(STORAGE_CLASSES);
+  const classes = clientOf(registry).resource(STORAGE_CLASSES);
   const seen = Promise.withResolvers<void>();
   const options = { log, timers, signal: AbortSignal.timeout(20_000) };
   createInformer(classes, options, { added: () => seen.resolve() });

@@ -2,11 +2,11 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import { startNodeAgent } from '../../src/node/agent.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
-import type { ResourceBackend } from '../../src/ports/backend.ts';
+import type { ResourceApi } from '../../src/ports/backend.ts';
 import type { PodObservation } from '../../src/runtime/runtime.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => real?.close());
 
 /** A backend whose calls never return. */
-const silent = new Proxy({} as ResourceBackend, { get: () => () => new Promise(() => {}) });
+const silent = new Proxy({} as ResourceApi, { get: () => () => new Promise(() => {}) });
 
 test('a static Pod runs without the API, and ends when its file is removed', async () => {
   const { runtime, where } = real;
@@ -63,7 +63,7 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
   void startNodeAgent({
     timers: systemTimers(),
     log: quiet,
-    client: inProcessClient(silent),
+    client: clientOf(silent),
     runtime: watched,
     runtimeName: 'containerd',
     nodeName: 'node-1',

@@ -28,7 +28,7 @@ import type {
 } from '../../src/api/generated/types.ts';
 import { coreResource } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../src/client/registry-fixture.ts';
-import { inProcessClient } from '../../src/client/typed-client.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
 import type { PodEnvironment } from '../../src/node/container/container-config.ts';
@@ -85,7 +85,7 @@ const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
   createVolumeManager({
     rootDirectory: join(root, 'pods'),
     memory: createPodMemory(join(root, 'memory'), signal),
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     timers,
     log: silentLog,
     nodeName: 'n1',

@@ -4,7 +4,7 @@
  * Source: v1.33 X.509 client certificates.
  */
 import type { TLSSocket } from 'node:tls';
-import type { UserInfo } from '../../ports/backend.ts';
+import type { UserInfo } from '../../ports/request.ts';
 
 /**
  * Returns the user. Returns undefined if the client presents no certificate from lifepod's authority, or if the subject of the

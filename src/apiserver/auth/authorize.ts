@@ -4,7 +4,7 @@
  */
 
 import { ApiError, forbidden } from '../../machinery/status.ts';
-import type { UserInfo } from '../../ports/backend.ts';
+import type { UserInfo } from '../../ports/request.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 
 const mayDoAll = (user: UserInfo): boolean => user.groups.includes('system:masters');

@@ -34,7 +34,7 @@ beforeEach(async () => {
       },
     },
   });
-  const { set } = at.backend;
+  const { set } = at.api;
   await set(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
   const account = { name: 'default', namespace: 'other' };
   await set(SERVICE_ACCOUNTS, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });

@@ -6,6 +6,7 @@ import type { ListOptions } from '../../ports/backend.ts';
 import { parseSelection } from '../registry/reads/selection.ts';
 import { apiVersionOf } from '../registry/resources.ts';
 import type { ServerContext } from './context.ts';
+import { type Exchange, requestContext } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
@@ -13,10 +14,13 @@ type Computed = NonNullable<KindDefinition['computed']>;
 /** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the node reports no usage for it. */
 export async function getComputed(
   server: ServerContext,
-  { ref, namespace, name = '' }: ResourceRoute,
+  exchange: Exchange,
+  route: ResourceRoute,
   { from, make }: Computed,
 ): Promise<KubeObject> {
-  const source = await server.backend.get(from, namespace, name).catch((error: unknown) => {
+  const { ref, name = '' } = route;
+  const request = requestContext(exchange, route, { resource: from });
+  const source = await server.backend.get(request).catch((error: unknown) => {
     throw isApiError(error, 'NotFound') ? notFound(ref, name) : error;
   });
   const object = make(source, await server.nodes.usage());
@@ -27,12 +31,15 @@ export async function getComputed(
 /** Computes the objects for which the node reports usage and which the namespace and the selectors match. Ignores other options. */
 export async function listComputed(
   server: ServerContext,
-  { kind }: ResourceRoute,
+  exchange: Exchange,
+  route: ResourceRoute,
   { from, make }: Computed,
   { namespace, labelSelector = '', fieldSelector = '' }: ListOptions,
 ): Promise<KubeList> {
+  const { kind } = route;
   const { matches } = parseSelection(kind, { labelSelector, fieldSelector });
-  const [sources, usage] = await Promise.all([server.backend.list(from, { namespace }), server.nodes.usage()]);
+  const request = requestContext(exchange, route, { resource: from });
+  const [sources, usage] = await Promise.all([server.backend.list(request, { namespace }), server.nodes.usage()]);
   const items = sources.items
     .map((source) => make(source, usage))
     .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];

@@ -1,7 +1,7 @@
 /** One request with its response: parses the request's URL, and writes the status, headers and warnings of the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { UserInfo } from '../../ports/backend.ts';
+import type { RequestContext, UserInfo } from '../../ports/request.ts';
 import type { Outgoing } from './bounds/outgoing.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -26,6 +26,8 @@ export interface Exchange {
   user: UserInfo;
   /** Absent before the route is resolved, and for requests that are not for a resource. */
   route?: ResourceRoute;
+  /** The annotations for the audit event of the request. */
+  readonly audit: Map<string, string>;
   /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
   readonly warnings: string[];
@@ -76,6 +78,24 @@ export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
 }
 
+/** Returns the context of a request for a resource. `resource`, `verb` and other fields may differ from those of the route. */
+export const requestContext = (
+  { user, signal, audit }: Exchange,
+  { verb, ref, subresource, namespace, name }: ResourceRoute,
+  given: Partial<RequestContext> = {},
+): RequestContext => ({
+  user,
+  source: 'client',
+  verb,
+  resource: ref,
+  subresource,
+  namespace,
+  name,
+  signal,
+  audit,
+  ...given,
+});
+
 export function createExchange(
   request: IncomingMessage,
   response: ServerResponse,
@@ -91,6 +111,7 @@ export function createExchange(
     query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
     user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
     warnings: [],
+    audit: new Map(),
     ...rest,
   };
 }

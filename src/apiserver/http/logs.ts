@@ -7,7 +7,7 @@ import { badRequest, invalidObject } from '../../machinery/status.ts';
 
 import type { LogOptions } from '../../ports/node-connection.ts';
 import type { ServerContext } from './context.ts';
-import { type Exchange, startAnswer } from './exchange.ts';
+import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { flag, integer } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -85,7 +85,7 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { response, query } = exchange;
   const options = logOptions(query, route.name ?? '');
-  const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
+  const pod = (await server.backend.get(requestContext(exchange, route))) as Pod;
   const container = chooseContainer(pod, query.get('container') ?? undefined);
   if (pod.spec?.nodeName === undefined || pod.spec.nodeName === '') {
     // A Pod that is not bound to a node has no log yet.

@@ -2,7 +2,7 @@
 import { isApiError, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { sendParts, sendText } from './answers.ts';
 import type { ServerContext } from './context.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, requestContext } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { ResourceRoute } from './routes.ts';
 export async function serveNodeProxy(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { ref, name, subpath = [] } = route;
   if (name === undefined) throw notFound(ref, '');
-  await server.backend.get(ref, undefined, name);
+  await server.backend.get(requestContext(exchange, route));
   const document = await server.nodes
     .document(name, `/${subpath.join('/')}`, exchange.signal)
     .catch((error: unknown) => {

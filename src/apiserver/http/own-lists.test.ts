@@ -9,9 +9,9 @@ test('a page does not wait for a long list, and the list is aborted when its cli
   const began = Promise.withResolvers<AbortSignal>();
   await using at = await startTestServer();
   const { list } = at.backend;
-  at.backend.list = async (ref, options, signal) => {
-    if (options.labelSelector === undefined) return list(ref, options);
-    if (signal === undefined) throw new Error('a list without a signal');
+  at.backend.list = async (request, options) => {
+    if (options.labelSelector === undefined) return list(request, options);
+    const { signal } = request;
     began.resolve(signal);
     await once(signal, 'abort');
     throw signal.reason;

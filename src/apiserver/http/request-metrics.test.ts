@@ -25,7 +25,7 @@ async function samples(name: string): Promise<string[]> {
 }
 
 test('requests are counted by verb, resource and code', async () => {
-  await at.backend.create(PODS, 'default', {
+  await at.api.create(PODS, 'default', {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'web' },

@@ -3,8 +3,8 @@
  * Source of the names and labels: v1.33 metrics reference, apiserver_request_* and apiserver_longrunning_requests.
  */
 import type { Metrics } from '../../platform/metrics.ts';
+import type { Verb } from '../../ports/request.ts';
 import type { Exchange } from './exchange.ts';
-import type { Verb } from './routes.ts';
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const RESOURCE_LABELS = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;

@@ -21,7 +21,7 @@ import {
 } from './body.ts';
 import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
-import type { Exchange } from './exchange.ts';
+import { type Exchange, requestContext } from './exchange.ts';
 import { serveLogs } from './logs.ts';
 import { serveNodeProxy } from './node-proxy.ts';
 import { deleteOptions, listOptions, writeOptions } from './query.ts';
@@ -73,8 +73,8 @@ function answerOne(
 ): Promise<KubeObject | Status> {
   switch (route.verb) {
     case 'get':
-      if (route.kind.computed !== undefined) return getComputed(server, route, route.kind.computed);
-      return server.backend.get(route.ref, route.namespace, nameOf(route));
+      if (route.kind.computed !== undefined) return getComputed(server, exchange, route, route.kind.computed);
+      return server.backend.get(requestContext(exchange, route));
     case 'create':
       return create(server, exchange, route);
     case 'update':
@@ -110,38 +110,34 @@ const onWarning =
 
 function write(
   exchange: Exchange,
-  route: ResourceRoute,
   kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
   patchType?: PatchType,
-): WriteOptions & { subresource?: string } {
+): WriteOptions {
   return {
     ...writeOptions(kind, exchange.query, exchange.request.headers['user-agent'], patchType),
-    subresource: route.subresource,
     onWarning: onWarning(exchange),
-    user: exchange.user,
   };
 }
 
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
-  const options = write(exchange, route, 'CreateOptions');
+  const options = write(exchange, 'CreateOptions');
   return server.bodies.read(exchange.request, async (body) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(body, type, expectedKind(route));
     await betweenSteps();
-    const { namespace, name } = route;
     checkNamespace(
       object,
-      namespace,
+      route.namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-    return server.backend.create(route.ref, namespace, object, { ...options, name });
+    return server.backend.create(requestContext(exchange, route), object, options);
   });
 }
 
 async function update(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
-  const options = write(exchange, route, 'UpdateOptions');
+  const options = write(exchange, 'UpdateOptions');
   const kind = expectedKind(route);
   return server.bodies.read(exchange.request, async (sent) => {
     const betweenSteps = workInTurns();
@@ -164,7 +160,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
       `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
     );
     const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
-    return server.backend.update(route.ref, { ...object, metadata }, options);
+    return server.backend.update(requestContext(exchange, route), { ...object, metadata }, options);
   });
 }
 
@@ -184,12 +180,12 @@ async function patch(
   onCreated: () => void,
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
-  const options = write(exchange, route, 'PatchOptions', type);
+  const options = write(exchange, 'PatchOptions', type);
   return server.bodies.read(exchange.request, async (sent) => {
     const betweenSteps = workInTurns();
     const body = await decodePatch(sent, type);
     await betweenSteps();
-    return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
+    return server.backend.patch(requestContext(exchange, route), type, body, { ...options, onCreated });
   });
 }
 
@@ -200,12 +196,13 @@ async function readDeleteOptions(server: ServerContext, exchange: Exchange): Pro
 
 async function remove(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
   const options = await readDeleteOptions(server, exchange);
-  return server.backend.delete(route.ref, route.namespace, nameOf(route), options);
+  return server.backend.delete(requestContext(exchange, route), options);
 }
 
 async function deleteAll(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeList> {
   const options = await readDeleteOptions(server, exchange);
-  return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
+  const selected = listOptions(exchange.query, route.namespace);
+  return server.backend.deleteCollection(requestContext(exchange, route), { ...selected, ...options });
 }
 
 /**
@@ -226,10 +223,10 @@ async function listItems(
 ): Promise<KubeList | undefined> {
   const options = listOptions(exchange.query, route.namespace);
   const { computed } = route.kind;
-  if (computed !== undefined) return listComputed(server, route, computed, options);
+  if (computed !== undefined) return listComputed(server, exchange, route, computed, options);
   if (route.kind.uncached !== true && !mayReadStore(options)) {
     // The items are cached objects, which all lists share.
-    const list = await server.backend.list(route.ref, options, exchange.signal);
+    const list = await server.backend.list(requestContext(exchange, route), options);
     if (exchange.response.destroyed) return undefined;
     for (const item of list.items) exchange.outgoing.hold(item);
     return list;
@@ -237,7 +234,7 @@ async function listItems(
   const leave = await (isOnePage(options) ? ownPages : ownLists).enter();
   try {
     if (exchange.response.destroyed) return undefined;
-    const list = await server.backend.list(route.ref, options, exchange.signal);
+    const list = await server.backend.list(requestContext(exchange, route), options);
     await keepItems(exchange, list.items);
     return exchange.response.destroyed ? undefined : list;
   } finally {

@@ -3,8 +3,7 @@ import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../../machinery/status.ts';
-
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+import type { Verb } from '../../ports/request.ts';
 
 export interface ResourceRoute {
   kind: KindDefinition;

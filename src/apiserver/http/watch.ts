@@ -13,7 +13,7 @@ import type { Representation } from '../representation/representation.ts';
 import { evenBytes } from './answers.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
-import { type Exchange, startAnswer } from './exchange.ts';
+import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -40,7 +40,7 @@ export async function serveWatch(
   const sink: WatchSink = (event, initial) => {
     if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
-  const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
+  const watch = server.backend.watch(requestContext(exchange, route), { ...options, timeoutSeconds }, sink);
   // Clients wait for the headers, and the first event may come late, so send the headers early. Most watches that cannot start reject
   // before the next turn of the event loop. A watch that rejects later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);

@@ -1,6 +1,7 @@
 /** Creates the OpenAPI v3 paths of the kinds with their operations. */
 import type { KindDefinition } from '../../api/kind.ts';
-import { type Verb, verbsOf } from '../http/routes.ts';
+import type { Verb } from '../../ports/request.ts';
+import { verbsOf } from '../http/routes.ts';
 import { META_PREFIX } from './names.ts';
 import { componentRef, groupVersionKind, listComponentName, type Schema } from './schemas.ts';
 

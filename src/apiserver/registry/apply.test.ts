@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import type { ResourceBackend } from '../../ports/backend.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
 import { CONFIG_MAPS, configMap, failure, object, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
 
-type Options = Parameters<ResourceBackend['patch']>[5];
+type Options = Parameters<ResourceApi['patch']>[5];
 
 const apply = ({ registry }: Started, by: string, body: object, options: Options = {}): Promise<KubeObject> => {
   const { kind, metadata } = body as KubeObject;

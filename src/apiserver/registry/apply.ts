@@ -11,19 +11,17 @@ import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../mac
 import type { KubeObject } from '../../machinery/meta.ts';
 import { badRequest, conflict, isApiError, methodNotAllowed, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
-import type { WriteOptions } from '../../ports/backend.ts';
+import type { PatchOptions, WriteOptions } from '../../ports/backend.ts';
 import { decodeBody } from './body.ts';
-import type { RegistryContext } from './context.ts';
+import type { RegistryContext, Sent } from './context.ts';
 import { createObject } from './create.ts';
 import { writerOf } from './field-owners.ts';
 import { keyOf, readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
-import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
+import { changeObject, checkSamePlace, findSubresource } from './update.ts';
 
-export interface ApplyOptions extends UpdateOptions {
-  /** Called if the apply creates the object instead of changing an existing one, also in a dry run. */
-  onCreated?: () => void;
-}
+/** onCreated() is also called in a dry run. */
+export type ApplyOptions = Sent<PatchOptions>;
 
 export async function applyObject(
   context: RegistryContext,
@@ -34,15 +32,15 @@ export async function applyObject(
 ): Promise<KubeObject> {
   const { kind } = resource;
   if (kind.createOnly) throw methodNotAllowed();
-  const subresource = findSubresource(resource, options.subresource, 'patch');
+  const subresource = findSubresource(resource, options.request.subresource, 'patch');
   const betweenSteps = workInTurns();
   const config = await configOf(resource, body, at, options, betweenSteps);
   await betweenSteps();
   const type = fieldTypeOf(kind.schema);
-  const ignored = notWritten(resource, options.subresource);
+  const ignored = notWritten(resource, options.request.subresource);
   const request = () => ({
     config,
-    writer: writerOf(context, resource, options, options.subresource),
+    writer: writerOf(context, resource, options, options.request.subresource),
     force: options.force ?? false,
     ignored,
   });

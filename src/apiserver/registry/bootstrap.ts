@@ -10,7 +10,7 @@ import { NAMESPACES, PRIORITY_CLASSES, SERVICES } from '../../api/resources.ts';
 import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import type { ResourceBackend } from '../../ports/backend.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
 import { kubernetesServiceAddress } from './services/service-range.ts';
 
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
@@ -25,28 +25,26 @@ export interface BootstrapOptions {
  * Creates the missing objects. Corrects the type and the ports of the Service `kubernetes`, or replaces the Service if its
  * cluster IP does not match the options.
  */
-export async function bootstrap(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
+export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
-    await ensure(() =>
-      backend.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
-    );
+    await ensure(() => api.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   }
-  for (const each of systemPriorityClasses) await ensure(() => backend.create(PRIORITY_CLASSES, undefined, each));
-  await ensureKubernetesService(backend, options);
+  for (const each of systemPriorityClasses) await ensure(() => api.create(PRIORITY_CLASSES, undefined, each));
+  await ensureKubernetesService(api, options);
 }
 
-async function ensureKubernetesService(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
+async function ensureKubernetesService(api: ResourceApi, options: BootstrapOptions): Promise<void> {
   const wanted = kubernetesService(options);
   const { name } = wanted.metadata;
-  const found = (await backend.get(SERVICES, 'default', name).catch(absent)) as Service | undefined;
+  const found = (await api.get(SERVICES, 'default', name).catch(absent)) as Service | undefined;
   // The cluster IP of a Service is immutable, so the Service must be deleted and created again.
   if (found !== undefined && found.spec?.clusterIP !== wanted.spec?.clusterIP) {
-    await backend.delete(SERVICES, 'default', name);
-    await backend.create(SERVICES, 'default', wanted as KubeObject);
+    await api.delete(SERVICES, 'default', name);
+    await api.create(SERVICES, 'default', wanted as KubeObject);
   } else if (found === undefined) {
-    await ensure(() => backend.create(SERVICES, 'default', wanted as KubeObject));
+    await ensure(() => api.create(SERVICES, 'default', wanted as KubeObject));
   } else if (found.spec?.type !== wanted.spec?.type || !isDeepStrictEqual(found.spec?.ports, wanted.spec?.ports)) {
-    await backend.update(SERVICES, { ...found, spec: wanted.spec } as KubeObject);
+    await api.update(SERVICES, { ...found, spec: wanted.spec } as KubeObject);
   }
 }
 

@@ -6,7 +6,7 @@ import { MAX_VALUES } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
-import type { UserInfo } from '../../ports/backend.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import { atRevision, countValues, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
@@ -49,11 +49,14 @@ function written({ cache }: Storage, key: string, resource: Resource, object: Ku
   return deepFreeze(atRevision(object, revision));
 }
 
+/** The source of a write; undefined for writes that free memory, which are not limited. */
+type Sender = Pick<RequestContext, 'source'>;
+
 interface Put {
   key: string;
   object: KubeObject;
   value: Uint8Array;
-  user: UserInfo | undefined;
+  sender: Sender | undefined;
 }
 
 /**
@@ -65,7 +68,7 @@ interface Put {
 async function transactInRoom(
   context: Storage,
   { kind }: Resource,
-  { key, object, value, user }: Put,
+  { key, object, value, sender }: Put,
   txn: Txn,
 ): Promise<TxnResult> {
   const { store, cache, room } = context;
@@ -73,10 +76,10 @@ async function transactInRoom(
   const before = cache.heldBytes(key);
   const values = countValues(object);
   const growth = heldBytes(values, value.length) - before;
-  if (user !== undefined && growth > 0 && values > MAX_VALUES) {
+  if (sender?.source === 'client' && growth > 0 && values > MAX_VALUES) {
     throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
   }
-  const leave = room.take(user, growth, before > 0);
+  const leave = room.take(sender?.source === 'client', growth, before > 0);
   try {
     return await transact(store, txn);
   } finally {
@@ -94,13 +97,13 @@ export async function insert(
   key: string,
   object: KubeObject,
   guards: Compare[],
-  user: UserInfo | undefined,
+  sender: Sender | undefined,
 ): Promise<KubeObject | undefined> {
   const value = encoded(resource, object);
   const result = await transactInRoom(
     context,
     resource,
-    { key, object, value, user },
+    { key, object, value, sender },
     {
       compare: [{ key, modRevision: 0 }, ...guards],
       puts: [{ key, value }],
@@ -142,7 +145,7 @@ interface Place {
    * The client that makes the change: its write fails if the object grows and there is no room. Absent for components of lifepod,
    * and for writes that delete the object, or begin or shorten its termination.
    */
-  user?: UserInfo | undefined;
+  sender?: Sender | undefined;
 }
 
 type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
@@ -215,14 +218,14 @@ async function modifyInTurns(
 function write(
   context: RegistryContext,
   resource: Resource,
-  { key, user }: Place,
+  { key, sender }: Place,
   compare: Compare[],
   wanted: Exclude<Change, { action: 'keep' }>,
 ): Promise<TxnResult> {
   if (wanted.action === 'delete') return transact(context.store, { compare, deletes: [key] });
   const { object } = wanted;
   const value = encoded(resource, object);
-  return transactInRoom(context, resource, { key, object, value, user }, { compare, puts: [{ key, value }] });
+  return transactInRoom(context, resource, { key, object, value, sender }, { compare, puts: [{ key, value }] });
 }
 
 const withoutTurns: BetweenSteps = async () => false;

@@ -1,5 +1,6 @@
 /** Defines the dependencies that the parts of the registry share. */
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
@@ -7,6 +8,9 @@ import type { ObjectRoom } from './object-memory-limit.ts';
 import type { SelectorRoom } from './reads/selector-limit.ts';
 import type { ResourceIndex } from './resources.ts';
 import type { ServiceAllocator } from './services/service-allocator.ts';
+
+/** The options of a call together with the context of its request. */
+export type Sent<T> = T & { request: RequestContext };
 
 export interface RegistryContext {
   store: Store;

@@ -15,7 +15,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission/admission.ts';
 import { decodeBody } from './body.ts';
 import { insert } from './commit.ts';
-import type { RegistryContext } from './context.ts';
+import type { RegistryContext, Sent } from './context.ts';
 import { setOwners } from './field-owners.ts';
 import { generatedName, randomUid } from './random-names.ts';
 import { untilCurrent } from './reads/freshness.ts';
@@ -32,7 +32,7 @@ export async function createObject(
   resource: Resource,
   namespace: string | undefined,
   body: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
   owners: readonly ManagedFieldsEntry[] = [],
 ): Promise<KubeObject> {
   const { kind } = resource;
@@ -50,7 +50,7 @@ export async function createObject(
   const behind = untilCurrent(context);
   if (behind !== undefined) await behind;
   if (needsNamespace(resource)) admitNamespace(context, resource, object);
-  await admitPod(context, resource, object, options.user);
+  await admitPod(context, resource, object, options.request.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
   // Long work begins only after admission: a Pod may wait for its ServiceAccount during admission, and must not occupy the slot
@@ -67,7 +67,7 @@ async function createAdmitted(
   context: RegistryContext,
   resource: Resource,
   object: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
   betweenSteps: BetweenSteps,
 ): Promise<KubeObject> {
   const { kind } = resource;
@@ -111,7 +111,7 @@ async function insertNew(
   context: RegistryContext,
   resource: Resource,
   object: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
 ): Promise<KubeObject | undefined> {
   const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
   for (;;) {
@@ -120,7 +120,7 @@ async function insertNew(
     // to terminate.
     const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
-    const created = await insert(context, resource, key, object, guards, options.user);
+    const created = await insert(context, resource, key, object, guards, options.request);
     if (created !== undefined) return created;
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { CoreV1Event, DeferControl, Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
-import { failure, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
+import { asClient, failure, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
 
 const EVENTS = ref('events');
 const termination = {
@@ -25,14 +25,14 @@ async function ending(options: Parameters<typeof startRegistry>[0] = {}): Promis
 const writeStatus = ({ registry }: Started, status: object): Promise<KubeObject> =>
   registry.patch(PODS, 'default', 'a', 'application/merge-patch+json', { status }, { subresource: 'status' });
 
-const giveUp = ({ registry }: Started, skip: string, more: object = {}): Promise<KubeObject> => {
+const giveUp = ({ backend }: Started, skip: string, more: object = {}): Promise<KubeObject> => {
   const body: DeferControl = {
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
     metadata: { name: 'a', namespace: 'default' },
     skip,
   };
-  return registry.update(PODS, body, { subresource: 'defer', user, ...more });
+  return asClient(backend, user).update(PODS, body, { subresource: 'defer', ...more });
 };
 
 const stored = async ({ registry }: Started): Promise<Pod> => (await registry.get(PODS, 'default', 'a')) as Pod;

@@ -11,7 +11,7 @@ import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/t
 import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
 import { deletionRefusal } from './admission/admission.ts';
 import { type Change, modify } from './commit.ts';
-import type { RegistryContext } from './context.ts';
+import type { RegistryContext, Sent } from './context.ts';
 import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
@@ -19,7 +19,7 @@ export async function deleteObject(
   context: RegistryContext,
   resource: Resource,
   at: { namespace: string | undefined; name: string },
-  options: DeleteOptions,
+  options: Sent<DeleteOptions>,
 ): Promise<KubeObject | Status> {
   const { kind, groupResource } = resource;
   if (kind.createOnly) throw methodNotAllowed();
@@ -136,7 +136,7 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
 export async function deleteObjects(
   context: RegistryContext,
   resource: Resource,
-  options: ListOptions & DeleteOptions,
+  options: Sent<ListOptions & DeleteOptions>,
 ): Promise<KubeList> {
   const list = await listObjects(context, resource, options);
   for (const { metadata } of list.items) {

@@ -5,6 +5,7 @@ import type { EventDraft } from '../../api/kind.ts';
 import { EVENTS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 
@@ -18,6 +19,7 @@ export async function recordEvents(
   context: RegistryContext,
   { apiVersion, kind, metadata }: KubeObject,
   drafts: readonly EventDraft[],
+  request: RequestContext,
 ): Promise<void> {
   const { name, namespace = 'default', uid, resourceVersion } = metadata;
   const time = formatTime(context.timers.now());
@@ -36,7 +38,7 @@ export async function recordEvents(
       reportingInstance: '',
     } as unknown as CoreV1Event;
     try {
-      await createObject(context, context.resources.find(EVENTS), namespace, event, {});
+      await createObject(context, context.resources.find(EVENTS), namespace, event, { request });
     } catch (error) {
       const fields = { reason: draft.reason, object: name, error: (error as Error).message };
       context.log.warn('registry: cannot store an event', fields);

@@ -7,7 +7,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { insufficientStorage } from '../../machinery/status.ts';
-import type { UserInfo } from '../../ports/backend.ts';
 
 /**
  * A quarter of the maximum heap, in bytes. The rest is for requests and other caches. etcd has a similar limit of 2 GiB
@@ -25,19 +24,19 @@ const SMALL_GROWTH_BYTES = 16 * 1024;
 export interface ObjectRoom {
   /**
    * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation;
-   * call it when the write has failed, or when the cache counts the written bytes. If the object `exists`, a
-   * small growth may use the reserve. Reserves nothing if `bytes` is not positive, or if `user` is undefined, as for components
-   * of lifepod. Throws 507 InsufficientStorage if there is not enough room.
+   * call it when the write has failed, or when the cache counts the written bytes. If the object `exists`, a small growth may use the
+   * reserve. Reserves nothing if `bytes` is not positive, or if the write is not limited, as those of components of lifepod. Throws
+   * 507 InsufficientStorage if there is not enough room.
    */
-  take(user: UserInfo | undefined, bytes: number, exists: boolean): () => void;
+  take(isLimited: boolean, bytes: number, exists: boolean): () => void;
 }
 
 /** `held` returns the memory of all objects in the cache, in bytes. `limit`: the size of the room, in bytes. */
 export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES): ObjectRoom {
   let taken = 0;
   return {
-    take(user, bytes, exists) {
-      if (user === undefined || bytes <= 0) return () => {};
+    take(isLimited, bytes, exists) {
+      if (!isLimited || bytes <= 0) return () => {};
       const isSmall = exists && bytes <= SMALL_GROWTH_BYTES;
       const most = isSmall ? limit : limit * (1 - RESERVED_PART);
       if (held() + taken + bytes > most) {

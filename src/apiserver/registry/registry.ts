@@ -15,9 +15,10 @@
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';
-import { methodNotAllowed } from '../../machinery/status.ts';
+import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
@@ -79,40 +80,43 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {
-    async get(ref, namespace, name) {
-      return getObject(context, resources.find(ref), namespace, name);
+    async get(request) {
+      return getObject(context, resources.find(request.resource), request.namespace, nameIn(request));
     },
-    async list(ref, options, signal) {
-      return listObjects(context, resources.find(ref), options, signal);
+    async list(request, options) {
+      return listObjects(context, resources.find(request.resource), within(request, options), request.signal);
     },
-    async watch(ref, options, sink, signal) {
-      return watchObjects(context, resources.find(ref), options, sink, signal);
+    async watch(request, options, sink) {
+      return watchObjects(context, resources.find(request.resource), within(request, options), sink, request.signal);
     },
-    async create(ref, namespace, object, options = {}) {
-      const resource = resources.find(ref);
-      const { name, subresource } = options;
-      if (subresource) return createSubresource(context, resource, { namespace, name, subresource }, object, options);
+    async create(request, object, options) {
+      const resource = resources.find(request.resource);
+      const { namespace, name, subresource } = request;
+      const sent = { ...options, request };
+      if (subresource) return createSubresource(context, resource, { namespace, name, subresource }, object, sent);
       if (resource.kind.createOnly) {
         if (resource.kind.kind !== 'Binding') throw methodNotAllowed();
-        return createBinding(context, namespace, object, options);
+        return createBinding(context, namespace, object, sent);
       }
-      return createObject(context, resource, namespace, object, options);
+      return createObject(context, resource, namespace, object, sent);
     },
-    async update(ref, object, options = {}) {
-      return updateObject(context, resources.find(ref), object, options);
+    async update(request, object, options) {
+      return updateObject(context, resources.find(request.resource), object, { ...options, request });
     },
-    async patch(ref, namespace, name, type, body, options = {}) {
-      const resource = resources.find(ref);
-      const at = { namespace, name };
+    async patch(request, type, body, options) {
+      const resource = resources.find(request.resource);
+      const at = { namespace: request.namespace, name: nameIn(request) };
+      const sent = { ...options, request };
       return type === 'application/apply-patch+yaml'
-        ? applyObject(context, resource, at, body, options)
-        : patchObject(context, resource, at, { type, body }, options);
+        ? applyObject(context, resource, at, body, sent)
+        : patchObject(context, resource, at, { type, body }, sent);
     },
-    async delete(ref, namespace, name, options = {}) {
-      return deleteObject(context, resources.find(ref), { namespace, name }, options);
+    async delete(request, options) {
+      const at = { namespace: request.namespace, name: nameIn(request) };
+      return deleteObject(context, resources.find(request.resource), at, { ...options, request });
     },
-    async deleteCollection(ref, options) {
-      return deleteObjects(context, resources.find(ref), options);
+    async deleteCollection(request, options) {
+      return deleteObjects(context, resources.find(request.resource), { ...within(request, options), request });
     },
     onDrop(listener) {
       return context.cache.onDrop((prefix, object) => {
@@ -121,3 +125,12 @@ function createBackend(context: RegistryContext): ResourceBackend {
     },
   };
 }
+
+const nameIn = ({ name }: RequestContext): string => {
+  if (name === undefined) throw badRequest('name must be provided');
+  return name;
+};
+
+/** Returns the options with the namespace of the request. */
+const within = <T extends { namespace?: string }>({ namespace }: RequestContext, options: T): T =>
+  namespace === undefined ? options : { ...options, namespace };

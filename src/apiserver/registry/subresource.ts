@@ -29,7 +29,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
-import type { RegistryContext } from './context.ts';
+import type { RegistryContext, Sent } from './context.ts';
 import { checkPreconditions, deleteObject } from './delete.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { getObject, keyOf } from './reads/list.ts';
@@ -49,7 +49,7 @@ export async function createSubresource(
   resource: Resource,
   target: SubresourceTarget,
   body: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
 ): Promise<KubeObject> {
   const definition = findSubresource(resource, target.subresource, 'create');
   if (definition === undefined) throw methodNotAllowed();
@@ -79,7 +79,7 @@ async function evict(
   target: SubresourceTarget & { name: string },
   definition: SubresourceDefinition,
   eviction: Eviction,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
 ): Promise<void> {
   const { name, namespace } = target;
   if (eviction.metadata?.name !== name) throw badRequest('name in URL does not match name in Eviction object');
@@ -97,7 +97,12 @@ async function evict(
   // The uid protects another Pod of the same name. The resourceVersion cannot be checked again, because writing the condition
   // changed it.
   const { uid = '' } = metadata;
-  await deleteObject(context, resource, { namespace, name }, { ...deletion, preconditions: { uid } });
+  await deleteObject(
+    context,
+    resource,
+    { namespace, name },
+    { ...deletion, preconditions: { uid }, request: options.request },
+  );
 }
 
 /** Handles a POST of a Binding like a POST to the binding subresource of the Pod that has the name of the Binding. */
@@ -105,7 +110,7 @@ export function createBinding(
   context: RegistryContext,
   namespace: string | undefined,
   body: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
 ): Promise<KubeObject> {
   const { name } = (body as Binding).metadata;
   const target = { namespace: namespace ?? body.metadata.namespace, name, subresource: 'binding' };
@@ -118,7 +123,7 @@ async function applyTo(
   { namespace, name, subresource }: SubresourceTarget & { name: string },
   definition: SubresourceDefinition,
   body: KubeObject,
-  options: WriteOptions,
+  options: Sent<WriteOptions>,
 ): Promise<KubeObject> {
   const { apply, validate, ends } = definition;
   if (apply === undefined) throw methodNotAllowed();
@@ -126,7 +131,7 @@ async function applyTo(
     key: keyOf(resource, namespace, name),
     name,
     dryRun: options.dryRun,
-    user: ends ? undefined : options.user,
+    sender: ends ? undefined : options.request,
   };
   const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
     const applied = apply(old, body, { now: context.timers.now() });

@@ -10,6 +10,9 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import type { ApiError } from '../../machinery/status.ts';
 import type { Log } from '../../platform/platform.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { apiFor } from '../../ports/api-for.ts';
+import type { ResourceApi, ResourceBackend } from '../../ports/backend.ts';
+import type { RequestContext, UserInfo } from '../../ports/request.ts';
 import { delayWatch } from '../../store/delayed-watch-fixture.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -36,8 +39,16 @@ export const strictLog: Log = {
 
 export const SERVICE_CIDR = '10.96.0.0/24';
 
+/** The user of the calls in tests, who may do everything, and create mirror Pods as nodes may. */
+export const TEST_USER: UserInfo = { name: 'tester', groups: ['system:masters', 'system:nodes'] };
+
 export interface Started {
-  registry: Registry;
+  /** The registry as TEST_USER calls it. */
+  registry: ResourceApi & Pick<Registry, 'revision' | 'close'>;
+  /** The registry as TEST_USER calls it over HTTPS, so that the limits for clients apply. */
+  client: ResourceApi;
+  /** The registry itself. */
+  backend: Registry;
   store: Store;
   timers: VirtualTimers;
   /** Resolves once the watch cache contains all writes, and the running watches have got their events. */
@@ -53,7 +64,7 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
   const store = isDelayed ? delayWatch(given) : given;
   const timers = createVirtualTimers(Date.UTC(2026, 0, 1));
   const { serviceCidr = SERVICE_CIDR } = options;
-  const registry = await createRegistry({
+  const backend = await createRegistry({
     catalog: createCatalog(kinds),
     timers,
     log: strictLog,
@@ -61,13 +72,27 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
     store,
     serviceCidr,
   });
+  const { revision, close } = backend;
+  const registry = { ...apiFor(backend, TEST_USER), revision, close };
   await bootstrap(registry, { serviceCidr, apiServerPort: 6443 });
   await registry.create(SERVICE_ACCOUNTS, 'default', object('ServiceAccount', 'default')).catch(() => {});
   // A list without a resourceVersion waits until the watch cache is current.
   const settled = () => registry.list(NAMESPACES, { limit: 1 });
   await settled();
-  return { registry, store, timers, settled };
+  return { registry, client: asClient(backend), backend, store, timers, settled };
 }
+
+/** Returns the registry as a client calls it over HTTPS, so that the limits for clients apply. */
+export const asClient = (backend: ResourceBackend, user = TEST_USER): ResourceApi =>
+  apiFor(
+    new Proxy(backend, {
+      get:
+        (target, verb) =>
+        (request: RequestContext, ...rest: unknown[]) =>
+          Reflect.apply(Reflect.get(target, verb), target, [{ ...request, source: 'client' }, ...rest]),
+    }),
+    user,
+  );
 
 export const object = (kind: string, name: string, rest: object = {}, metadata: object = {}): KubeObject =>
   ({ apiVersion: 'v1', kind, metadata: { name, ...metadata }, ...rest }) as KubeObject;

@@ -23,19 +23,14 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { admitGrowth, admitPriorityClass } from './admission/admission.ts';
 import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
-import type { RegistryContext } from './context.ts';
+import type { RegistryContext, Sent } from './context.ts';
 import { isService } from './create.ts';
 import { recordEvents } from './events.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** The user that Events name for writes by components of lifepod, which call the registry in process without a user. */
-const OWN_USER = 'lifepod';
-
-export interface UpdateOptions extends WriteOptions {
-  subresource?: string;
-}
+export type UpdateOptions = Sent<WriteOptions>;
 
 /** A request to change an object. */
 interface Request {
@@ -72,7 +67,7 @@ export async function updateObject(
   options: UpdateOptions,
 ): Promise<KubeObject> {
   if (resource.kind.createOnly) throw methodNotAllowed();
-  const subresource = findSubresource(resource, options.subresource, 'update');
+  const subresource = findSubresource(resource, options.request.subresource, 'update');
   const { name, namespace } = body.metadata;
   if (!name) throw badRequest('name must be provided');
   const target = { context, resource, namespace, name, options, subresource };
@@ -89,7 +84,7 @@ export async function patchObject(
 ): Promise<KubeObject> {
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
-  const subresource = findSubresource(resource, options.subresource, 'patch');
+  const subresource = findSubresource(resource, options.request.subresource, 'patch');
   // As in upstream, the error message shows a patch that is a JSON object in the notation of a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
@@ -136,8 +131,8 @@ export async function changeObject(
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
   const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
-  const user = target.subresource?.ends ? undefined : options.user;
-  const at = { key: request.key, name, dryRun: options.dryRun, user };
+  const sender = target.subresource?.ends ? undefined : options.request;
+  const at = { key: request.key, name, dryRun: options.dryRun, sender };
   let replaced: KubeObject | undefined;
   const { action, object } = await modify(
     context,
@@ -155,8 +150,8 @@ export async function changeObject(
     },
   );
   if (action === 'put' && replaced !== undefined && !options.dryRun) {
-    const drafts = target.subresource?.events?.(object, replaced, options.user?.name ?? OWN_USER) ?? [];
-    await recordEvents(context, object, drafts);
+    const drafts = target.subresource?.events?.(object, replaced, options.request.user.name) ?? [];
+    await recordEvents(context, object, drafts, options.request);
   }
   return object;
 }
@@ -191,7 +186,7 @@ async function changeOf(
     ? replaced(request, own, old, betweenSteps)
     : applied(request, subresource, own, old, betweenSteps));
   await betweenSteps();
-  const writer = writerOf(context, resource, options, options.subresource);
+  const writer = writerOf(context, resource, options, options.request.subresource);
   setOwners(
     object,
     owners ?? (await runInTurns(ownersAfterUpdate(resource, old, object, writer, managedFields), betweenSteps)),

@@ -53,7 +53,7 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
   await using server = await startTestServer({ nodes });
   const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
-  await server.backend.create(PODS, 'default', pod as KubeObject);
+  await server.api.create(PODS, 'default', pod as KubeObject);
   const { caCertificate: ca, admin } = server.pki;
   const upgradeRequest = request({
     host: server.server.host,

@@ -20,7 +20,7 @@ beforeEach(async () => {
   server = await startTestServer({ nodes });
   const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec };
-  await server.backend.create(PODS, 'default', pod as KubeObject);
+  await server.api.create(PODS, 'default', pod as KubeObject);
 });
 
 afterEach(async () => {

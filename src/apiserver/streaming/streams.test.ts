@@ -27,7 +27,7 @@ let uid: string;
 /** Creates a Pod in the namespace default, and returns its UID. */
 const createPod = async (name: string, spec: Pod['spec']): Promise<string> => {
   const metadata = { name, namespace: 'default' };
-  const { metadata: stored } = await server.backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const { metadata: stored } = await server.api.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
   return stored.uid ?? '';
 };
 

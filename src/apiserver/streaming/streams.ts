@@ -26,7 +26,7 @@ import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import type { StreamEndpoint, StreamSelection } from '../../ports/node-connection.ts';
 import { busy } from '../http/bounds/limits.ts';
 import type { ServerContext } from '../http/context.ts';
-import type { Exchange, Upgrade } from '../http/exchange.ts';
+import { type Exchange, requestContext, type Upgrade } from '../http/exchange.ts';
 import { chooseContainer } from '../http/logs.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
@@ -64,7 +64,7 @@ interface Wanted {
 /** Resolves when the stream has ended. May reject only before anything has been sent to the client. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
-  const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
+  const pod = (await server.backend.get(requestContext(exchange, route))) as Pod;
   const wanted = wantedOf(server, exchange, route, pod);
   const kind = upgradeKind(request);
   if (kind === undefined || upgrade === undefined) throw badRequest('Upgrade request required');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ContainerState, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { runOf } from '../pod-containers.ts';
 import { followPod } from './follow-pod.ts';
 
@@ -50,7 +50,7 @@ async function follow(pod: Pod, only?: string) {
     stored,
     only,
     {
-      pods: inProcessClient(backend).resource<Pod>(PODS),
+      pods: clientOf(backend).resource<Pod>(PODS),
       waiting: (containers) => waits.push(...containers.map(({ name }) => name)),
       print({ status }, wasThere) {
         const run = runOf(status) ?? '';

@@ -84,11 +84,11 @@ export async function startNamespaceController(options: NamespaceControllerOptio
 }
 
 /** Deletes all objects of the resource in the namespace. Returns those that remain, because they end gracefully or have finalizers. */
-async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
-  const found = await backend.list(ref, { namespace });
+async function deleteAll({ api }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
+  const found = await api.list(ref, { namespace });
   if (found.items.length === 0) return [];
-  await backend.deleteCollection(ref, { namespace });
-  return (await backend.list(ref, { namespace })).items;
+  await api.deleteCollection(ref, { namespace });
+  return (await api.list(ref, { namespace })).items;
 }
 
 async function reportRemaining(
@@ -114,7 +114,7 @@ async function finalize(client: Client, name: string): Promise<void> {
     const namespace = await client.resource<Namespace>(NAMESPACES).get(name);
     const finalizers = (namespace.spec?.finalizers ?? []).filter((each) => each !== FINALIZER);
     const emptied = { ...namespace, spec: { ...namespace.spec, finalizers } } as Namespace;
-    await client.backend.update(NAMESPACES, emptied, { subresource: 'finalize' });
+    await client.api.update(NAMESPACES, emptied, { subresource: 'finalize' });
   } catch (error) {
     if (!isApiError(error, 'NotFound')) throw error;
   }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { alreadyExists, internalError, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
@@ -28,7 +28,7 @@ afterEach(() => stop.abort());
 const start = (): Promise<void> => {
   const changed = (verb: string) => async (name: string) => void folderCalls.push(`${verb} ${name}`);
   return startPersistentVolumes({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     timers,
     log: { ...silentLog, warn: (_, fields) => void errors.push(String(fields?.['error'])) },
     signal: stop.signal,

@@ -3,7 +3,7 @@ import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/inde
 import type { Binding, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startPersistentVolumes } from './persistent-volumes.ts';
@@ -49,7 +49,7 @@ const held = (): string[] =>
     .objects(PERSISTENT_VOLUME_CLAIMS)
     .filter(({ metadata }) => metadata.finalizers?.includes(CLAIM_PROTECTION))
     .map(({ metadata }) => metadata.name);
-const client = () => inProcessClient(backend);
+const client = () => clientOf(backend);
 
 it('claims are released once no Pod on a node uses them, without a list of Pods for each claim', async () => {
   const count = 200;

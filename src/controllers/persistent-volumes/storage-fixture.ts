@@ -3,7 +3,7 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../.
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { volumeIndex } from '../../scheduling/volume-search.ts';
 import { groupedKeys } from './grouped-keys.ts';
@@ -35,7 +35,7 @@ const ACCESS_MODES = ['ReadWriteOnce'];
 
 export async function storageFixture(): Promise<StorageFixture> {
   const backend = await registryBackend({ namespaces: ['a', 'b'] });
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   const unseen = new Set<string>();
   const reported: string[] = [];
   const folderCalls: string[] = [];

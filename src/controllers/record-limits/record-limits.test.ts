@@ -4,7 +4,7 @@ import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -45,7 +45,7 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
   };
   const stop = new AbortController();
   stops.push(stop);
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   return {
     backend,
     timers,

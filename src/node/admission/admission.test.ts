@@ -3,7 +3,7 @@ import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixture
 import type { Node, Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { type AdmissionOptions, createAdmission } from './admission.ts';
@@ -29,7 +29,7 @@ function setUp(more: Partial<AdmissionOptions> = {}, isOpen = true) {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     nodeName: 'n',
     allocatable: { cpu: '2', pods: '9' },
     timers,
@@ -232,7 +232,7 @@ test('admission uses the allocatable resources of the Node object as soon as it 
     [{ cpu: '1', pods: '9' }, 'refuse a OutOfcpu'],
   ] as const) {
     await ownBackend.set(NODES, { ...node, status: { capacity: { cpu: '8' }, ...(allocatable && { allocatable }) } });
-    const { admission, calls } = setUp({ client: inProcessClient(ownBackend) });
+    const { admission, calls } = setUp({ client: clientOf(ownBackend) });
     await admission.synced;
     admission.admit(podNamed('a', '2'));
     expect(calls).toEqual([call]);

@@ -3,7 +3,7 @@ import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.
 import type { Service } from '../../api/generated/types.ts';
 import { RUNTIME_CLASSES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { createEnvironmentSource, type PodEnvironmentOptions } from './configuration-source.ts';
@@ -12,7 +12,7 @@ const { signal } = new AbortController();
 const backend = await registryBackend();
 
 const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvironmentOptions, 'isStatic'> => ({
-  client: inProcessClient(backend),
+  client: clientOf(backend),
   nodeName: 'n',
   hostIps: [],
   allocatable: {},

@@ -6,7 +6,7 @@ import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import { SECRETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerRuntime, ImageChange, ImageInfo } from '../../runtime/runtime.ts';
@@ -70,7 +70,7 @@ const runtime = {
 };
 const start = (more: Partial<NodeImagesOptions> = {}, without: (keyof typeof runtime)[] = []): NodeImages =>
   createNodeImages({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     runtime: {
       ...runtime,
       ...Object.fromEntries(without.map((name) => [name, undefined])),

@@ -3,7 +3,7 @@ import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import { SECRETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { createPodImagePull } from './pod-images.ts';
 import type { ImagePuller } from './puller.ts';
@@ -34,7 +34,7 @@ const kept = { find: async (_: Pod, __: string, name: string) => (name === 'copi
 
 async function pullWith(names: (string | undefined)[], withKept = true): Promise<string> {
   const pull = createPodImagePull({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     puller,
     ...(withKept ? { kept: kept as never } : {}),
     warn: (_, reason, message) => void warnings.push(`${reason}: ${message}`),

@@ -6,7 +6,7 @@ import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import { CONFIG_MAPS, SECRETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -24,7 +24,7 @@ let kept: KeptReferences;
 
 const keptOf = (isStatic = false): KeptReferences =>
   createKeptReferences({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     timers,
     log: silentLog,
     signal,
@@ -72,7 +72,7 @@ const removeAll = async (): Promise<void> => {
 };
 const environment = (references = kept) =>
   createEnvironmentSource({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     kept: references,
     isStatic: () => false,
     nodeName: 'n',
@@ -170,7 +170,7 @@ it('the image of a defer container is pulled with a pull secret that was deleted
   const asked: unknown[] = [];
   const warnings: string[] = [];
   const pull = createPodImagePull({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     kept,
     warn: (_pod, reason) => warnings.push(reason),
     puller: {

@@ -4,7 +4,7 @@ import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { closeRecords } from './close-records.ts';
@@ -12,7 +12,7 @@ import { createPodRecorder } from './recorder.ts';
 
 test('closeRecords() reports Pods that no longer exist and whose records lack the last steps', async () => {
   const backend = await registryBackend();
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   const { signal } = new AbortController();
   const options = { client, timers: createVirtualTimers(), log: silentLog, signal };
   /** The UIDs of Pods by name. The records of other names have the name as the UID. */

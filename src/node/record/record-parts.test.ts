@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { alreadyExists, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { emptyPart, fill, type RecordPart, readRecord, writePart } from './record-parts.ts';
 import { fromApi } from './step-conversion.ts';
@@ -27,7 +27,7 @@ const stepOf = (bytes: number): PodTransition => step('k', 'x'.repeat(bytes - JS
 /** Starts a registry that contains the given parts: for each UID, the numbers of its parts, each with the step `<UID>.<number>`. */
 async function recordsOf(parts: Record<string, number[]> = {}) {
   const backend = await registryBackend();
-  const records = inProcessClient(backend).resource<PodRecord>(POD_RECORDS);
+  const records = clientOf(backend).resource<PodRecord>(POD_RECORDS);
   for (const [podUID, numbers] of Object.entries(parts)) {
     for (const number of numbers) {
       const name = recordName(podUID, number);

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -27,7 +27,7 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
 function agent(backend: RegistryBackend) {
   const stop = new AbortController();
   const timers = createVirtualTimers();
-  const recorder = createPodRecorder({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  const recorder = createPodRecorder({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
   return { recorder, stop, timers };
 }
 const records = (backend: RegistryBackend): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];

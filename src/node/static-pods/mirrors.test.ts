@@ -4,7 +4,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
@@ -46,7 +46,7 @@ const mirrorOf = (uid: string): Pod | undefined =>
 /** Starts the mirrors. `existing`: the Pods that exist in the API before the start. */
 async function start(existing: Pod[] = []): Promise<void> {
   const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
-  const client = inProcessClient(backend);
+  const client = clientOf(backend);
   await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' } });
   for (const pod of existing) await backend.set(PODS, pod);
   mirrors = createMirrors({

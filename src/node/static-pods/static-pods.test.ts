@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import type { Log, Platform, Timers } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-import type { ResourceBackend } from '../../ports/backend.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
 import { readAll } from './manifests.ts';
 import { nextSteps } from './starts-and-ends.ts';
 import { createStaticPods, type StaticPods } from './static-pods.ts';
@@ -120,7 +120,7 @@ describe('nextSteps', async () => {
 });
 
 /** An API that refuses every request. */
-const refusing = new Proxy({} as ResourceBackend, {
+const refusing = new Proxy({} as ResourceApi, {
   get: () => () => Promise.reject(serviceUnavailable('the API is down')),
 });
 
@@ -159,7 +159,7 @@ describe('static Pods', () => {
       if (applied.length >= count) resolve();
     });
 
-  function create(client: Client = inProcessClient(refusing), platform: Partial<Platform> = {}): StaticPods {
+  function create(client: Client = clientOf(refusing), platform: Partial<Platform> = {}): StaticPods {
     return createStaticPods({
       client,
       nodeName: 'node-1',
@@ -474,7 +474,7 @@ describe('static Pods', () => {
     const warned = Promise.withResolvers<void>();
     const due = Promise.withResolvers<() => void>();
     const timers = systemTimers();
-    const staticPods = create(inProcessClient(refusing), {
+    const staticPods = create(clientOf(refusing), {
       log: { ...log, warn: () => warned.resolve() },
       timers: {
         ...timers,

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Lease, Node } from '../../api/generated/types.ts';
 import { LEASES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -16,7 +16,7 @@ it('the node renews its Lease every ten seconds, also after a failed renewal', a
   const stop = new AbortController();
   const renewed = () => (backend.objects(LEASES)[0] as Lease | undefined)?.spec?.renewTime;
   await startNodeLease({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     node: () => NODE,
     timers,
     log: silentLog,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
 import { EVENTS, LEASES, NODES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ContainerRuntime, ImageInfo, RuntimeFeatures } from '../../runtime/runtime.ts';
@@ -34,7 +34,7 @@ const runtime: Pick<ContainerRuntime, 'version' | 'notReady' | 'listImages' | 'f
 
 const start = async (): Promise<void> => {
   reporter = await startNodeStatus({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     nodeName: 'n1',
     runtime,
     podCidr: '10.244.0.0/24',
@@ -125,7 +125,7 @@ describe('startNodeStatus', () => {
   it('the agent does not write the status because another client has added a condition', async () => {
     const other = { type: 'KernelDeadlock', status: 'False', reason: 'KernelHasNoDeadlock', message: '' };
     const type = 'application/strategic-merge-patch+json';
-    const nodes = inProcessClient(backend).resource<Node>(NODES);
+    const nodes = clientOf(backend).resource<Node>(NODES);
     await nodes.patch('n1', undefined, type, { status: { conditions: [other] } }, 'status');
     backend.calls.length = 0;
     await advance(10_000);

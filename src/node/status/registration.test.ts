@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { alreadyExists, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { nodeLabels, registerNode } from './registration.ts';
 
@@ -11,7 +11,7 @@ beforeEach(async () => {
   backend = await registryBackend();
 });
 const register = (podCidr = '10.244.0.0/24'): Promise<Node> =>
-  registerNode({ client: inProcessClient(backend), nodeName: 'n', podCidr });
+  registerNode({ client: clientOf(backend), nodeName: 'n', podCidr });
 const nodeCalls = (): string[] => backend.calls.filter((call) => call.includes(' nodes '));
 
 test('registerNode() creates a missing Node, and only updates the labels and the Pod CIDR of an existing one', async () => {

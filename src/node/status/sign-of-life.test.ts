@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../client/client.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -9,7 +9,7 @@ import { startNodeLease } from './node-lease.ts';
 import { createOutageClock, readLastSignOfLife } from './sign-of-life.ts';
 
 test('readLastSignOfLife returns when the previous agent last renewed the Lease', async () => {
-  const client = inProcessClient(await registryBackend());
+  const client = clientOf(await registryBackend());
   const timers = createVirtualTimers();
   const read = () => readLastSignOfLife({ client, timers, log: silentLog }, 'n1');
   expect(await read()).toBeUndefined();
@@ -27,7 +27,7 @@ test('readLastSignOfLife returns undefined if the API refuses or does not answer
   backend.failNext('get leases', serviceUnavailable('not now'));
   const timers = createVirtualTimers();
   const options = { timers, log: silentLog };
-  expect(await readLastSignOfLife({ ...options, client: inProcessClient(backend) }, 'n1')).toBeUndefined();
+  expect(await readLastSignOfLife({ ...options, client: clientOf(backend) }, 'n1')).toBeUndefined();
   const silent = { resource: () => ({ get: () => new Promise(() => undefined) }) } as unknown as Client;
   const reading = readLastSignOfLife({ ...options, client: silent }, 'n1');
   timers.advance(1000);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Namespace, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
@@ -36,7 +36,7 @@ const set = async (name: string, nodeName: string, status: PodStatus): Promise<v
 };
 const start = async (): Promise<void> => {
   startPodMetrics({
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     nodeName: 'n',
     metrics,
     timers,

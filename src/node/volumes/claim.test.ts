@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { setUpClaim } from './claim.ts';
 
@@ -83,7 +83,7 @@ async function setUpBound(spec: object, at: string): Promise<void> {
   const stored = await backend.set(PERSISTENT_VOLUME_CLAIMS, claim() as KubeObject);
   await backend.set(PERSISTENT_VOLUMES, persistentVolume({ ...claimRef(stored.metadata.uid), ...spec }));
   await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { zone: 'a' } } });
-  const options = { client: inProcessClient(backend), pod: POD, nodeName: 'n', warn: () => undefined };
+  const options = { client: clientOf(backend), pod: POD, nodeName: 'n', warn: () => undefined };
   await setUpClaim({ ...options, alone: (_name, operation) => operation() }, OF_CLAIM, at, signal);
 }
 
@@ -115,7 +115,7 @@ test.each(Object.entries(CASES))('a volume %s is not mounted', async (_, { claim
   const stored = claim && (await backend.set(PERSISTENT_VOLUME_CLAIMS, claim as ReturnType<typeof persistentVolume>));
   const uid = (stored as { metadata: { uid?: string } } | undefined)?.metadata.uid ?? '';
   if (volume !== undefined) await backend.set(PERSISTENT_VOLUMES, persistentVolume(volume(uid)));
-  const options = { client: inProcessClient(backend), pod: POD, nodeName: 'n', warn: () => undefined };
+  const options = { client: clientOf(backend), pod: POD, nodeName: 'n', warn: () => undefined };
   const setUp = setUpClaim(
     { ...options, alone: (_name, operation) => operation() },
     source ?? OF_CLAIM,

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { CONFIG_MAPS, SECRETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -23,7 +23,7 @@ test('followObjects() reports each ConfigMap and Secret that exists, is added, c
     await write('ConfigMap', 'old', {});
     await write('Secret', 'old', {});
     const options = { timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-    followObjects(inProcessClient(backend), options, (key) => void keys.push(key));
+    followObjects(clientOf(backend), options, (key) => void keys.push(key));
     await reported('configmaps/a/old', 'secrets/a/old');
     await write('ConfigMap', 'new', {});
     await write('Secret', 'old', { key: 'eA==' });

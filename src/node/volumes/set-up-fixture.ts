@@ -7,7 +7,7 @@ import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
@@ -70,7 +70,7 @@ export async function setUpFixture(): Promise<SetUpFixture> {
   const operations = createSerialByKey();
   const ports: SetUpPorts = {
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     timers: recorded(timers, started, running),
     log: { ...silentLog, warn: (_, fields) => warnings.push(fields?.['error']) },
     nodeName: 'n',

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { inProcessClient } from '../../client/typed-client.ts';
+import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
@@ -38,7 +38,7 @@ const managerOf = (): VolumeManager =>
   createVolumeManager({
     rootDirectory: join(root, 'pods'),
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
-    client: inProcessClient(backend),
+    client: clientOf(backend),
     nodeName: 'n',
     timers,
     log: silentLog,

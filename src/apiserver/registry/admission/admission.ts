@@ -26,7 +26,7 @@ import type {
 import { defaultClassName } from '../../../api/storage.k8s.io/v1/storage-class/index.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { ApiError, forbidden, notFound } from '../../../machinery/status.ts';
-import type { UserInfo } from '../../../ports/backend.ts';
+import type { UserInfo } from '../../../ports/request.ts';
 import type { Compare } from '../../../store/store.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import { revisionOf } from '../../cache/stored-object.ts';
@@ -78,20 +78,20 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
 /**
  * Sets the fields of a new Pod that follow from its ServiceAccount, PriorityClass and RuntimeClass. Only checks a mirror Pod.
  * Ignores other kinds. Throws 403 if one of these objects does not exist, if the Pod's priority or preemption policy differs from
- * the computed one, or if admitRuntimeClass() refuses the Pod; for a mirror Pod, if admitMirrorPod() refuses it. `user` is undefined
- * for components of lifepod, which may create mirror Pods.
+ * the computed one, or if admitRuntimeClass() refuses the Pod; for a mirror Pod, if admitMirrorPod() refuses it. Only nodes may create
+ * mirror Pods.
  */
 export async function admitPod(
   context: RegistryContext,
   { kind, groupResource }: Resource,
   object: KubeObject,
-  user: UserInfo | undefined,
+  user: UserInfo,
 ) {
   if (kind.group !== '' || kind.kind !== 'Pod') return;
   const pod = object as Pod;
   if (isMirrorPod(pod)) {
     // The node already runs the static Pod of this mirror Pod, so the mirror Pod is checked but not changed.
-    admitMirrorPod(pod, user === undefined || user.groups.includes('system:nodes'));
+    admitMirrorPod(pod, user.groups.includes('system:nodes'));
     return;
   }
   const { name = '', generateName = '', namespace = '' } = pod.metadata;

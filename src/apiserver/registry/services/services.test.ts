@@ -4,12 +4,22 @@ import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
 import { kinds } from '../../../api/kinds.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
+import { apiFor } from '../../../ports/api-for.ts';
 import { createMemoryStore } from '../../../store/memory/memory-store.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import { loadWatchCache } from '../../cache/watch-cache.ts';
 import { bootstrap } from '../bootstrap.ts';
 import { createRegistry } from '../registry.ts';
-import { failure, NAMESPACES, object, SERVICE_CIDR, SERVICES, startRegistry, strictLog } from '../testing.ts';
+import {
+  failure,
+  NAMESPACES,
+  object,
+  SERVICE_CIDR,
+  SERVICES,
+  startRegistry,
+  strictLog,
+  TEST_USER,
+} from '../testing.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { parseServiceCidr } from './service-range.ts';
 
@@ -238,7 +248,7 @@ describe('bootstrap', () => {
       log: strictLog,
       serviceCidr: '10.5.0.0/16',
     };
-    const registry = await createRegistry(options);
+    const registry = apiFor(await createRegistry(options), TEST_USER);
     await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
       clusterIP: '10.5.0.1',
@@ -255,13 +265,14 @@ test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('parseServ
 
 async function smallRegistry() {
   const serviceCidr = '10.9.0.0/28';
-  const registry = await createRegistry({
+  const backend = await createRegistry({
     store: createMemoryStore(),
     catalog: createCatalog(kinds),
     timers: createVirtualTimers(),
     log: strictLog,
     serviceCidr,
   });
+  const registry = apiFor(backend, TEST_USER);
   await bootstrap(registry, { serviceCidr, apiServerPort: 6443 });
   return registry;
 }

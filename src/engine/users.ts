@@ -1,0 +1,36 @@
+/**
+ * The users as which the components of the engine call the API in process. What they may do follows from their names and groups.
+ * Source: the user names of v1.33's components and the ServiceAccounts of its controllers ("Using RBAC Authorization", core component roles
+ * and controller roles). Controllers that only lifepod has are named in the same style.
+ */
+
+import type { Client } from '../client/client.ts';
+import { clientOf } from '../client/typed-client.ts';
+import type { ControllerName } from '../controllers/controller.ts';
+import { apiFor } from '../ports/api-for.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
+import type { UserInfo } from '../ports/request.ts';
+
+const AUTHENTICATED = 'system:authenticated';
+
+/** The API server itself, which creates the system objects. */
+export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', AUTHENTICATED] };
+
+export const SCHEDULER: UserInfo = { name: 'system:kube-scheduler', groups: [AUTHENTICATED] };
+
+export const nodeUser = (nodeName: string): UserInfo => ({
+  name: `system:node:${nodeName}`,
+  groups: ['system:nodes', AUTHENTICATED],
+});
+
+const serviceAccount = (name: string): UserInfo => ({
+  name: `system:serviceaccount:kube-system:${name}`,
+  groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', AUTHENTICATED],
+});
+
+export const DNS = serviceAccount('kube-dns');
+
+export const controllerUser = (name: ControllerName): UserInfo => serviceAccount(name);
+
+/** Returns a client of the backend in the same process, as one user. */
+export const clientFor = (backend: ResourceBackend, user: UserInfo): Client => clientOf(apiFor(backend, user));

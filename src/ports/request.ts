@@ -1,0 +1,35 @@
+/**
+ * The context of a request to the API: who sends what. It goes through every call of the backend, whether the request arrives over HTTPS
+ * or comes from a component of the same process.
+ */
+import type { ResourceRef } from '../machinery/meta.ts';
+
+/** A user of the API. Source: authentication/v1 UserInfo of v1.33. */
+export interface UserInfo {
+  /** Such as `system:kube-scheduler`; `system:anonymous` for requests that need no authentication, such as /healthz. */
+  name: string;
+  uid?: string;
+  groups: readonly string[];
+  extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
+
+export interface RequestContext {
+  readonly user: UserInfo;
+  /**
+   * Whether a client sent the request over HTTPS, or a component of lifepod in the same process. Limits that protect the engine from its
+   * clients do not apply to components.
+   */
+  readonly source: 'client' | 'component';
+  readonly verb: Verb;
+  readonly resource: ResourceRef;
+  readonly subresource?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** Absent for lists, watches and deletecollection, and for a create without a subresource. */
+  readonly name?: string | undefined;
+  /** Aborts when the sender no longer waits for the result. */
+  readonly signal: AbortSignal;
+  /** The annotations for the audit event of the request, by key. Whatever handles the request may add some. */
+  readonly audit: Map<string, string>;
+}
