@@ -21,6 +21,7 @@ import {
 import { ownFacts } from '../src/api/facts/own.ts';
 import { modelName, readModel } from './facts/models.ts';
 import { OWN_DESCRIPTIONS } from './own-descriptions.ts';
+import { REFERENCE_DESCRIPTIONS } from './reference-descriptions.ts';
 
 const outDir = join(dirname(fileURLToPath(import.meta.url)), '../src/api/generated');
 
@@ -118,13 +119,26 @@ function fieldDescriptions(type: string): Record<string, string> {
   return { ...found, ...OWN_DESCRIPTIONS[type]?.fields };
 }
 
-function docsOf(type: string): { description: string; fields: Record<string, string> } {
+function typeDescription(type: string): string {
   const model = modelName(type);
+  return OWN_DESCRIPTIONS[type]?.description ?? (model === undefined ? '' : readModel(model).description);
+}
+
+/** The description of a field for which fieldDescriptions() has none. */
+function referenceDescription(type: string, { json, ref }: FieldFacts): string {
+  const name = type.slice(type.lastIndexOf('.') + 1);
+  const text = REFERENCE_DESCRIPTIONS[`${name}.${json}`] ?? REFERENCE_DESCRIPTIONS[json];
+  return text ?? (ref === undefined ? '' : typeDescription(ref));
+}
+
+function docsOf(type: string): { description: string; fields: Record<string, string> } {
   const texts = { ...KIND_FIELDS, ...fieldDescriptions(type) };
   const listed = [...jsonFields(type).values()].filter(({ unlisted }) => !unlisted);
   return {
-    description: OWN_DESCRIPTIONS[type]?.description ?? (model === undefined ? '' : readModel(model).description),
-    fields: Object.fromEntries(listed.map(({ json }) => [json, texts[json] ?? ''])),
+    description: typeDescription(type),
+    fields: Object.fromEntries(
+      listed.map((field) => [field.json, texts[field.json] || referenceDescription(type, field)]),
+    ),
   };
 }
 

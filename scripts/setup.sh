@@ -114,12 +114,34 @@ apt_install() (
   }
 )
 
+# kubectl 1.20 -------------------------------------------------------------------------------------
+
+OLDER_KUBECTL=node_modules/.kubectl-1.20
+
+# Unpacks kubectl 1.20 of Debian 12 without installing it, so that it does not replace the machine's kubectl. The body is a subshell, so
+# that the EXIT trap runs when the function ends.
+unpack_older_kubectl() (
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  download() (cd "$folder" && apt-get -q download 'kubernetes-client=1.20*' >/dev/null 2>&1)
+  download || { apt-get -q update >/dev/null 2>&1 && download; } || {
+    say "kubectl 1.20 is not available, because only Debian 12 has it: its tests are skipped"
+    return 0
+  }
+  say "unpacking kubectl 1.20: an older client of the API in the tests"
+  dpkg -x "$folder"/*.deb "$folder/unpacked"
+  rm -rf "$OLDER_KUBECTL"
+  mkdir "$OLDER_KUBECTL"
+  mv "$folder/unpacked/usr/bin/kubectl" "$OLDER_KUBECTL/kubectl"
+)
+
 # Generated code -----------------------------------------------------------------------------------
 
 generated_is_current() {
   [ -f src/api/generated/types.ts ] &&
     [ ! scripts/generate-api.ts -nt src/api/generated/types.ts ] &&
     [ ! scripts/own-descriptions.ts -nt src/api/generated/types.ts ] &&
+    [ ! scripts/reference-descriptions.ts -nt src/api/generated/types.ts ] &&
     [ ! src/api/facts/facts.json -nt src/api/generated/types.ts ] &&
     [ ! src/api/facts/own.ts -nt src/api/generated/types.ts ] &&
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
@@ -137,4 +159,5 @@ fi
 npm_is_current || install_npm_packages
 missing=$(missing_packages)
 [ -z "$missing" ] || install_debian_packages "$missing"
+[ "$purpose" != --for-tests ] || [ -x "$OLDER_KUBECTL/kubectl" ] || unpack_older_kubectl
 generated_is_current || node_modules/node/bin/node --no-wasm-tier-up scripts/generate-api.ts

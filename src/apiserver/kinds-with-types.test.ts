@@ -74,7 +74,7 @@ test('patches merge the lists of an added kind by their keys', async () => {
 test('the OpenAPI document and protobuf have the types of an added kind', async () => {
   const { schemas } = (await at.call('GET', '/openapi/v3/apis/example.com/v1')).json.components;
   expect(schemas['com.example.v1.GadgetSpec'].properties.parts).toMatchObject({
-    items: { $ref: '#/components/schemas/com.example.v1.GadgetPart' },
+    items: { allOf: [{ $ref: '#/components/schemas/com.example.v1.GadgetPart' }] },
     'x-kubernetes-list-map-keys': ['name'],
   });
   const body = wrapped('example.com/v1', 'Gadget', [[2, [[1, [[1, 'x']]]]]]);
@@ -82,6 +82,24 @@ test('the OpenAPI document and protobuf have the types of an added kind', async 
   expect(object).toMatchObject({ spec: { parts: [{ name: 'x' }] } });
   expect(decodeProtobuf(encodeProtobuf(object), () => gadget.schema)).toEqual(object);
   expect(typeFacts(`${gadget.schema}List`)?.fields.map(({ json }) => json)).toEqual(['', 'metadata', 'items']);
+});
+
+test('a kind that is removed while an OpenAPI document is built is not in the document', async () => {
+  for (const path of ['/openapi/v2', '/openapi/v3/apis/example.com/v1']) {
+    // Building the document reads the subresources of the kind.
+    const brief = { ...gadget, kind: 'Gizmo', plural: 'gizmos', singular: 'gizmo', subresources: {} };
+    catalog.add(brief);
+    Object.defineProperty(brief, 'subresources', {
+      get() {
+        catalog.remove(brief);
+        return {};
+      },
+    });
+    const { code, text } = await at.call('GET', path);
+    expect([path, code, catalog.kinds.includes(brief)]).toEqual([path, 200, false]);
+    expect(text).toContain('gadgets');
+    expect(text).not.toContain('gizmos');
+  }
 });
 
 test('the types of a kind are removed with it, and it can be added again with other types', async () => {

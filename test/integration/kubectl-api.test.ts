@@ -80,6 +80,9 @@ describe('discovery and OpenAPI', () => {
     expect(text).toMatch(/^ {2}restartPolicy\t<string>$/m);
     expect(await ok('explain', 'pod.spec.containers.resources.limits')).toContain('<map[string]Quantity>');
     expect(await ok('explain', 'leases.spec')).toContain('holderIdentity');
+    for (const path of ['pod', 'pod.spec', 'pod.spec.affinity', 'node.status', 'persistentvolume.spec']) {
+      expect(await ok('explain', path)).not.toContain('<no description>');
+    }
     expect(await ok('explain', 'services.spec.ports.targetPort')).toContain('<IntOrString>');
     expect(await ok('explain', 'events', '--api-version=events.k8s.io/v1')).toContain('reportingController');
     expect(await ok('explain', 'pod', '--recursive')).toContain('topologySpreadConstraints');

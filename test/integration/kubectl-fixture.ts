@@ -53,7 +53,8 @@ export interface KubectlFixture {
   close(): Promise<void>;
 }
 
-export async function startKubectlFixture(): Promise<KubectlFixture> {
+/** `program`: the path of the kubectl. */
+export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
   mkdirSync(join(folder, 'home'));
   const timers = systemTimers();
@@ -93,7 +94,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
     folder,
     registry,
     server,
-    ...callers(folder, running),
+    ...callers(program, folder, running),
     async close() {
       for (const child of running) child.kill('SIGKILL');
       await server.close();
@@ -105,7 +106,7 @@ export async function startKubectlFixture(): Promise<KubectlFixture> {
   return fixture;
 }
 
-function callers(folder: string, running: Set<ChildProcess>) {
+function callers(program: string, folder: string, running: Set<ChildProcess>) {
   const environment = (extra: Record<string, string> = {}): NodeJS.ProcessEnv => ({
     PATH: process.env['PATH'],
     HOME: join(folder, 'home'),
@@ -116,7 +117,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
   const kubectl = (args: string[], options: RunOptions = {}): Promise<Result> =>
     new Promise((resolve) => {
       const child = execFile(
-        KUBECTL,
+        program,
         args,
         { env: environment(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
         (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 255), out, err }),
@@ -139,7 +140,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
     return out;
   };
   const start = (...args: string[]): ChildProcess => {
-    const child = spawn(KUBECTL, args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(program, args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
     running.add(child);
     return child;
   };

@@ -1,6 +1,7 @@
-/** The path of the kubectl that tests run. */
+/** The paths of the kubectls that tests run. */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { findProgram } from '../../src/platform/processes.ts';
 
 const onPath = findProgram('kubectl') ?? 'kubectl';
@@ -11,3 +12,8 @@ const ofVersion = existsSync(onPath) ? join(dirname(realpathSync(onPath)), 'kube
  * its version and then runs the kubectl of that version from its own folder, which takes twice as long as that kubectl alone.
  */
 export const KUBECTL = existsSync(ofVersion) ? ofVersion : onPath;
+
+/** kubectl 1.20 of Debian 12, which scripts/setup.sh unpacks; undefined on other distributions, which do not have it. */
+export const OLDER_KUBECTL = [fileURLToPath(new URL('../../node_modules/.kubectl-1.20/kubectl', import.meta.url))].find(
+  (path) => existsSync(path),
+);

@@ -126,6 +126,18 @@ async function sendPieces(
   outgoing.end();
 }
 
+/** Sends a body that is already compressed with gzip, in pieces like a long body. */
+export async function sendGzipped(exchange: Exchange, contentType: string, gzipped: Uint8Array): Promise<void> {
+  const headers = { 'Content-Type': contentType, 'Content-Encoding': 'gzip', 'Content-Length': gzipped.length };
+  startAnswer(exchange, 200, headers);
+  for (const piece of evenBytes([gzipped])) {
+    if (exchange.response.destroyed) break;
+    await passOn(exchange, piece);
+    await nextTurn();
+  }
+  exchange.outgoing.end();
+}
+
 async function passOn({ outgoing }: Exchange, piece: string | Uint8Array): Promise<void> {
   if (!outgoing.write(piece)) await outgoing.ready(STALLED_MILLIS);
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import { kinds } from '../../api/kinds.ts';
 import { fewKinds, startTestServer, type TestServer } from '../server-fixture.ts';
-import { openApiDocument } from './openapi.ts';
-import { swaggerDocument } from './swagger.ts';
+import { openApiDocument, swaggerDocument } from './documents.ts';
+import type { OpenApiDocument } from './swagger.ts';
+import { readSwagger } from './swagger-fixture.ts';
 
 const descriptions = JSON.parse(readFileSync(new URL('../../api/generated/docs.json', import.meta.url), 'utf8'));
 const core = fewKinds.filter((kind) => kind.group === '');
@@ -72,7 +74,7 @@ describe('the OpenAPI document of a group version', () => {
     const pod = schemas['io.k8s.api.core.v1.PodSpec'].properties;
     expect(pod.initContainers).toMatchObject({
       type: 'array',
-      items: { $ref: '#/components/schemas/io.k8s.api.core.v1.Container' },
+      items: { allOf: [{ $ref: '#/components/schemas/io.k8s.api.core.v1.Container' }], default: {} },
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
       'x-kubernetes-patch-merge-key': 'name',
@@ -114,6 +116,31 @@ describe('the OpenAPI document of a group version', () => {
     });
   });
 
+  test('the OpenAPI document describes every field of every type, also next to references', () => {
+    const all = openApiDocument(kinds, descriptions, '0.0.0').components.schemas as Record<string, Any>;
+    const silent = Object.entries(all)
+      .filter(([name]) => !name.endsWith('List'))
+      .flatMap(([name, { description, properties = {} }]) => [
+        ...(description === undefined ? [name] : []),
+        ...Object.keys(properties).filter((field) => properties[field].description === undefined),
+      ]);
+    expect(silent).toEqual([]);
+    expect(all['io.k8s.api.core.v1.Pod'].properties.spec).toEqual({
+      description: 'The desired state of the object.',
+      default: {},
+      allOf: [{ $ref: '#/components/schemas/io.k8s.api.core.v1.PodSpec' }],
+    });
+  });
+
+  test('the OpenAPI document has the defaults of fields that are never absent', () => {
+    const { affinity, restartPolicy } = schemas['io.k8s.api.core.v1.PodSpec'].properties;
+    expect([affinity.default, restartPolicy.default]).toEqual([undefined, undefined]);
+    const { containerPort, protocol } = schemas['io.k8s.api.core.v1.ContainerPort'].properties;
+    expect([containerPort.default, protocol.default]).toEqual([0, 'TCP']);
+    const { creationTimestamp, finalizers } = schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties;
+    expect([creationTimestamp.default, finalizers.items.default]).toEqual([undefined, '']);
+  });
+
   test('the OpenAPI document has parameters for validation and dry runs on every write', () => {
     const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'] as Any;
     const list = document.paths['/api/v1/namespaces/{namespace}/pods'] as Any;
@@ -137,20 +164,47 @@ describe('the OpenAPI document of a group version', () => {
   });
 });
 
-test('the Swagger document has the same schemas, without keywords that Swagger does not support', () => {
-  const swagger = swaggerDocument([document]) as Any;
-  expect(swagger.swagger).toBe('2.0');
-  const referenced = [...references(swagger)];
-  expect(referenced.filter((ref) => swagger.definitions[ref.replace('#/definitions/', '')] === undefined)).toEqual([]);
-  expect(JSON.stringify(swagger)).not.toMatch(/"(allOf|oneOf|requestBody)":/);
-  const { spec } = swagger.definitions['io.k8s.api.core.v1.Pod'].properties;
-  expect(spec).toMatchObject({ $ref: '#/definitions/io.k8s.api.core.v1.PodSpec' });
-  const post = swagger.paths['/api/v1/namespaces/{namespace}/pods'].post;
-  expect(post.parameters[0]).toEqual({
-    name: 'body',
-    in: 'body',
-    required: true,
-    schema: { $ref: '#/definitions/io.k8s.api.core.v1.Pod' },
+describe('the Swagger document', () => {
+  const info = { title: 'Kubernetes', version: '0.0.0' };
+  const encoded = async (form: 'json' | 'protobuf', of: OpenApiDocument = document): Promise<Buffer> =>
+    Buffer.concat(await swaggerDocument([() => of], info, form));
+  const swaggerOf = async (of?: OpenApiDocument): Promise<Any> => JSON.parse((await encoded('json', of)).toString());
+
+  test('the Swagger document has the same schemas, without keywords that Swagger does not support', async () => {
+    const swagger = await swaggerOf();
+    expect(swagger.swagger).toBe('2.0');
+    const referenced = [...references(swagger)];
+    expect(referenced.filter((ref) => swagger.definitions[ref.replace('#/definitions/', '')] === undefined)).toEqual(
+      [],
+    );
+    expect(JSON.stringify(swagger)).not.toMatch(/"(allOf|oneOf|requestBody)":/);
+    const { spec } = swagger.definitions['io.k8s.api.core.v1.Pod'].properties;
+    expect(spec).toEqual({
+      $ref: '#/definitions/io.k8s.api.core.v1.PodSpec',
+      description: 'The desired state of the object.',
+    });
+    const post = swagger.paths['/api/v1/namespaces/{namespace}/pods'].post;
+    expect(post.parameters[0]).toEqual({
+      name: 'body',
+      in: 'body',
+      required: true,
+      schema: { $ref: '#/definitions/io.k8s.api.core.v1.Pod' },
+    });
+  });
+
+  test('fields whose names are keywords of schemas stay in the Swagger document', async () => {
+    const properties = Object.fromEntries(['allOf', 'default', 'items', 'oneOf'].map((name) => [name, { default: 1 }]));
+    const { definitions } = await swaggerOf({ info, paths: {}, components: { schemas: { Odd: { properties } } } });
+    expect(definitions.Odd).toEqual({ properties: { allOf: {}, default: {}, items: {}, oneOf: {} } });
+  });
+
+  test('the Swagger document in protobuf contains what it contains in JSON', async () => {
+    expect(readSwagger(await encoded('protobuf'))).toEqual(await swaggerOf());
+  });
+
+  test('a keyword without a field in protobuf is an error', async () => {
+    const schemas = { Odd: { contentEncoding: 'base64' } };
+    await expect(encoded('protobuf', { info, paths: {}, components: { schemas } })).rejects.toThrow('contentEncoding');
   });
 });
 
@@ -173,14 +227,41 @@ describe('OpenAPI over HTTP', () => {
     expect(old.headers['cache-control']).toBe('no-cache, private');
   });
 
-  test('the Swagger document is served as JSON, and in protobuf without any kinds', async () => {
-    expect((await at.call('GET', '/openapi/v2')).json.swagger).toBe('2.0');
-    const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
-    const response = await at.call('GET', '/openapi/v2', { headers: { accept } });
-    expect(response.headers['content-type']).toBe(accept.replace('@', '.'));
-    expect(response.text).toBe('\n\x032.0\x12\x13\n\nKubernetes\x12\x050.0.0');
-    expect((await at.call('GET', '/openapi/v3', { headers: { accept } })).code).toBe(406);
+  const PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+  const bytesOf = async (accept: string, encoding = 'identity'): Promise<Buffer> => {
+    const response = await at.open('GET', '/openapi/v2', { headers: { accept, 'accept-encoding': encoding } });
+    expect(response.headers['content-type']).toBe(PROTOBUF.replace('@', '.'));
+    expect(response.headers['content-encoding'] ?? 'identity').toBe(encoding);
+    return Buffer.concat(await response.toArray());
+  };
+
+  test('the Swagger document is served in JSON and in protobuf', async () => {
+    const { json } = await at.call('GET', '/openapi/v2');
+    const bytes = await bytesOf(`${PROTOBUF}, application/json`);
+    expect(readSwagger(bytes)).toEqual(json);
+    for (const accept of [PROTOBUF.replace('@', '.'), `application/json;q=0.5, ${PROTOBUF}`])
+      expect((await bytesOf(accept)).equals(bytes)).toBe(true);
+    expect(gunzipSync(await bytesOf(PROTOBUF, 'gzip')).equals(bytes)).toBe(true);
+    expect((await at.call('GET', '/openapi/v3', { headers: { accept: PROTOBUF } })).code).toBe(406);
+    expect((await at.call('GET', '/openapi/v2', { headers: { accept: 'application/yaml' } })).code).toBe(406);
     expect((await at.call('GET', '/openapi/v3/apis/apps/v1')).code).toBe(404);
     expect((await at.call('GET', '/openapi/v1')).code).toBe(404);
+  });
+
+  test('a client that has the document gets 304 Not Modified', async () => {
+    const seen = new Set<unknown>();
+    for (const [path, accept] of [
+      ['/openapi/v2', 'application/json'],
+      ['/openapi/v2', PROTOBUF],
+      ['/openapi/v3/api/v1', 'application/json'],
+      ['/openapi/v3/apis/coordination.k8s.io/v1', 'application/json'],
+    ] as const) {
+      const { etag } = (await at.call('GET', path, { headers: { accept } })).headers;
+      const again = await at.call('GET', path, { headers: { accept, 'if-none-match': `"OLD", ${etag}` } });
+      expect([again.code, again.text, again.headers.etag]).toEqual([304, '', etag]);
+      expect((await at.call('GET', path, { headers: { accept, 'if-none-match': '"OLD"' } })).code).toBe(200);
+      seen.add(etag);
+    }
+    expect(seen.size).toBe(4);
   });
 });

@@ -1,5 +1,5 @@
 /** Creates the OpenAPI v3 schemas of the types from the facts about them and their descriptions. */
-import { type FieldFacts, jsonFields, type Scalar, typeFacts } from '../../api/facts/facts.ts';
+import { type FieldFacts, jsonFields, jsonForms, type Scalar, typeFacts } from '../../api/facts/facts.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import { META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
 
@@ -27,10 +27,38 @@ function elementSchema({ ref, scalar = 'any' }: FieldFacts, uses: (type: string)
   return componentRef(ref);
 }
 
+/** The values that Go gives to absent fields. */
+const ZERO_VALUES: Readonly<Partial<Record<Scalar, unknown>>> = {
+  string: '',
+  bool: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+};
+
+/**
+ * Returns the default of a value that is always there: of a field that is not omitted, or of an element of a list or map. Undefined
+ * if there is none. As in upstream, a struct is {}, and a type with a JSON form of its own has no default.
+ */
+function zeroValue({ ref, scalar = 'any' }: FieldFacts): unknown {
+  if (ref === undefined) return ZERO_VALUES[scalar];
+  return jsonForms.has(ref) || typeFacts(ref)?.items !== undefined ? undefined : {};
+}
+
+/** Adds the annotations that are defined. OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf. */
+function annotated(schema: Schema, annotations: Schema): Schema {
+  const given = Object.entries(annotations).filter(([, value]) => value !== undefined);
+  if (given.length === 0) return schema;
+  return { ...Object.fromEntries(given), ...('$ref' in schema ? { allOf: [schema] } : schema) };
+}
+
 function fieldSchema(field: FieldFacts, uses: (type: string) => void): Schema {
   const element = elementSchema(field, uses);
-  if (field.container === 'list') return { type: 'array', items: element };
-  return field.container === 'map' ? { type: 'object', additionalProperties: element } : element;
+  if (field.container === undefined) return element;
+  const inside = annotated(element, { default: zeroValue(field) });
+  return field.container === 'list'
+    ? { type: 'array', items: inside }
+    : { type: 'object', additionalProperties: inside };
 }
 
 /** The extensions that say how patches and server-side apply merge the field. As in upstream, those that the facts have. */
@@ -44,13 +72,16 @@ function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: Fiel
   };
 }
 
+/** Returns the default of the field. Source: openapi-gen of k8s.io/kube-openapi, which omits that of an empty scalar that Go omits. */
+function defaultOf(field: FieldFacts): unknown {
+  if (field.default !== undefined) return field.default;
+  if (field.container !== undefined || field.pointer || (field.omitempty && field.ref === undefined)) return undefined;
+  return zeroValue(field);
+}
+
 function propertySchema(field: FieldFacts, text: string, uses: (type: string) => void): Schema {
-  const description = text === '' ? {} : { description: text };
-  const schema = fieldSchema(field, uses);
-  // OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf.
-  return '$ref' in schema
-    ? { ...description, allOf: [schema], ...extensions(field) }
-    : { ...description, ...schema, ...extensions(field) };
+  const description = text === '' ? undefined : text;
+  return annotated(fieldSchema(field, uses), { description, default: defaultOf(field), ...extensions(field) });
 }
 
 function typeSchema(type: string, descriptions: Descriptions, uses: (type: string) => void): Schema {

@@ -1,28 +1,39 @@
-/** Combines the OpenAPI v3 documents of all group versions into one Swagger 2.0 document, for clients that read /openapi/v2. */
+/** Converts the parts of OpenAPI v3 documents to those of one Swagger 2.0 document, which clients read at /openapi/v2. */
+import type { Schema } from './schemas.ts';
+
 type Json = Record<string, unknown>;
 
 export interface OpenApiDocument {
   info: Json;
   paths: Record<string, Record<string, unknown>>;
-  components: { schemas: Record<string, Json> };
+  components: { schemas: Record<string, Schema> };
 }
 
 /**
- * Converts a schema, or a part of one, from OpenAPI v3 to Swagger 2.0. In the result, references begin with #/definitions/ and are
- * not wrapped in allOf.
+ * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a reference is not wrapped in allOf and has its
+ * description beside it, and there are no defaults.
  */
-function schema(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(schema);
-  if (typeof value !== 'object' || value === null) return value;
-  const { allOf, oneOf, ...rest } = value as Json;
-  const result: Json = {};
-  for (const [key, inner] of Object.entries(rest)) {
-    result[key] = key === '$ref' ? String(inner).replace('#/components/schemas/', '#/definitions/') : schema(inner);
-  }
-  // Swagger 2.0 has no oneOf. As in upstream, a type that allows numbers and strings becomes a string.
-  if (oneOf !== undefined) result['type'] = 'string';
-  if (Array.isArray(allOf)) Object.assign(result, schema(allOf[0]));
-  return result;
+export function swaggerSchema(value: Schema): Schema {
+  const { allOf, oneOf, default: _, $ref, properties, items, additionalProperties, ...rest } = value;
+  const [wrapped] = (allOf ?? []) as Schema[];
+  return {
+    ...rest,
+    // Swagger 2.0 has no oneOf. As in upstream, a type that allows numbers and strings becomes a string.
+    ...(oneOf === undefined ? {} : { type: 'string' }),
+    ...(typeof $ref === 'string' ? { $ref: $ref.replace('#/components/schemas/', '#/definitions/') } : {}),
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties as Record<string, Schema>).map(([name, inner]) => [name, swaggerSchema(inner)]),
+          ),
+        }),
+    ...(items === undefined ? {} : { items: swaggerSchema(items as Schema) }),
+    ...(additionalProperties === undefined
+      ? {}
+      : { additionalProperties: swaggerSchema(additionalProperties as Schema) }),
+    ...(wrapped === undefined ? {} : swaggerSchema(wrapped)),
+  };
 }
 
 function parameter(value: Json): Json {
@@ -48,7 +59,7 @@ function operation(value: Json): Json {
               name: 'body',
               in: 'body',
               required: (requestBody as Json)['required'] === true,
-              schema: schema(body['schema']),
+              schema: swaggerSchema(body['schema'] as Schema),
             },
           ]),
       ...(parameters as Json[]).map(parameter),
@@ -56,28 +67,21 @@ function operation(value: Json): Json {
     responses: Object.fromEntries(
       answers.map(([code, { description, content: types }]) => {
         const [type] = Object.values(types ?? {});
-        return [code, { description, ...(type === undefined ? {} : { schema: schema(type['schema']) }) }];
+        return [
+          code,
+          { description, ...(type === undefined ? {} : { schema: swaggerSchema(type['schema'] as Schema) }) },
+        ];
       }),
     ),
   };
 }
 
-function pathItem(item: Record<string, unknown>): Json {
+/** Converts the operations of a path. */
+export function swaggerPath(item: Record<string, unknown>): Json {
   return Object.fromEntries(
     Object.entries(item).map(([key, value]) => [
       key,
       key === 'parameters' ? (value as Json[]).map(parameter) : operation(value as Json),
     ]),
   );
-}
-
-/** Merges the documents. A path or schema that several documents contain is the same in each of them. */
-export function swaggerDocument(documents: readonly OpenApiDocument[]): Json {
-  const paths: Json = {};
-  const definitions: Json = {};
-  for (const document of documents) {
-    for (const [path, item] of Object.entries(document.paths)) paths[path] = pathItem(item);
-    for (const [name, value] of Object.entries(document.components.schemas)) definitions[name] = schema(value);
-  }
-  return { swagger: '2.0', info: documents[0]?.info ?? {}, paths, definitions };
 }
