@@ -37,7 +37,7 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
   endStaticPods(): Promise<void>;
-  /** Resolves when all Events and all steps of Pod records that were reported before the call are written or given up. */
+  /** Resolves when all statuses of Pods, Events and steps of Pod records from before the call are written or given up. */
   flushed(): Promise<void>;
 }
 
@@ -85,7 +85,10 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     onImagesChange: images.onChange,
     endStaticPods: staticPods.endAll,
     shutDown: parts.ending.shutDown,
-    flushed: async () => void (await Promise.all([parts.events.flushed(), recorder.flushed()])),
+    async flushed() {
+      const statuses = [...workers.values()].map((worker) => worker.flushed());
+      await Promise.all([...statuses, parts.events.flushed(), recorder.flushed()]);
+    },
   };
 }
 

@@ -233,8 +233,6 @@ describe('hooks', () => {
       'ContainerCreating',
       'it said no',
       'it said no, again',
-      'ContainerCreating, again',
-      'it said no, again',
       'CrashLoopBackOff, again',
     ]);
     expect(reasons(result)).toContain('FailedPostStartHook: PostStartHook failed');

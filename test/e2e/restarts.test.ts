@@ -98,6 +98,25 @@ describe.concurrent('restarts', () => {
     });
   });
 
+  describe('writes of the status', () => {
+    test('a restart with probes writes the end, the new readiness, and at most one status per 250 ms in between', async () => {
+      const probe = { exec: { command: ['true'] }, periodSeconds: 1 };
+      const script = `[ -e /work/again ] || { touch /work/again; sleep 2; exit 1; }; ${WAIT}`;
+      const app = { name: 'app', script, ...SHARED.mount, startupProbe: probe, readinessProbe: probe };
+      await lifepod.apply(pod('few', { app: [app], spec: { volumes: SHARED.volumes } }));
+      await record.until('few', isReady);
+      const again = await record.until('few', (each) => restarted('app', 1)(each) && isReady(each));
+      const history = record.history('few');
+      const end = history.findIndex((seen) => seen.pod.status?.containerStatuses?.[0]?.state?.terminated !== undefined);
+      const ready = history.findIndex((seen) => seen.pod.metadata.resourceVersion === again.metadata.resourceVersion);
+      const millis = (history[ready]?.at ?? 0) - (history[end]?.at ?? 0);
+      expect(end).toBeGreaterThan(0);
+      expect(ready - end).toBeGreaterThan(0);
+      expect(ready - end).toBeLessThanOrEqual(1 + Math.floor(millis / 250));
+      await finished('few');
+    });
+  });
+
   describe('native sidecars', () => {
     test('sidecars start in order with the init containers, and stop in reverse order after the apps', async () => {
       const once = (name: string) => ({ name, script: `echo ${name} >>/work/log`, ...SHARED.mount });

@@ -1,9 +1,12 @@
 /**
- * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written.
+ * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written. A change that may
+ * wait (status-changes.ts) is written together with the change that follows, and at the latest when its time is over.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import type { Millis } from '../../machinery/time.ts';
 import { pause } from '../../platform/pause.ts';
-import type { Log, Timers } from '../../platform/platform.ts';
+import type { Log, Timer, Timers } from '../../platform/platform.ts';
+import { mayWaitMillis } from './status-changes.ts';
 
 export interface StatusPorts {
   timers: Timers;
@@ -15,40 +18,71 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Resolves when no status is left to write. Once `signal` has aborted, only waits for the write that is under way. */
+  /** Writes a status that waits now, and resolves when none is left. Once the signal has aborted, only waits for the write under way. */
   flushed(): Promise<void>;
 }
 
+interface WantedStatus {
+  pod: Pod;
+  status: PodStatus;
+  text: string;
+  /** When it must be written. */
+  due: Millis;
+}
+
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
-  /** The serialized status of the last write, which succeeded or is under way; '' if it failed, or if there was none. */
-  let written = '';
-  let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
+  const { timers } = ports;
+  /** The last write, which succeeded or is under way. `text`: the serialized status; '' if the write failed. */
+  let written: { status: PodStatus; text: string } | undefined;
+  let wanted: WantedStatus | undefined;
   let writing: Promise<void> | undefined;
+  let timer: Timer | undefined;
 
   const drain = async (): Promise<void> => {
-    for (let next = wanted; next !== undefined && !signal.aborted; next = wanted) {
-      wanted = undefined;
-      written = next.text;
+    for (let next = takeDue(); next !== undefined; next = takeDue()) {
+      written = next;
       try {
         await ports.writeStatus(next.pod, next.status);
       } catch (error) {
-        written = '';
+        written = { ...next, text: '' };
         ports.log.warn('cannot write the status of a Pod', { pod: next.pod.metadata.name, error: String(error) });
-        wanted ??= next;
-        await pause(ports.timers, RETRY_MILLIS, signal);
+        wanted = { ...next, ...wanted, due: next.due };
+        await pause(timers, RETRY_MILLIS, signal);
       }
     }
+  };
+  const takeDue = (): WantedStatus | undefined => {
+    if (wanted === undefined || wanted.due > timers.now() || signal.aborted) return undefined;
+    const due = wanted;
+    wanted = undefined;
+    return due;
+  };
+  /** Starts to write the wanted status if it is due, or sets the timer. Does nothing during a write, which ends with a call of this. */
+  const proceed = (): void => {
+    timer?.cancel();
+    if (wanted === undefined || writing !== undefined || signal.aborted) return;
+    if (wanted.due > timers.now()) timer = timers.at(wanted.due, proceed);
+    else
+      writing = drain().finally(() => {
+        writing = undefined;
+        proceed();
+      });
   };
   return {
     write(pod, status) {
       // Sort the fields, since the core copies some of them from the API server, which orders them differently.
       const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
-      if (text === (wanted?.text ?? written)) return;
-      wanted = { pod, status, text };
-      writing ??= drain().finally(() => {
-        writing = undefined;
-      });
+      if (text === (wanted?.text ?? written?.text)) return;
+      const due = timers.now() + mayWaitMillis(written?.status ?? pod.status ?? {}, status);
+      wanted = { pod, status, text, due: Math.min(due, wanted?.due ?? due) };
+      proceed();
     },
-    flushed: () => writing ?? Promise.resolve(),
+    async flushed() {
+      do {
+        if (wanted !== undefined) wanted.due = timers.now();
+        proceed();
+        await writing;
+      } while (wanted !== undefined && !signal.aborted);
+    },
   };
 }

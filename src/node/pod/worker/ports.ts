@@ -68,6 +68,8 @@ export interface PodWorker {
   imageAppeared(name: string | undefined): void;
   /** Returns the newest known version of the object. */
   pod(): Pod;
-  /** Stops the worker and aborts its actions under way. Containers keep running. */
+  /** Writes a status that waits for further changes, and resolves when no status is left to write, or the worker has stopped. */
+  flushed(): Promise<void>;
+  /** Stops the worker and aborts its actions under way, after it has started to write a status that waits. Containers keep running. */
   stop(): void;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
-import type { Pod } from '../../../api/generated/types.ts';
+import type { Pod, PodStatus } from '../../../api/generated/types.ts';
 import type { Action, ContainerState } from '../../../lifecycle/types.ts';
 import { silentLog } from '../../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
@@ -43,8 +43,14 @@ async function workerOfRunningPod() {
   const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
   /** The calls of record(), with the types of the steps, and of recorded(). */
   const recording: string[] = [];
+  const statuses: PodStatus[] = [];
   const made = defaulted(podOf({ containers: [containerOf('app')] }));
-  const pod: Pod = { ...made, status: { ...made.status, phase: 'Running', startTime: '2026-01-30T00:00:00Z' } };
+  const metadata = { ...made.metadata, generation: 1 };
+  const pod: Pod = {
+    ...made,
+    metadata,
+    status: { ...made.status, phase: 'Running', startTime: '2026-01-30T00:00:00Z' },
+  };
   const worker = startWorker(
     { pod, removed: false },
     {
@@ -61,7 +67,7 @@ async function workerOfRunningPod() {
         asked.set(kind, answer);
         return answer.promise;
       },
-      writeStatus: async () => undefined,
+      writeStatus: async (_, status) => void statuses.push(status),
       event: () => undefined,
       record: (_, steps) => void recording.push(...steps.map(({ type }) => type)),
       recorded: () => void recording.push('wait'),
@@ -77,11 +83,16 @@ async function workerOfRunningPod() {
     const metadata = { deletionTimestamp: '2026-01-31T00:00:30Z', deletionGracePeriodSeconds: 30 };
     worker.update({ ...pod, metadata: { ...pod.metadata, ...metadata } }, false);
   };
+  /** Changes the generation of the Pod, and returns the generations of the written statuses. */
+  const observeGeneration = (generation: number): (number | undefined)[] => {
+    worker.update({ ...pod, metadata: { ...pod.metadata, generation } }, false);
+    return statuses.map(({ observedGeneration }) => observedGeneration);
+  };
   await see(viewOf(running));
   asked.get('mountVolumes')?.resolve({ volumes: 'mounted' });
   await settled();
   expect([...asked.keys()]).toEqual(['mountVolumes']);
-  return { worker, looks, asked, recording, see, remove };
+  return { worker, looks, asked, recording, statuses, observeGeneration, see, remove };
 }
 
 test('a worker acts on a change of the Pod that arrives during an observation without waiting for it', async () => {
@@ -141,5 +152,28 @@ test('a worker waits for the record of all earlier steps before it deletes evide
   await see(stoppedView);
   expect([...asked.keys()]).toContain('removeSandbox');
   expect(recording.slice(-3)).toEqual(['Exited', 'wait', 'SandboxStopped']);
+  worker.stop();
+});
+
+test('a worker writes a status that waits for further changes before it stops', async () => {
+  const { worker, statuses, observeGeneration } = await workerOfRunningPod();
+  expect(observeGeneration(2)).toEqual([1]);
+  worker.stop();
+  expect(statuses.map(({ observedGeneration }) => observedGeneration)).toEqual([1, 2]);
+});
+
+test('a worker writes a status that waits for further changes when it deletes the record of a run', async () => {
+  const { worker, looks, asked, statuses, observeGeneration, see } = await workerOfRunningPod();
+  const runs = [1, 2].map((attempt) => ({ ...exited, id: `old-${attempt}`, attempt }));
+  const view = viewOf({ ...running, attempt: 3 });
+  worker.changed();
+  await see({ ...view, containers: [...view.containers, ...runs.slice(1)] });
+  observeGeneration(2);
+  expect(statuses.at(-1)?.observedGeneration).toBe(1);
+  worker.changed();
+  await see({ ...view, containers: [...view.containers, ...runs] });
+  expect([...asked.keys()]).toContain('removeContainer');
+  expect(statuses.at(-1)?.observedGeneration).toBe(2);
+  expect(looks).toHaveLength(3);
   worker.stop();
 });

@@ -29,14 +29,13 @@ import { initialState, inputOf, observed, type WorkerStart, type WorkerState } f
 export type { PodWorker } from './ports.ts';
 
 export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
-  const { timers, log } = ports;
   const life = new AbortController();
   const { signal } = life;
   const state = initialState(start);
   const flights = createWorkerFlights(state, ports);
   const statuses = createStatusWriter(ports, signal);
   const nextDecision = createDecisions(start, state, () =>
-    inputOf(state, { node: ports.node, underWay: flights.underWay(), now: timers.now() }),
+    inputOf(state, { node: ports.node, underWay: flights.underWay(), now: ports.timers.now() }),
   );
 
   const decideAndAct = (): void => {
@@ -45,13 +44,13 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
     loop.wakeAt(decision.wakeAt);
     carryOut(decision, state.pod, ports, actions, statuses);
     if (!decision.done) return;
-    stop();
+    end();
     ports.done();
   };
 
   const loop = createWorkerLoop({
-    timers,
-    log,
+    timers: ports.timers,
+    log: ports.log,
     signal,
     pod: () => state.pod,
     mustObserve: mustObserveFirst(start),
@@ -61,7 +60,7 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
   });
   const actions = createWorkerActions(state, { ports, flights, statuses, loop, signal });
 
-  const stop = (): void => {
+  const end = (): void => {
     loop.wakeAt(undefined);
     life.abort();
     flights.abortAll();
@@ -76,7 +75,7 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
       loop.wake();
     },
     end(by) {
-      state.nodeEnd = nodeEndAfter(state.nodeEnd, by, timers.now());
+      state.nodeEnd = nodeEndAfter(state.nodeEnd, by, ports.timers.now());
       loop.wake();
     },
     changed() {
@@ -92,7 +91,11 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
       if (mountsImage(state.pod, name)) this.retry('mountVolumes');
     },
     pod: () => state.pod,
-    stop,
+    flushed: statuses.flushed,
+    stop() {
+      void statuses.flushed(); // Starts the write of a status that waits, before the signal prevents it.
+      end();
+    },
   };
 }
 
@@ -164,4 +167,6 @@ function carryOut(
   if (forgets && transitions.some(({ type }) => !LAST_STEPS.has(type))) recorded = ports.recorded();
   for (const action of actions) perform(action, recorded);
   if (status !== undefined) statuses.write(pod, status);
+  // A later worker could not derive the status from evidence that no longer exists.
+  if (forgets) void statuses.flushed();
 }
