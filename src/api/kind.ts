@@ -13,6 +13,7 @@ import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { NodeUsage } from '../ports/node-reports.ts';
+import type { Verb } from '../ports/request.ts';
 import type { TypeLines } from './facts/facts.ts';
 
 export interface TableColumn {
@@ -57,6 +58,11 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
    * apply to such writes.
    */
   ends?: boolean;
+  /**
+   * An operation that the API server implements, because it needs other objects or keys: `evict` deletes the object after apply(),
+   * `issueToken` returns a token for it, and `log` streams the log of one of its containers.
+   */
+  operation?: 'evict' | 'issueToken' | 'log';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
   /** Computes the new object from the old object and the request's body. Throws ApiError to reject the request. Must be pure. */
@@ -98,8 +104,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     toStored(object: KubeObject): KubeObject;
     fromStored(object: KubeObject): KubeObject;
   };
-  /** Whether `create` is the only verb (Binding). */
-  createOnly?: boolean;
+  /**
+   * For kinds whose objects are never stored (Binding): `create` is the only verb, and creates the subresource of the object of the
+   * resource that has the same name.
+   */
+  createOnly?: { resource: ResourceRef; subresource: string };
+  /** Verbs that the kind does not support although other kinds do. */
+  withoutVerbs?: readonly Verb[];
   /**
    * Whether each read goes to the store, so that the cache keeps no objects except those in recent watch events. This suits many large
    * objects that are rarely read.
@@ -148,6 +159,9 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     options: DeleteOptions,
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
+
+  /** Returns the object as it is while its deletion is pending. Called when a delete request sets the deletionTimestamp. */
+  terminating?(object: T): T;
 
   /** Whether the response to an immediate deletion is the deleted object instead of a Status. */
   returnsDeletedObject?: boolean;

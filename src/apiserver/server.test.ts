@@ -387,6 +387,8 @@ describe('lists', () => {
       data: { a: 'b' },
     };
     await own.call('POST', CONFIG_MAPS, { body: JSON.stringify(labelled) });
+    // A list without a resourceVersion waits until the watch cache contains the object, the list below does not.
+    await own.call('GET', CONFIG_MAPS);
     const list = vi.spyOn(own.backend, 'list');
     const query =
       '?limit=5&labelSelector=a%3Db&fieldSelector=metadata.name%3Done&resourceVersion=3&resourceVersionMatch=NotOlderThan&unknown=1';

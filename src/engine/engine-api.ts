@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
+import { kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer } from '../apiserver/pki/tokens.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
-import { kubernetesServiceAddress } from '../apiserver/registry/services/service-range.ts';
 import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';

@@ -9,8 +9,8 @@
  *     before they stop the engine.
  */
 import { flushCompileCache } from 'node:module';
+import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
-import { dnsServiceAddress } from '../apiserver/registry/services/service-range.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import { setUpNetwork } from '../network/bridge.ts';
 import { startDns } from '../network/dns.ts';

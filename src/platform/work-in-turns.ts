@@ -70,6 +70,8 @@ export interface LongWork {
   begin(): Promise<void>;
   /** Returns whether betweenSteps() would wait for other long work now. */
   waitsForOthers(): boolean;
+  /** Waits for the promise without the slot, so that a wait for something else holds up no other work. */
+  outside<T>(waiting: Promise<T>): Promise<T>;
   /** Releases the slot. Must always be called, even after an error or if the slot was never taken. */
   end(): void;
 }
@@ -90,6 +92,10 @@ export function longWork(): LongWork {
     await nextOwnTurn();
     began = performance.now();
   };
+  const end = (): void => {
+    leave?.();
+    leave = undefined;
+  };
   return {
     begin,
     async betweenSteps() {
@@ -98,10 +104,15 @@ export function longWork(): LongWork {
       return true;
     },
     waitsForOthers: () => leave === undefined && slot.isTaken() && isTurnOver(),
-    end() {
-      leave?.();
-      leave = undefined;
+    async outside(waiting) {
+      end();
+      try {
+        return await waiting;
+      } finally {
+        began = performance.now();
+      }
     },
+    end,
   };
 }
 

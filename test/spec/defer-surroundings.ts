@@ -106,7 +106,7 @@ export const resourceSentences: readonly Sentence[] = [
       [fields, 'the token of the ServiceAccount is mounted in defer containers'],
       [fields, 'references of defer containers count as references of the Pod'],
     ],
-    awaits: ['src/apiserver/admission'],
+    awaits: ['src/apiserver/admission/pod-security.ts'],
   },
   {
     says: '`lifepod describe pod` shows the effective request and limit.',

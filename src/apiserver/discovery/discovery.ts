@@ -65,7 +65,7 @@ function apiResources(kind: KindDefinition) {
     verbs: verbsOf(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(kind.createOnly === true || kind.computed !== undefined
+    ...(kind.createOnly !== undefined || kind.computed !== undefined
       ? {}
       : { storageVersionHash: storageVersionHash(kind) }),
   };

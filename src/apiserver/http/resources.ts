@@ -31,11 +31,12 @@ import { serveWatch } from './watch.ts';
 /** Serves one request for a resource. If it rejects after the response has begun, the caller must close the connection. */
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
-  if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') {
+  const definition = subresource === undefined ? undefined : kind.subresources[subresource];
+  if (definition?.operation === 'log') {
     return server.streams.within(() => serveLogs(server, exchange, route));
   }
   if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
-  if (subresource !== undefined && kind.subresources[subresource]?.connects !== undefined) {
+  if (definition?.connects !== undefined) {
     return server.streams.within(() => serveStream(server, exchange, route));
   }
   const representation = representationFor({

@@ -72,11 +72,10 @@ export function findPath(catalog: Pick<KindCatalog, 'find'>, segments: readonly 
 
 /** Returns the verbs that the kind supports on paths without a subresource, in the order of the discovery documents. */
 export function verbsOf(kind: KindDefinition): Verb[] {
-  if (kind.createOnly === true) return ['create'];
+  if (kind.createOnly !== undefined) return ['create'];
   if (kind.computed !== undefined) return ['get', 'list'];
-  // Like upstream, do not allow one request to delete all Namespaces.
   const all: Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-  return kind.group === '' && kind.plural === 'namespaces' ? all.filter((verb) => verb !== 'deletecollection') : all;
+  return all.filter((verb) => !kind.withoutVerbs?.includes(verb));
 }
 
 const ITEM_VERBS: Readonly<Record<string, Verb>> = { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };

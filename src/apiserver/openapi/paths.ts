@@ -145,11 +145,12 @@ function answerSchema(verb: Verb, kind: KindDefinition, component: string): Sche
 
 function operation(spec: OperationSpec): Operation {
   const { kind, verb, scope, subresource } = spec;
-  const body = subresource === undefined ? undefined : kind.subresources[subresource]?.bodyKind;
+  const definition = subresource === undefined ? undefined : kind.subresources[subresource];
+  const body = definition?.bodyKind;
   const component = body?.schema ?? kind.schema;
   const where = scope === 'AllNamespaces' ? 'ForAllNamespaces' : '';
   const what = `${scope === 'Namespaced' ? 'Namespaced' : ''}${kind.kind}${subresource === undefined ? '' : title(subresource)}`;
-  const log = subresource === 'log';
+  const log = definition?.operation === 'log';
   const content = log
     ? { 'text/plain': { schema: { type: 'string' } } }
     : { 'application/json': { schema: answerSchema(verb, kind, component) } };

@@ -150,7 +150,7 @@ export function componentSchemas(kinds: readonly KindDefinition[], descriptions:
     for (const { bodyKind } of Object.values(kind.subresources)) {
       if (bodyKind !== undefined) mark(bodyKind.schema, bodyKind);
     }
-    if (kind.createOnly !== true) schemas[listComponentName(kind)] = listSchema(kind);
+    if (kind.createOnly === undefined) schemas[listComponentName(kind)] = listSchema(kind);
   }
   return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

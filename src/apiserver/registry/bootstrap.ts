@@ -11,7 +11,7 @@ import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-c
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
-import { kubernetesServiceAddress } from './services/service-range.ts';
+import { kubernetesServiceAddress } from '../admission/service-range.ts';
 
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
 

@@ -8,6 +8,7 @@ import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/s
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
+import type { Outside } from '../admission/chain.ts';
 import { atRevision, countValues, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { whenCurrent } from './reads/freshness.ts';
@@ -148,11 +149,19 @@ interface Place {
   sender?: Sender | undefined;
 }
 
-type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
+/** How a change lets other work run. */
+export interface Steps {
+  /** Lets other work run if this work has taken long. */
+  betweenSteps: BetweenSteps;
+  /** Waits for something else without holding up other work. */
+  outside: Outside;
+}
+
+type MakeChange = (old: KubeObject, steps: Steps) => Change | Promise<Change>;
 
 /**
  * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the
- * newest state. `change` may throw an ApiError, and awaits `betweenSteps` between its steps. `change` must not write other
+ * newest state. `change` may throw an ApiError, and awaits `steps.betweenSteps` between its steps. `change` must not write other
  * objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is called after each call
  * of `change` and its write, also after an error. Throws 404 if the object does not exist, and 413 and 507 like insert().
  *
@@ -177,7 +186,10 @@ export async function modify(
         if (work.waitsForOthers()) throw OTHERS_FIRST;
         return work.betweenSteps();
       };
-      return await modifyInTurns(context, resource, at, change, settled, inTurns);
+      return await modifyInTurns(context, resource, at, change, settled, {
+        betweenSteps: inTurns,
+        outside: work.outside,
+      });
     } catch (error) {
       if (error !== OTHERS_FIRST) throw error;
     } finally {
@@ -192,14 +204,14 @@ async function modifyInTurns(
   at: Place,
   change: MakeChange,
   settled: () => void,
-  inTurns: BetweenSteps,
+  steps: Steps,
 ): Promise<Outcome> {
   for (let overtaken = 0; ; overtaken++) {
     const stored = await readCurrent(context, resource, at.key);
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);
     try {
-      const wanted = await change(old, overtaken < MAX_OVERTAKEN ? inTurns : withoutTurns);
+      const wanted = await change(old, overtaken < MAX_OVERTAKEN ? steps : { ...steps, betweenSteps: withoutTurns });
       if (wanted.action === 'keep') return { action: 'keep', object: old };
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
       const compare = [{ key: at.key, modRevision: revisionOf(stored) }];

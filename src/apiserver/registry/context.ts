@@ -2,12 +2,12 @@
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
+import type { Admission } from '../admission/chain.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
 import type { ObjectRoom } from './object-memory-limit.ts';
 import type { SelectorRoom } from './reads/selector-limit.ts';
 import type { ResourceIndex } from './resources.ts';
-import type { ServiceAllocator } from './services/service-allocator.ts';
 
 /** The options of a call together with the context of its request. */
 export type Sent<T> = T & { request: RequestContext };
@@ -18,7 +18,7 @@ export interface RegistryContext {
   resources: ResourceIndex;
   timers: Timers;
   log: Log;
-  services: ServiceAllocator;
+  admission: Admission;
   room: ObjectRoom;
   selectors: SelectorRoom;
   randomBytes: (size: number) => Uint8Array;

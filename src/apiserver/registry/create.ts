@@ -1,6 +1,6 @@
 /**
  * Implements the verb create. The steps are, in this order: decode, set defaults, set the namespace and the system fields of the
- * metadata, admit, generate a name, prepare, validate, allocate cluster IPs and node ports, and store.
+ * metadata, admit, generate a name, prepare, validate, allocate, validate by plugins, and store.
  * Source: upstream's rest.BeforeCreate and generic registry (behavior).
  */
 
@@ -10,9 +10,11 @@ import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/name
 import { validateObjectMeta } from '../../machinery/object-meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { type BetweenSteps, longWork, workInTurns } from '../../platform/work-in-turns.ts';
+import { type LongWork, longWork, workInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
-import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission/admission.ts';
+import type { AdmissionChain } from '../admission/chain.ts';
+import type { AdmissionRequest } from '../admission/plugin.ts';
+import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
 import { insert } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
@@ -49,30 +51,43 @@ export async function createObject(
   // Admission must see the objects that the client created before, such as the namespace.
   const behind = untilCurrent(context);
   if (behind !== undefined) await behind;
-  if (needsNamespace(resource)) admitNamespace(context, resource, object);
-  await admitPod(context, resource, object, options.request.user);
-  admitClaim(context, resource, object);
-  admitPriorityClass(context, resource, object);
-  // Long work begins only after admission: a Pod may wait for its ServiceAccount during admission, and must not occupy the slot
+  const { name, namespace: placed } = object.metadata;
+  const admitted = admissionRequest(resource, { operation: 'CREATE', namespace: placed, name, object }, options);
+  const chain = context.admission.chainFor(kind, undefined, 'CREATE');
+  // Long work begins only after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot
   // for long work while it waits.
+  await chain?.admit(admitted, (waiting) => waiting);
   const work = longWork();
   try {
-    return await createAdmitted(context, resource, object, options, work.betweenSteps);
+    return await createAdmitted(context, resource, { chain, admitted, object }, options, work);
   } finally {
     work.end();
   }
 }
 
+/** A new object with the description of its create for admission plugins. */
+interface Admitted {
+  chain: AdmissionChain | undefined;
+  admitted: AdmissionRequest;
+  object: KubeObject;
+}
+
 async function createAdmitted(
   context: RegistryContext,
   resource: Resource,
-  object: KubeObject,
+  created: Admitted,
   options: Sent<WriteOptions>,
-  betweenSteps: BetweenSteps,
+  work: LongWork,
 ): Promise<KubeObject> {
   const { kind } = resource;
+  const { chain, admitted, object } = created;
+  const { betweenSteps } = work;
   const generated = !object.metadata.name && object.metadata.generateName;
-  if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
+  const generateName = (prefix: string): void => {
+    object.metadata.name = generatedName(prefix, context.randomBytes);
+    admitted.name = object.metadata.name;
+  };
+  if (generated) generateName(generated);
 
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, warn: options.onWarning });
@@ -88,37 +103,32 @@ async function createAdmitted(
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
   await betweenSteps();
 
-  const release = isService(resource) ? context.services.admit(object, undefined) : undefined;
+  const release = chain?.allocate(admitted);
   try {
+    await chain?.validate(admitted, work.outside);
     for (let attempt = 1; ; attempt++) {
-      const created = await insertNew(context, resource, object, options);
-      if (created !== undefined) return created;
+      const stored = await insertNew(context, resource, created, options);
+      if (stored !== undefined) return stored;
       if (!generated) throw await nameTaken(context, resource, object);
       if (attempt === GENERATE_ATTEMPTS) throw generatedNameTaken(resource, object.metadata.name);
-      object.metadata.name = generatedName(generated, context.randomBytes);
+      generateName(generated);
     }
   } finally {
     release?.();
   }
 }
 
-const needsNamespace = ({ kind }: Resource): boolean => kind.namespaced && kind.outlivesNamespace !== true;
-
-export const isService = ({ kind }: Resource): boolean => kind.group === '' && kind.kind === 'Service';
-
 /** Stores the object, unless this is a dry run, and resolves to it. Resolves to undefined if the name is in use. */
 async function insertNew(
   context: RegistryContext,
   resource: Resource,
-  object: KubeObject,
+  { chain, admitted, object }: Admitted,
   options: Sent<WriteOptions>,
 ): Promise<KubeObject | undefined> {
   const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
-    // The transaction fails if the namespace has changed since this check, so that no object is created after the namespace begins
-    // to terminate.
-    const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
+    const guards = chain?.guards(admitted) ?? [];
     if (options.dryRun) return object;
     const created = await insert(context, resource, key, object, guards, options.request);
     if (created !== undefined) return created;

@@ -4,31 +4,31 @@
  * the deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
-import type { Namespace } from '../../api/generated/types.ts';
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
-import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
+import { conflict, isApiError, methodNotAllowed } from '../../machinery/status.ts';
 import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/time.ts';
 import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
-import { deletionRefusal } from './admission/admission.ts';
+import { admissionRequest } from './admit.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
+/** Deletes the object. `isAdmitted`: whether admission plugins have already handled the request, as for an eviction. */
 export async function deleteObject(
   context: RegistryContext,
   resource: Resource,
   at: { namespace: string | undefined; name: string },
-  options: Sent<DeleteOptions>,
+  options: Sent<DeleteOptions> & { isAdmitted?: boolean },
 ): Promise<KubeObject | Status> {
-  const { kind, groupResource } = resource;
+  const { kind } = resource;
   if (kind.createOnly) throw methodNotAllowed();
-  const refusal = deletionRefusal(resource, at.name);
-  if (refusal !== undefined) throw forbidden(groupResource, at.name, refusal);
+  const chain = options.isAdmitted === true ? undefined : context.admission.chainFor(kind, undefined, 'DELETE');
   const target = { key: keyOf(resource, at.namespace, at.name), name: at.name, dryRun: options.dryRun };
-  const { action, object } = await modify(context, resource, target, (old) =>
-    deletionOf(resource, old, options, context.timers.now()),
-  );
+  const { action, object } = await modify(context, resource, target, async (old, { outside }) => {
+    await chain?.validate(admissionRequest(resource, { operation: 'DELETE', ...at, old }, options), outside);
+    return deletionOf(resource, old, options, context.timers.now());
+  });
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
 }
 
@@ -51,7 +51,7 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
   const requested = options.gracePeriodSeconds;
   const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;
   const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
-  if (!decision.now) return graceful(old, decision.graceSeconds, gracePeriodSeconds !== undefined, now);
+  if (!decision.now) return graceful(resource, old, decision.graceSeconds, gracePeriodSeconds !== undefined, now);
   if ((old.metadata.finalizers ?? []).length === 0) return { action: 'delete' };
   return waitForFinalizers(old, now);
 }
@@ -83,21 +83,20 @@ const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
-/** Returns a Namespace with the phase Terminating, in which admission rejects new objects. Returns other objects unchanged. */
-function terminatingNamespace(old: KubeObject): KubeObject {
-  if (old.apiVersion !== 'v1' || old.kind !== 'Namespace') return old;
-  const namespace = old as Namespace;
-  return { ...namespace, status: { ...namespace.status, phase: 'Terminating' } } as KubeObject;
-}
-
 /**
  * Sets the deletionTimestamp to the end of the grace period. In a terminating object, a delete request can only shorten the grace
  * period, and only if the request contains a grace period itself (`isRequested`).
  */
-function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, now: Millis): Change {
+function graceful(
+  { kind }: Resource,
+  old: KubeObject,
+  graceSeconds: number,
+  isRequested: boolean,
+  now: Millis,
+): Change {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
   if (deletionTimestamp === undefined) {
-    return changed(terminatingNamespace(old), {
+    return changed(kind.terminating?.(old) ?? old, {
       deletionTimestamp: formatTime(now + graceSeconds * 1000),
       deletionGracePeriodSeconds: graceSeconds,
       ...bumpedGeneration(old.metadata),

@@ -38,7 +38,9 @@ export async function recordEvents(
       reportingInstance: '',
     } as unknown as CoreV1Event;
     try {
-      await createObject(context, context.resources.find(EVENTS), namespace, event, { request });
+      const { user, source, signal, audit } = request;
+      const created: RequestContext = { user, source, signal, audit, verb: 'create', resource: EVENTS, namespace };
+      await createObject(context, context.resources.find(EVENTS), namespace, event, { request: created });
     } catch (error) {
       const fields = { reason: draft.reason, object: name, error: (error as Error).message };
       context.log.warn('registry: cannot store an event', fields);

@@ -2,7 +2,7 @@
  * The registry implements the resource verbs of the API, on top of a store, for any kinds except computed ones.
  *
  * Boundary: no HTTP and no authorization. The behavior that is specific to a kind comes from its definition, except for steps
- * that need other objects, such as admission and cluster IPs, and for evictions, tokens and the deletion of Namespaces.
+ * that need other objects: admission plugins, evictions and tokens.
  *
  * Invariants:
  *  1. Current objects are read from the watch cache, once it contains every acknowledged write (reads/freshness.ts). Objects of
@@ -15,11 +15,14 @@
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';
-import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
+import { badRequest } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
+import { createAdmission } from '../admission/chain.ts';
+import type { PluginFactory } from '../admission/plugin.ts';
+import { admissionPlugins } from '../admission/plugins.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
 import { applyObject } from './apply.ts';
@@ -31,8 +34,7 @@ import { getObject, listObjects } from './reads/list.ts';
 import { createSelectorRoom } from './reads/selector-limit.ts';
 import { watchObjects } from './reads/watch.ts';
 import { indexResources } from './resources.ts';
-import { createServiceAllocator } from './services/service-allocator.ts';
-import { createBinding, createSubresource } from './subresource.ts';
+import { createForSubresource, createSubresource } from './subresource.ts';
 import { patchObject, updateObject } from './update.ts';
 
 export interface RegistryOptions {
@@ -49,6 +51,8 @@ export interface RegistryOptions {
    * quarter of V8's maximum heap.
    */
   roomBytes?: number;
+  /** The admission plugins in their order. The default is admissionPlugins. */
+  admission?: readonly PluginFactory[];
   /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
   issueToken?: TokenIssuer['issue'];
 }
@@ -68,11 +72,13 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
   const resources = indexResources(options.catalog);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
-  const services = createServiceAllocator({ cache, store }, options.serviceCidr, randomBytes);
+  const { serviceCidr, admission: factories = admissionPlugins } = options;
+  const services = { cache, store, timers, randomBytes, serviceCidr };
+  const admission = createAdmission(factories.map((factory) => factory(services)));
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;
   const selectors = createSelectorRoom();
-  const context = { store, cache, resources, timers, log, services, room, selectors, randomBytes, issueToken };
+  const context = { store, cache, resources, timers, log, admission, room, selectors, randomBytes, issueToken };
   return { ...createBackend(context), revision: () => store.revision(), close: () => cache.close() };
 }
 
@@ -95,8 +101,7 @@ function createBackend(context: RegistryContext): ResourceBackend {
       const sent = { ...options, request };
       if (subresource) return createSubresource(context, resource, { namespace, name, subresource }, object, sent);
       if (resource.kind.createOnly) {
-        if (resource.kind.kind !== 'Binding') throw methodNotAllowed();
-        return createBinding(context, namespace, object, sent);
+        return createForSubresource(context, resource.kind.createOnly, object, sent);
       }
       return createObject(context, resource, namespace, object, sent);
     },

@@ -3,17 +3,10 @@
  * binding. Also creates Bindings, which clients may send without a subresource.
  */
 
-import type {
-  AuthenticationV1TokenRequest,
-  Binding,
-  Eviction,
-  Pod,
-  ServiceAccount,
-} from '../../api/generated/types.ts';
+import type { AuthenticationV1TokenRequest, Eviction, Pod, ServiceAccount } from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
-import { PODS } from '../../api/resources.ts';
 import { firstErrors } from '../../machinery/field-error.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import {
   badRequest,
@@ -27,6 +20,7 @@ import { formatTime } from '../../machinery/time.ts';
 import { runInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
 import { objectKey, resourcePrefix } from '../cache/keys.ts';
+import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
@@ -56,11 +50,22 @@ export async function createSubresource(
   const { namespace, name } = target;
   if (!name) throw badRequest('name must be provided');
   const own = decodeBody(resource, body, { ...options, subresource: definition });
-  if (definition.bodyKind?.kind === 'TokenRequest') {
+  const { subresource } = target;
+  const chain = context.admission.chainFor(resource.kind, subresource, 'CREATE');
+  if (chain !== undefined) {
+    const admitted = admissionRequest(
+      resource,
+      { operation: 'CREATE', subresource, namespace, name, object: own },
+      options,
+    );
+    await chain.admit(admitted, (waiting) => waiting);
+    await chain.validate(admitted, (waiting) => waiting);
+  }
+  if (definition.operation === 'issueToken') {
     const account = (await getObject(context, resource, namespace, name)) as ServiceAccount;
     return issueToken(context, account, own as AuthenticationV1TokenRequest);
   }
-  if (definition.bodyKind?.kind === 'Eviction') {
+  if (definition.operation === 'evict') {
     await evict(context, resource, { ...target, name }, definition, own as Eviction, options);
     return created();
   }
@@ -101,20 +106,25 @@ async function evict(
     context,
     resource,
     { namespace, name },
-    { ...deletion, preconditions: { uid }, request: options.request },
+    { ...deletion, preconditions: { uid }, request: options.request, isAdmitted: true },
   );
 }
 
-/** Handles a POST of a Binding like a POST to the binding subresource of the Pod that has the name of the Binding. */
-export function createBinding(
+/**
+ * Handles a POST of an object of a kind that is only created, such as a Binding, like a POST to the subresource of the object that has the
+ * same name.
+ */
+export function createForSubresource(
   context: RegistryContext,
-  namespace: string | undefined,
+  { resource, subresource }: { resource: ResourceRef; subresource: string },
   body: KubeObject,
   options: Sent<WriteOptions>,
 ): Promise<KubeObject> {
-  const { name } = (body as Binding).metadata;
-  const target = { namespace: namespace ?? body.metadata.namespace, name, subresource: 'binding' };
-  return createSubresource(context, context.resources.find(PODS), target, body, options);
+  const { name } = body.metadata;
+  const namespace = options.request.namespace ?? body.metadata.namespace;
+  const request = { ...options.request, resource, subresource, namespace, name };
+  const target = { namespace, name, subresource };
+  return createSubresource(context, context.resources.find(resource), target, body, { ...options, request });
 }
 
 async function applyTo(
@@ -133,7 +143,7 @@ async function applyTo(
     dryRun: options.dryRun,
     sender: ends ? undefined : options.request,
   };
-  const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
+  const { object: written } = await modify(context, resource, at, async (old, { betweenSteps }) => {
     const applied = apply(old, body, { now: context.timers.now() });
     const object = { ...applied, metadata: { ...applied.metadata } };
     const errors = firstErrors(() => validate?.(object, old) ?? []);

@@ -20,11 +20,11 @@ import {
 } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
-import { admitGrowth, admitPriorityClass } from './admission/admission.ts';
+import type { AdmissionChain } from '../admission/chain.ts';
+import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
-import { type Change, modify } from './commit.ts';
+import { type Change, modify, type Steps } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
-import { isService } from './create.ts';
 import { recordEvents } from './events.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './reads/list.ts';
@@ -43,7 +43,9 @@ interface Request {
   subresource: SubresourceDefinition | undefined;
   /** Creates the error for a body that cannot be decoded, as in DecodeOptions, which also defines the default. */
   refuse?: (cause: string) => ApiError;
-  /** Ends the reservation of the cluster IPs and node ports for the current attempt to write; does nothing if there is none. */
+  /** The admission plugins that handle the request. */
+  chain: AdmissionChain | undefined;
+  /** Ends what plugins have reserved for the current attempt to write; does nothing if there is nothing. */
   release: () => void;
 }
 
@@ -125,12 +127,13 @@ interface NewBody {
  * After storing a changed object, records the Events of the subresource. Returns the object after the update.
  */
 export async function changeObject(
-  target: Omit<Request, 'key' | 'release'>,
+  target: Omit<Request, 'key' | 'chain' | 'release'>,
   bodyFor: (old: KubeObject, betweenSteps: BetweenSteps) => NewBody | Promise<NewBody>,
 ): Promise<KubeObject> {
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
-  const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
+  const chain = context.admission.chainFor(resource.kind, options.request.subresource, 'UPDATE');
+  const request: Request = { ...target, options, chain, key: keyOf(resource, namespace, name), release: () => {} };
   const sender = target.subresource?.ends ? undefined : options.request;
   const at = { key: request.key, name, dryRun: options.dryRun, sender };
   let replaced: KubeObject | undefined;
@@ -138,11 +141,11 @@ export async function changeObject(
     context,
     resource,
     at,
-    async (old, betweenSteps) => {
+    async (old, steps) => {
       replaced = old;
-      const body = await bodyFor(old, betweenSteps);
-      await betweenSteps();
-      return changeOf(request, body, old, betweenSteps);
+      const body = await bodyFor(old, steps.betweenSteps);
+      await steps.betweenSteps();
+      return changeOf(request, body, old, steps);
     },
     () => {
       request.release();
@@ -170,9 +173,10 @@ async function changeOf(
   request: Request,
   { body, owners, isWhole }: NewBody,
   old: KubeObject,
-  betweenSteps: BetweenSteps,
+  steps: Steps,
 ): Promise<Change> {
   const { resource, options, subresource, context, refuse } = request;
+  const { betweenSteps } = steps;
   const own = decodeBody(resource, body, { ...options, subresource, refuse });
   await betweenSteps();
   checkPreconditions(request, own.metadata, old.metadata);
@@ -183,8 +187,8 @@ async function changeOf(
     await betweenSteps();
   }
   const object = await (subresource === undefined
-    ? replaced(request, own, old, betweenSteps)
-    : applied(request, subresource, own, old, betweenSteps));
+    ? replaced(request, own, old, steps)
+    : applied(request, subresource, own, old, steps));
   await betweenSteps();
   const writer = writerOf(context, resource, options, options.request.subresource);
   setOwners(
@@ -192,11 +196,17 @@ async function changeOf(
     owners ?? (await runInTurns(ownersAfterUpdate(resource, old, object, writer, managedFields), betweenSteps)),
   );
   await betweenSteps();
+  await request.chain?.validate(admissionOf(request, object, old), steps.outside);
   if (removedByUpdate(resource, object, old, context.timers.now())) return { action: 'delete' };
   const isSame = jsonEqual(object, old);
   await betweenSteps();
   return isSame ? { action: 'keep' } : { action: 'put', object };
 }
+
+const admissionOf = ({ resource, namespace, name, options }: Request, object: KubeObject, old: KubeObject) => {
+  const { subresource } = options.request;
+  return admissionRequest(resource, { operation: 'UPDATE', subresource, namespace, name, object, old }, options);
+};
 
 function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, old: ObjectMeta): void {
   if (sent.uid && sent.uid !== old.uid) {
@@ -228,58 +238,41 @@ async function replaced(
   request: Request,
   object: KubeObject,
   old: KubeObject,
-  betweenSteps: BetweenSteps,
+  { betweenSteps, outside }: Steps,
 ): Promise<KubeObject> {
-  const { context, resource, options } = request;
+  const { context, resource, options, chain } = request;
   const { kind } = resource;
+  await chain?.admit(admissionOf(request, object, old), outside);
   keepSystemFields(object.metadata, old.metadata);
   if (old.metadata.generation === undefined) delete object.metadata.generation;
   else object.metadata.generation = old.metadata.generation;
-  if (isService(resource)) keepAllocated(object, old);
   kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
   await betweenSteps();
-  admitPriorityClass(context, resource, object);
   const errors = firstErrors(() => kind.validateUpdate(object, old));
   await betweenSteps();
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
-  admitGrowth(context, resource, object, old);
   for (const warning of kind.warnings?.(object, old) ?? []) options.onWarning?.(warning);
-  if (isService(resource)) request.release = context.services.admit(object, old);
+  request.release = chain?.allocate(admissionOf(request, object, old)) ?? request.release;
   return object;
 }
 
 async function applied(
-  { context, resource }: Request,
+  request: Request,
   subresource: SubresourceDefinition,
   body: KubeObject,
   old: KubeObject,
-  betweenSteps: BetweenSteps,
+  { betweenSteps, outside }: Steps,
 ): Promise<KubeObject> {
+  const { context, resource } = request;
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
   const object = { ...result, metadata: { ...result.metadata } };
   keepSystemFields(object.metadata, old.metadata);
+  await request.chain?.admit(admissionOf(request, object, old), outside);
   await betweenSteps();
   const errors = firstErrors(() => subresource.validate?.(object, old) ?? []);
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
   return object;
-}
-
-/**
- * Copies the cluster IPs from the old Service if the new one has none, unless one of the two has the type ExternalName. Source:
- * upstream's patchAllocatedValues (behavior).
- */
-function keepAllocated(object: KubeObject, old: KubeObject): void {
-  interface Allocated {
-    spec?: { type?: string; clusterIP?: string; clusterIPs?: string[] };
-  }
-  const { spec } = object as Allocated;
-  const { spec: oldSpec } = old as Allocated;
-  if (spec === undefined || oldSpec === undefined) return;
-  if (spec.type === 'ExternalName' || oldSpec.type === 'ExternalName') return;
-  if (!spec.clusterIP) spec.clusterIP = oldSpec.clusterIP;
-  if (!spec.clusterIPs?.length && spec.clusterIP === oldSpec.clusterIP)
-    spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
 }
 
 /**

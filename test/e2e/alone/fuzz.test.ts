@@ -64,7 +64,7 @@ beforeAll(async () => {
     metadata: { name: 'box', namespace: 'kept' },
   });
   await lifepod.kubectlOk('-n', 'kept', 'wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
-  for (const kind of kinds.filter(({ computed, createOnly }) => computed === undefined && createOnly !== true))
+  for (const kind of kinds.filter(({ computed, createOnly }) => computed === undefined && createOnly === undefined))
     for (const name of ['one', 'two', 'three', 'four']) {
       const path = `${pathOf(kind)}${kind.namespaced ? '/namespaces/default' : ''}/${kind.plural}`;
       const body = JSON.stringify(validObject(kind, name));

@@ -4,5 +4,9 @@
  */
 import { kind } from '../../../declaration.ts';
 import type { Binding } from '../../../generated/types.ts';
+import { PODS } from '../../../resources.ts';
 
-export const bindingKind = kind<Binding>('v1', 'Binding', { createOnly: true, columns: [] });
+export const bindingKind = kind<Binding>('v1', 'Binding', {
+  createOnly: { resource: PODS, subresource: 'binding' },
+  columns: [],
+});

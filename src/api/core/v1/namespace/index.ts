@@ -68,6 +68,10 @@ export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
       ],
     },
   },
+  // Like upstream, do not allow one request to delete all Namespaces.
+  withoutVerbs: ['deletecollection'],
+  // Admission rejects new objects in a Namespace with this phase.
+  terminating: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),
   deletion: (namespace) =>
     (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
   selectableFields: (namespace) => ({ 'status.phase': namespace.status?.phase ?? '' }),

@@ -121,8 +121,9 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
       ...validateFixedAnnotations(pod, old),
     ],
   },
-  // apply() only sets the condition; the registry then deletes the Pod.
+  // apply() only sets the condition; the API server then deletes the Pod.
   eviction: {
+    operation: 'evict',
     bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'io.k8s.api.policy.v1.Eviction' },
     verbs: ['create'],
     ends: true,
@@ -134,7 +135,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     apply: applyEphemeralContainers,
     validate: validateEphemeralContainersUpdate,
   },
-  log: { verbs: ['get'] },
+  log: { verbs: ['get'], operation: 'log' },
   exec: { verbs: ['get', 'create'], connects: 'PodExecOptions' },
   attach: { verbs: ['get', 'create'], connects: 'PodAttachOptions' },
   portforward: { verbs: ['get', 'create'], connects: 'PodPortForwardOptions' },

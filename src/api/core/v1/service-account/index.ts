@@ -18,6 +18,7 @@ export const serviceAccountKind = kind<ServiceAccount>('v1', 'ServiceAccount', {
   prepareForUpdate: keepSecretNames,
   subresources: {
     token: {
+      operation: 'issueToken',
       bodyKind: {
         group: 'authentication.k8s.io',
         version: 'v1',

@@ -1,15 +1,15 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createCatalog } from '../../../api/catalog.ts';
-import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
-import { kinds } from '../../../api/kinds.ts';
-import type { KubeObject } from '../../../machinery/meta.ts';
-import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
-import { apiFor } from '../../../ports/api-for.ts';
-import { createMemoryStore } from '../../../store/memory/memory-store.ts';
-import { objectKey, resourcePrefix } from '../../cache/keys.ts';
-import { loadWatchCache } from '../../cache/watch-cache.ts';
-import { bootstrap } from '../bootstrap.ts';
-import { createRegistry } from '../registry.ts';
+import { createCatalog } from '../../api/catalog.ts';
+import type { Service, ServiceSpec } from '../../api/generated/types.ts';
+import { kinds } from '../../api/kinds.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { apiFor } from '../../ports/api-for.ts';
+import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import { objectKey, resourcePrefix } from '../cache/keys.ts';
+import { loadWatchCache } from '../cache/watch-cache.ts';
+import { bootstrap } from '../registry/bootstrap.ts';
+import { createRegistry } from '../registry/registry.ts';
 import {
   failure,
   NAMESPACES,
@@ -19,7 +19,7 @@ import {
   startRegistry,
   strictLog,
   TEST_USER,
-} from '../testing.ts';
+} from '../registry/testing.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { parseServiceCidr } from './service-range.ts';
 

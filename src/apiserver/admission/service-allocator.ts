@@ -8,14 +8,14 @@
  * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording); KEP-3070 (the lower
  * part of the range is for addresses that users choose).
  */
-import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
-import { type FieldError, invalid } from '../../../machinery/field-error.ts';
-import type { KubeObject } from '../../../machinery/meta.ts';
-import { internalError, invalidObject } from '../../../machinery/status.ts';
-import { objectKey, resourcePrefix } from '../../cache/keys.ts';
-import type { WatchCache } from '../../cache/watch-cache.ts';
-import type { RegistryContext } from '../context.ts';
-import { whenCurrent } from '../reads/freshness.ts';
+import type { Service, ServiceSpec } from '../../api/generated/types.ts';
+import { type FieldError, invalid } from '../../machinery/field-error.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { internalError, invalidObject } from '../../machinery/status.ts';
+import { objectKey, resourcePrefix } from '../cache/keys.ts';
+import type { WatchCache } from '../cache/watch-cache.ts';
+import { whenCurrent } from '../registry/reads/freshness.ts';
+import type { AdmissionServices } from './plugin.ts';
 import { addressAt, offsetOf, parseServiceCidr, type ServiceRange } from './service-range.ts';
 
 const SERVICES_PREFIX = resourcePrefix('', 'services');
@@ -76,7 +76,7 @@ function followUses(cache: WatchCache): (service: KubeObject) => (use: string) =
 }
 
 export function createServiceAllocator(
-  { cache, store }: Pick<RegistryContext, 'cache' | 'store'>,
+  { cache, store }: Pick<AdmissionServices, 'cache' | 'store'>,
   serviceCidr: string,
   randomBytes: (size: number) => Uint8Array,
 ): ServiceAllocator {

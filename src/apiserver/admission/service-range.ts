@@ -1,5 +1,5 @@
 /** Parses the range of cluster IPs, an IPv4 network in CIDR notation, and converts between its addresses and offsets. */
-import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../../machinery/cidr.ts';
+import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../machinery/cidr.ts';
 
 export interface ServiceRange {
   /** The network in CIDR notation, such as `10.96.0.0/16`. */

@@ -1,0 +1,70 @@
+/** Calls the admission plugins that handle a request, in their order. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { Compare } from '../../store/store.ts';
+import type { AdmissionPlugin, AdmissionRequest, AdmissionTarget, Operation } from './plugin.ts';
+
+/** Waits for a plugin in such a way that other requests can proceed. */
+export type Outside = (waiting: Promise<void>) => Promise<void>;
+
+/** The plugins that handle one kind of request. */
+export interface AdmissionChain {
+  admit(request: AdmissionRequest, outside: Outside): Promise<void>;
+  validate(request: AdmissionRequest, outside: Outside): Promise<void>;
+  /** Returns a function that ends all reservations. */
+  allocate(request: AdmissionRequest): () => void;
+  guards(request: AdmissionRequest): Compare[];
+}
+
+export interface Admission {
+  /** Returns the chain for the target; undefined if no plugin handles it. */
+  chainFor(kind: KindDefinition, subresource: string | undefined, operation: Operation): AdmissionChain | undefined;
+}
+
+export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
+  const chains = new WeakMap<KindDefinition, Map<string, AdmissionChain | undefined>>();
+  return {
+    chainFor(kind, subresource = '', operation) {
+      const ofKind = chains.get(kind) ?? new Map<string, AdmissionChain | undefined>();
+      chains.set(kind, ofKind);
+      const key = `${operation} ${subresource}`;
+      if (!ofKind.has(key)) ofKind.set(key, chainOf(plugins, { kind, subresource, operation }));
+      return ofKind.get(key);
+    },
+  };
+}
+
+function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): AdmissionChain | undefined {
+  const plugins = all.filter((plugin) => plugin.handles(target));
+  if (plugins.length === 0) return undefined;
+  return {
+    async admit(request, outside) {
+      for (const plugin of plugins) {
+        const waiting = plugin.admit?.(request);
+        if (waiting !== undefined) await outside(waiting);
+      }
+    },
+    async validate(request, outside) {
+      for (const plugin of plugins) {
+        const waiting = plugin.validate?.(request);
+        if (waiting !== undefined) await outside(waiting);
+      }
+    },
+    allocate(request) {
+      const releases: (() => void)[] = [];
+      const release = (): void => {
+        for (const each of releases) each();
+      };
+      try {
+        for (const plugin of plugins) {
+          const ended = plugin.allocate?.(request);
+          if (ended !== undefined) releases.push(ended);
+        }
+      } catch (error) {
+        release();
+        throw error;
+      }
+      return release;
+    },
+    guards: (request) => plugins.flatMap((plugin) => plugin.guards?.(request) ?? []),
+  };
+}

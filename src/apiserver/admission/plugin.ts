@@ -1,0 +1,77 @@
+/**
+ * The interface of admission plugins. The registry calls them, in the order of the list in plugins.ts, on every path on which objects are
+ * written: create, update, all patches, server-side apply, subresources, delete, and deletecollection for each object.
+ *
+ * Order of a create: decode, defaults, admit, prepare, the rules of the kind, allocate, validate, write. An update is the same, and
+ * everything is repeated from the newest state after a conflict with another writer. A delete is only validated.
+ *
+ * Invariants:
+ *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail
+ *     later. What a plugin reserves it releases again.
+ *  2. A plugin that waits holds up only its own request: while it waits, the request does not occupy the slot for long work.
+ *
+ * Source: "Admission Control in Kubernetes" of v1.33, k8s.io/apiserver/pkg/admission (behavior).
+ */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { GroupResource } from '../../machinery/status.ts';
+import type { Timers } from '../../platform/platform.ts';
+import type { RequestContext } from '../../ports/request.ts';
+import type { Compare, Store } from '../../store/store.ts';
+import type { WatchCache } from '../cache/watch-cache.ts';
+
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+
+/** What a plugin may handle: an operation on the objects of a kind, or on one of their subresources. */
+export interface AdmissionTarget {
+  kind: KindDefinition;
+  /** Empty for the main resource. */
+  subresource: string;
+  operation: Operation;
+}
+
+export interface AdmissionRequest extends AdmissionTarget {
+  groupResource: GroupResource;
+  /** The context of the request: the user, the audit annotations, … */
+  context: RequestContext;
+  namespace: string;
+  /** Empty while the name of a new object has not been generated. */
+  name: string;
+  /**
+   * The object after the request; for a create of a subresource such as `binding`, the body of the request. Undefined for a delete.
+   * Only admit() may change it.
+   */
+  object: KubeObject | undefined;
+  /** The object before the request, which is shared and must not be changed; undefined for a create. */
+  old: KubeObject | undefined;
+  dryRun: boolean;
+  /** Sends a warning to the client. */
+  warn(text: string): void;
+}
+
+/** Each function throws an ApiError to reject the request. */
+export interface AdmissionPlugin {
+  /** The name, as upstream gives it if upstream has the plugin. */
+  readonly name: string;
+  handles(target: AdmissionTarget): boolean;
+  /** Changes the object, or waits for other objects. */
+  admit?(request: AdmissionRequest): void | Promise<void>;
+  /** Checks the final object. */
+  validate?(request: AdmissionRequest): void | Promise<void>;
+  /** Fills in values that no other object may have, and reserves them. Returns a function that ends the reservation after the write. */
+  allocate?(request: AdmissionRequest): () => void;
+  /** Returns conditions that must hold when a new object is written. Called again if the write fails because one does not hold. */
+  guards?(request: AdmissionRequest): Compare[];
+}
+
+/** What plugins need of the API server. */
+export interface AdmissionServices {
+  cache: WatchCache;
+  store: Store;
+  timers: Timers;
+  randomBytes: (size: number) => Uint8Array;
+  /** The network of the cluster IPs of Services. */
+  serviceCidr: string;
+}
+
+export type PluginFactory = (services: AdmissionServices) => AdmissionPlugin;

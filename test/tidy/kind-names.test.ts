@@ -1,0 +1,25 @@
+/** Checks that the API server knows no kind by name, except in its admission plugins and in files that have a reason. */
+import { expect, test } from 'vitest';
+import { kinds } from '../../src/api/kinds.ts';
+import { read, typeScript } from './sources.ts';
+
+const REASONS: Readonly<Record<string, string>> = {
+  'src/apiserver/registry/bootstrap.ts': 'creates the objects that every cluster has',
+  'src/apiserver/registry/events.ts': 'writes Events',
+  'src/apiserver/registry/subresource.ts': 'evicts Pods, and issues tokens that are bound to Pods',
+  'src/apiserver/http/routes.ts': 'the path /namespaces/NAME/PLURAL addresses objects in a Namespace',
+};
+
+/** Matches string literals that are the name or the plural of a kind. */
+const NAMES = new RegExp(`'(?:${kinds.flatMap(({ kind, plural }) => [kind, plural]).join('|')})'`);
+
+test('no file of the API server names a kind, except admission plugins and files with a reason', () => {
+  const naming = typeScript.filter(
+    (path) =>
+      path.startsWith('src/apiserver/') &&
+      !path.startsWith('src/apiserver/admission/') &&
+      !/(\.test|-fixture|\/testing)\.ts$/.test(path) &&
+      NAMES.test(read(path)),
+  );
+  expect(naming.sort()).toEqual(Object.keys(REASONS).sort());
+});
