@@ -1,0 +1,51 @@
+/** The requests of real clients that test/clients/bodies/record.ts has recorded, and the server to which they are sent. */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createTokenIssuer, type TokenIssuer } from './pki/tokens.ts';
+import { startRegistry } from './registry/testing.ts';
+import { startTestServer, type TestServer } from './server-fixture.ts';
+
+/** A request with a body. */
+export interface RecordedRequest {
+  /** The command, or the call of the client library. */
+  command: string;
+  method: string;
+  /** The path with its query. */
+  path: string;
+  type: string;
+  /** In base64 if the type is protobuf. */
+  body: string;
+  /** The status code of the response. */
+  code: number;
+  /** For a body in protobuf: the object, as the client writes it in JSON. */
+  object?: object;
+}
+
+const FILE = new URL('../../test/clients/bodies/recorded.json', import.meta.url);
+
+/** The requests of each client, in order. */
+export const recordedRequests: Readonly<Record<string, readonly RecordedRequest[]>> = JSON.parse(
+  readFileSync(FILE, 'utf8'),
+);
+
+/** Replaces the requests of the client in the file. */
+export function writeRecorded(client: string, requests: readonly RecordedRequest[]): void {
+  const lines = Object.entries({ ...recordedRequests, [client]: requests }).map(
+    ([name, each]) => `${JSON.stringify(name)}: [\n${each.map((one) => JSON.stringify(one)).join(',\n')}\n]`,
+  );
+  writeFileSync(FILE, `{\n${lines.join(',\n')}\n}\n`);
+}
+
+/** Starts a server without nodes that issues tokens. */
+export async function startRecordedServer(): Promise<TestServer> {
+  let issuer: TokenIssuer | undefined;
+  const { backend } = await startRegistry({
+    issueToken: (...account) => {
+      if (issuer === undefined) throw new Error('the server has not started');
+      return issuer.issue(...account);
+    },
+  });
+  const at = await startTestServer({ backend });
+  issuer = createTokenIssuer(at.pki, 'https://kubernetes.default.svc.cluster.local', () => Date.now());
+  return at;
+}
