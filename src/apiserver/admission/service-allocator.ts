@@ -82,7 +82,7 @@ export function createServiceAllocator(
 ): ServiceAllocator {
   const range = parseServiceCidr(serviceCidr);
   const usedByOthers = followUses(cache);
-  const pending = new Set<string>();
+  const pending = createReservations();
   const random = (below: number): number => Buffer.from(randomBytes(4)).readUInt32BE() % below;
 
   return {
@@ -91,12 +91,13 @@ export function createServiceAllocator(
       if (spec === undefined || spec.type === 'ExternalName') return () => {};
       const oldSpec = old === undefined ? {} : specOf(old);
       const isUsed = usedByOthers(service);
-      const isTaken: IsTaken = (use) => isUsed(String(use)) || pending.has(String(use));
+      const owner = objectKey(SERVICES_PREFIX, service.metadata.namespace, service.metadata.name);
+      const isTaken: IsTaken = (use) => isUsed(String(use)) || pending.isOfOther(String(use), owner);
       const fail = (errors: FieldError[]) =>
         invalidObject({ group: '', kind: 'Service' }, service.metadata.name, errors);
       const reserved: string[] = [];
       const reserve = (use: string): void => {
-        pending.add(use);
+        pending.add(use, owner);
         reserved.push(use);
       };
       const release = (): void => {
@@ -112,6 +113,35 @@ export function createServiceAllocator(
         throw error;
       }
       return () => whenCurrent({ cache, store }, release);
+    },
+  };
+}
+
+/** The addresses and ports of writes in progress, each with the key of the Service that is written. */
+interface Reservations {
+  /** Several writes of one Service may reserve the same address or port. */
+  add(use: string, owner: string): void;
+  delete(use: string): void;
+  /** Whether a write of another Service has reserved the address or port. */
+  isOfOther(use: string, owner: string): boolean;
+}
+
+function createReservations(): Reservations {
+  const reserved = new Map<string, { owner: string; writes: number }>();
+  return {
+    add(use, owner) {
+      const { writes } = reserved.get(use) ?? { writes: 0 };
+      reserved.set(use, { owner, writes: writes + 1 });
+    },
+    delete(use) {
+      const entry = reserved.get(use);
+      if (entry === undefined) return;
+      if (entry.writes === 1) reserved.delete(use);
+      else entry.writes -= 1;
+    },
+    isOfOther(use, owner) {
+      const entry = reserved.get(use);
+      return entry !== undefined && entry.owner !== owner;
     },
   };
 }

@@ -20,6 +20,8 @@ import {
   strictLog,
   TEST_USER,
 } from '../registry/testing.ts';
+import type { AdmissionPlugin } from './plugin.ts';
+import { admissionPlugins } from './plugins.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { parseServiceCidr } from './service-range.ts';
 
@@ -257,6 +259,29 @@ describe('bootstrap', () => {
     await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 8443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes')).ports?.[0]?.targetPort).toBe(8443);
   });
+});
+
+test('an update of a Service with a node port succeeds while another update of the Service waits for a plugin', async () => {
+  const waits = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  const waiting: AdmissionPlugin = {
+    name: 'Waiting',
+    handles: ({ kind, operation }) => kind.plural === 'services' && operation === 'UPDATE',
+    validate({ object }) {
+      if (object?.metadata.labels?.['first'] === undefined) return undefined;
+      reached.resolve();
+      return waits.promise;
+    },
+  };
+  const { registry } = await startRegistry({ admission: [...admissionPlugins, () => waiting] });
+  await registry.create(SERVICES, 'default', service('a', { type: 'NodePort' }));
+  const label = (key: string) =>
+    registry.patch(SERVICES, 'default', 'a', 'application/merge-patch+json', { metadata: { labels: { [key]: 'x' } } });
+  const first = label('first');
+  await reached.promise;
+  expect((await label('second')).metadata.labels).toEqual({ second: 'x' });
+  waits.resolve();
+  expect((await first).metadata.labels).toEqual({ first: 'x', second: 'x' });
 });
 
 test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('parseServiceCidr refuses %j', (cidr) => {
