@@ -2,13 +2,15 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
-import { configMapKind } from '../api/core/v1/config-map/index.ts';
-import type { ConfigMap } from '../api/generated/types.ts';
-import type { KindDefinition } from '../api/kind.ts';
+import { kind } from '../api/declaration.ts';
+import { typeOfKind } from '../api/facts/facts.ts';
 import { kinds } from '../api/kinds.ts';
 import type { KubeObject } from '../machinery/meta.ts';
+import { decodeProtobuf } from './protobuf/decode.ts';
+import { encodeProtobuf } from './protobuf/encode.ts';
 import { startRegistry } from './registry/testing.ts';
 import { readText, startTestServer, type TestServer } from './server-fixture.ts';
+import { olderWidget, widget } from './widget-fixture.ts';
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const TABLE = 'application/json;as=Table;g=meta.k8s.io;v=v1';
@@ -16,37 +18,6 @@ const V1 = '/apis/example.com/v1/namespaces/default/widgets';
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const V1_BETA1 = '/apis/example.com/v1beta1/namespaces/default/widgets';
 
-const widget: KindDefinition<ConfigMap> = {
-  ...configMapKind,
-  group: 'example.com',
-  kind: 'Widget',
-  plural: 'widgets',
-  singular: 'widget',
-  shortNames: ['wd'],
-  columns: [{ name: 'Size', type: 'string', description: 'The size.', priority: 0 }],
-  row: ({ data }) => [data?.['size'] ?? ''],
-};
-/** The version v1beta1, in which the size is an annotation. */
-const olderWidget: KindDefinition<ConfigMap> = {
-  ...widget,
-  version: 'v1beta1',
-  storage: {
-    resource: { group: 'example.com', version: 'v1', resource: 'widgets' },
-    toStored({ metadata: { annotations: { size = '', ...annotations } = {}, ...metadata } }) {
-      return {
-        apiVersion: 'example.com/v1',
-        kind: 'Widget',
-        metadata: { ...metadata, annotations },
-        data: { size },
-      } as KubeObject;
-    },
-    fromStored(object) {
-      const { metadata, data } = object as ConfigMap;
-      const annotations = { ...metadata.annotations, size: data?.['size'] ?? '' };
-      return { apiVersion: 'example.com/v1beta1', kind: 'Widget', metadata: { ...metadata, annotations } };
-    },
-  },
-};
 const added = [anyKind(widget), anyKind(olderWidget)] as const;
 
 let catalog: KindCatalog;
@@ -57,6 +28,12 @@ beforeEach(async () => {
   at = await startTestServer({ backend, catalog });
 });
 afterEach(() => at[Symbol.asyncDispose]());
+
+/** Splits an apiVersion into the group and the version. */
+const groupOf = (apiVersion: string): [group: string, version: string] => {
+  const [version = '', group = ''] = apiVersion.split('/').reverse();
+  return [group, version];
+};
 
 const json = (body: object, contentType = 'application/json') => ({
   body: JSON.stringify(body),
@@ -101,7 +78,7 @@ test('the hash of an OpenAPI document changes when its kinds change', async () =
   catalog.add(...added);
   const hash = async () => (await get('/openapi/v3')).json.paths['apis/example.com/v1'].serverRelativeURL;
   const before = await hash();
-  catalog.add(anyKind({ ...widget, kind: 'Gadget', plural: 'gadgets', singular: 'gadget' }));
+  catalog.add(kind('example.com/v1', 'Gadget', { types: { Gadget: ['... 0 meta.v1.TypeMeta'] }, columns: [] }));
   expect(await hash()).not.toBe(before);
 });
 
@@ -119,10 +96,44 @@ test('objects of an added kind are created, changed with all patch types, shown 
   }
   const apply = json(ofSize('5'), 'application/apply-patch+yaml');
   expect((await at.call('PATCH', `${V1}/a?fieldManager=test&force=true`, apply)).json.data).toEqual({ size: '5' });
-  expect((await get(V1, TABLE)).json.rows[0].cells).toEqual(['5']);
+  expect((await get(V1, TABLE)).json.rows[0].cells.slice(0, 2)).toEqual(['a', '5']);
   expect((await at.call('PUT', `${V1}/a`, json(ofSize('6')))).json.data).toEqual({ size: '6' });
   expect((await at.call('DELETE', `${V1}/a`)).code).toBe(200);
   expect((await get(V1)).json.items).toEqual([]);
+});
+
+test('objects of an added kind are read and written in protobuf, also by watches', async () => {
+  catalog.add(...added);
+  const accept = 'application/vnd.kubernetes.protobuf';
+  const headers = { accept, 'content-type': accept };
+  const bytesOf = async (method: string, path: string, body?: Uint8Array): Promise<Buffer> => {
+    const response = await at.open(method, path, { headers, ...(body === undefined ? {} : { body }) });
+    expect([path, response.headers['content-type']?.split(';')[0]]).toEqual([path, accept]);
+    return Buffer.concat(await response.toArray());
+  };
+  const decoded = (bytes: Buffer): object =>
+    decodeProtobuf(bytes.subarray(bytes.indexOf('k8s\0')), (version, kind) => typeOfKind(...groupOf(version), kind));
+  const created = decoded(await bytesOf('POST', V1, encodeProtobuf(ofSize('1'))));
+  expect(created).toMatchObject(ofSize('1'));
+  expect(decoded(await bytesOf('GET', `${V1}/a`))).toEqual(created);
+  expect(decoded(await bytesOf('GET', V1))).toMatchObject({ kind: 'WidgetList', items: [{ data: { size: '1' } }] });
+  const watch = await at.open('GET', `${V1}?watch=1`, { headers });
+  const [event] = (await once(watch, 'data')) as [Buffer];
+  expect(decoded(event)).toEqual(created);
+  watch.destroy();
+  expect(decoded(await bytesOf('GET', `${V1_BETA1}/a`))).toMatchObject({
+    apiVersion: 'example.com/v1beta1',
+    metadata: { annotations: { size: '1' } },
+  });
+});
+
+test('the rules of an added kind are applied, with the wording of the API', async () => {
+  catalog.add(...added);
+  const { code, json: status } = await at.call('POST', V1, json({ ...ofSize('1'), data: { color: 'green' } }));
+  expect(code).toBe(422);
+  expect(status.message).toBe(
+    'Widget.example.com "a" is invalid: data.color: Unsupported value: "green": supported values: "red", "blue"',
+  );
 });
 
 test('two versions of a kind show the same object', async () => {
