@@ -171,6 +171,12 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
    * fields' paths.
    */
   selectableFields?(object: T): Record<string, string>;
+  /**
+   * The paths of the selectable fields by which the cache indexes objects, those with the fewest objects a value first. A list or watch
+   * whose field selector requires a value of such a field inspects only the objects with this value. Lists of uncached kinds, and kinds
+   * that are stored as another kind, have no index.
+   */
+  indexedFields?: readonly string[];
 
   columns: readonly TableColumn[];
   /** The cells of the object's table row, in the order of `columns`. */

@@ -43,6 +43,10 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
       const fields = kind.selectableFields?.({ apiVersion: '', kind: kind.kind, metadata: { name: '' } }) ?? {};
       for (const value of Object.values(fields)) expect(typeof value).toBe('string');
     });
+    it('each indexed field is selectable', () => {
+      const fields = kind.selectableFields?.({ apiVersion: '', kind: kind.kind, metadata: { name: '' } }) ?? {};
+      for (const field of kind.indexedFields ?? []) expect(fields).toHaveProperty([field]);
+    });
   },
 );
 

@@ -1,23 +1,11 @@
-/** An index of the current objects of one resource, which finds objects by key and lists those of a namespace in key order. */
+/**
+ * An index of the current objects of one resource, which finds objects by key and lists those of a namespace in key order. Fields get
+ * an index of their own when a list first asks for a value of the field.
+ */
 import type { KubeObject } from '../../machinery/meta.ts';
+import { FieldIndex, type FieldValue, type IndexedField } from './field-index.ts';
 import { type KeyParts, objectKey } from './keys.ts';
-
-interface Entry {
-  key: string;
-  object: KubeObject;
-}
-
-/** Returns the index of the first entry whose key is not less than `key`. `entries` must be sorted by key. */
-function lowerBound(entries: readonly { key: string }[], key: string): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((entries[middle] as { key: string }).key < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
 /** The objects of one namespace, sorted by key. */
 interface Bucket {
@@ -30,6 +18,8 @@ export class ObjectIndex {
   readonly #prefix: string;
   readonly #byKey = new Map<string, KubeObject>();
   readonly #buckets: Bucket[] = [];
+  /** The indexes by the names of their fields. */
+  readonly #fields = new Map<string, FieldIndex>();
 
   constructor(prefix: string) {
     this.#prefix = prefix;
@@ -50,8 +40,9 @@ export class ObjectIndex {
       bucket = { key: bucketKey, entries: [] };
       this.#buckets.splice(at, 0, bucket);
     }
-    const index = lowerBound(bucket.entries, key);
-    bucket.entries.splice(index, previous === undefined ? 0 : 1, { key, object });
+    const entry = { key, object };
+    putEntry(bucket.entries, entry);
+    for (const index of this.#fields.values()) index.replace(key, previous, entry);
     return previous;
   }
 
@@ -62,17 +53,35 @@ export class ObjectIndex {
     this.#byKey.delete(key);
     const at = lowerBound(this.#buckets, this.#bucketKey(parts.namespace));
     const entries = (this.#buckets[at] as Bucket).entries;
-    entries.splice(lowerBound(entries, key), 1);
+    removeEntry(entries, key);
     if (entries.length === 0) this.#buckets.splice(at, 1);
+    for (const index of this.#fields.values()) index.replace(key, previous, undefined);
     return previous;
   }
 
-  /** Returns the objects of the namespace, or of all namespaces if it is undefined, in key order. */
-  list(namespace: string | undefined): KubeObject[] {
+  /**
+   * Returns the objects of the namespace, or of all namespaces if it is undefined, in key order. With `where`, returns only the objects
+   * with this value of the field.
+   */
+  list(namespace: string | undefined, where?: FieldValue): KubeObject[] {
+    if (where !== undefined) return this.#index(where.by).list(where.value, this.#bucketKey(namespace ?? ''));
     if (namespace === undefined) return this.#buckets.flatMap((bucket) => bucket.entries.map((entry) => entry.object));
     const bucketKey = this.#bucketKey(namespace);
     const bucket = this.#buckets[lowerBound(this.#buckets, bucketKey)];
     return bucket?.key === bucketKey ? bucket.entries.map((entry) => entry.object) : [];
+  }
+
+  /** Returns the index of the field. Builds it if there is none, or if it is the index of another version of the field. */
+  #index(by: IndexedField): FieldIndex {
+    let index = this.#fields.get(by.field);
+    if (index?.by !== by) {
+      index = new FieldIndex(by);
+      for (const { entries } of this.#buckets) {
+        for (const entry of entries) index.replace(entry.key, undefined, entry);
+      }
+      this.#fields.set(by.field, index);
+    }
+    return index;
   }
 
   #bucketKey(namespace: string): string {

@@ -1,43 +1,70 @@
 /** The part of the watch cache that belongs to one resource. */
 import { EventWindow, type WindowBudget } from './event-window.ts';
+import type { FieldValue, IndexedField } from './field-index.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { CacheEvent } from './watch-cache.ts';
 
 export interface Subscriber {
+  /** The namespace whose events the subscriber gets; undefined for all namespaces. */
+  namespace: string | undefined;
+  /** If present, the subscriber gets only the events of objects that have this value before or after the change. */
+  where: FieldValue | undefined;
   afterRevision: number;
   listener: (event: CacheEvent) => void;
 }
 
-/** The objects, the event window and the subscribers of one resource. Each subscriber follows one namespace or all namespaces. */
+/** The objects, the event window and the subscribers of one resource. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
   readonly window: EventWindow;
   readonly #everywhere = new Set<Subscriber>();
   readonly #byNamespace = new Map<string, Set<Subscriber>>();
+  /** The subscribers to values of fields, in all namespaces. */
+  readonly #byField = new Map<IndexedField, Map<string, Set<Subscriber>>>();
 
   constructor(prefix: string, windowEvents: number, revision: number, budget: WindowBudget) {
     this.objects = new ObjectIndex(prefix);
     this.window = new EventWindow(windowEvents, revision, budget);
   }
 
-  /** Adds a subscriber to one namespace, or to all if `namespace` is undefined. Returns a function that removes the subscriber. */
-  add(namespace: string | undefined, subscriber: Subscriber): () => void {
-    if (namespace === undefined) {
-      this.#everywhere.add(subscriber);
-      return () => this.#everywhere.delete(subscriber);
+  /** Adds the subscriber. Returns a function that removes it. */
+  add(subscriber: Subscriber): () => void {
+    const { namespace, where } = subscriber;
+    if (where !== undefined) {
+      const byValue = this.#byField.get(where.by) ?? new Map<string, Set<Subscriber>>();
+      this.#byField.set(where.by, byValue);
+      const remove = addTo(byValue, where.value, subscriber);
+      return () => {
+        remove();
+        if (byValue.size === 0 && this.#byField.get(where.by) === byValue) this.#byField.delete(where.by);
+      };
     }
-    const inNamespace = this.#byNamespace.get(namespace) ?? new Set();
-    this.#byNamespace.set(namespace, inNamespace.add(subscriber));
-    return () => {
-      inNamespace.delete(subscriber);
-      if (inNamespace.size === 0 && this.#byNamespace.get(namespace) === inNamespace) {
-        this.#byNamespace.delete(namespace);
-      }
-    };
+    if (namespace !== undefined) return addTo(this.#byNamespace, namespace, subscriber);
+    this.#everywhere.add(subscriber);
+    return () => this.#everywhere.delete(subscriber);
   }
 
+  /** Returns each subscriber that gets the event, once. */
   *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
     yield* this.#everywhere;
     yield* this.#byNamespace.get(event.namespace) ?? [];
+    for (const [by, byValue] of this.#byField) {
+      const values = new Set([event.object, event.previous ?? event.object].map((object) => by.valueOf(object)));
+      for (const value of values) {
+        for (const subscriber of byValue.get(value) ?? []) {
+          if (subscriber.namespace === undefined || subscriber.namespace === event.namespace) yield subscriber;
+        }
+      }
+    }
   }
+}
+
+/** Adds the subscriber to the set with the key. Returns a function that removes the subscriber, and the set if it is empty then. */
+function addTo(sets: Map<string, Set<Subscriber>>, key: string, subscriber: Subscriber): () => void {
+  const set = sets.get(key) ?? new Set();
+  sets.set(key, set.add(subscriber));
+  return () => {
+    set.delete(subscriber);
+    if (set.size === 0 && sets.get(key) === set) sets.delete(key);
+  };
 }

@@ -16,6 +16,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { WindowBudget } from './event-window.ts';
+import type { FieldValue } from './field-index.ts';
 import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
 import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
@@ -57,20 +58,21 @@ export interface WatchCache {
   revision(): number;
   get(key: string): KubeObject | undefined;
   /**
-   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order. Returns an empty list for
-   * uncached resources.
+   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order; with `where`, only those
+   * with this value. Returns an empty list for uncached resources.
    */
-  list(prefix: string, namespace?: string): KubeObject[];
+  list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[];
   /**
    * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
    * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
-   * window lacks some of the past events.
+   * window lacks some of the past events. With `where`, omits new events of objects without this value before and after the change.
    */
   subscribe(
     prefix: string,
     namespace: string | undefined,
     afterRevision: number,
     listener: (event: CacheEvent) => void,
+    where?: FieldValue,
   ): () => void;
   /**
    * Returns the approximate memory in bytes of the cached object with the key (0 if there is none), or of all cached objects if
@@ -161,8 +163,8 @@ class StoreCache implements WatchCache {
     return parts === undefined ? undefined : this.#resources.get(parts.prefix)?.objects.get(key);
   }
 
-  list(prefix: string, namespace?: string): KubeObject[] {
-    return this.#resources.get(prefix)?.objects.list(namespace) ?? [];
+  list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[] {
+    return this.#resources.get(prefix)?.objects.list(namespace, where) ?? [];
   }
 
   subscribe(
@@ -170,6 +172,7 @@ class StoreCache implements WatchCache {
     namespace: string | undefined,
     afterRevision: number,
     listener: (event: CacheEvent) => void,
+    where?: FieldValue,
   ): () => void {
     const resource = this.#resource(prefix);
     let replayed = afterRevision;
@@ -184,7 +187,7 @@ class StoreCache implements WatchCache {
       replayed = (missed.at(-1) as CacheEvent).revision;
     }
     // Skip the events that are applied but still queued for dispatch: they were replayed above.
-    return resource.add(namespace, { afterRevision: Math.max(replayed, this.#revision), listener });
+    return resource.add({ namespace, where, afterRevision: Math.max(replayed, this.#revision), listener });
   }
 
   heldBytes(key?: string): number {

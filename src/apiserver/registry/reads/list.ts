@@ -169,7 +169,7 @@ export function* cachedPage(
     const object = cache.get(objectKey(resource.prefix, namespace, selection.name));
     return { items: object === undefined ? [] : serve(object), revision };
   }
-  const all = cache.list(resource.prefix, namespace);
+  const all = cache.list(resource.prefix, namespace, selection.indexed);
   const items: KubeObject[] = [];
   for (const [index, object] of all.entries()) {
     if (selection.matches !== undefined && index % SELECTED_AT_ONCE === SELECTED_AT_ONCE - 1) yield;

@@ -1,8 +1,14 @@
 /** Combines the label selector and the field selector of a list or watch into one predicate. */
 import type { KindDefinition } from '../../../api/kind.ts';
-import { checkFieldLabels, matchesFields, parseFieldSelector } from '../../../machinery/field-selector.ts';
+import {
+  checkFieldLabels,
+  type FieldRequirement,
+  matchesFields,
+  parseFieldSelector,
+} from '../../../machinery/field-selector.ts';
 import { parseLabelSelector } from '../../../machinery/labels.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
+import type { FieldValue, IndexedField } from '../../cache/field-index.ts';
 
 export interface Selection {
   /** Returns whether the object matches; undefined if there are no selectors, so that all objects match. */
@@ -11,6 +17,8 @@ export interface Selection {
   name: string | undefined;
   /** The only namespace that a matching object can have; undefined if the field selector requires none or the kind is cluster-scoped. */
   namespace: string | undefined;
+  /** A value of an indexed field that all matching objects have; undefined if the field selector requires none. */
+  indexed: FieldValue | undefined;
 }
 
 const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, string> => ({
@@ -22,6 +30,31 @@ const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, stri
 /** The names of the fields that field selectors of the kind may use. An object without content is enough to list them. */
 const fieldLabels = (kind: KindDefinition): string[] =>
   Object.keys(fieldsOf(kind, { apiVersion: '', kind: kind.kind, metadata: { name: '' } }));
+
+const indexedFields = new WeakMap<KindDefinition, IndexedField[]>();
+
+/**
+ * Returns the kind's indexed fields, always the same objects for the same kind. Returns none for kinds whose objects are stored as
+ * another kind, because the cache indexes objects in their stored form.
+ */
+function indexedFieldsOf(kind: KindDefinition): IndexedField[] {
+  let fields = indexedFields.get(kind);
+  if (fields === undefined) {
+    const names = kind.storage === undefined ? (kind.indexedFields ?? []) : [];
+    fields = names.map((field) => ({ field, valueOf: (object) => kind.selectableFields?.(object)[field] ?? '' }));
+    indexedFields.set(kind, fields);
+  }
+  return fields;
+}
+
+/** Returns the value that the requirements demand of the kind's first indexed field for which they demand one that is not empty. */
+function indexedValue(kind: KindDefinition, requirements: readonly FieldRequirement[]): FieldValue | undefined {
+  for (const by of requirements.length === 0 ? [] : indexedFieldsOf(kind)) {
+    const exact = requirements.find(({ field, op, value }) => field === by.field && op === '=' && value !== '');
+    if (exact !== undefined) return { by, value: exact.value };
+  }
+  return undefined;
+}
 
 /**
  * Parses the selectors. An absent or empty selector selects all objects. Throws 400 BadRequest if a selector is invalid or uses a field
@@ -43,5 +76,6 @@ export function parseSelection(
     matches: labels === undefined && requirements.length === 0 ? undefined : matches,
     name: only('metadata.name'),
     namespace: kind.namespaced ? only('metadata.namespace') : undefined,
+    indexed: indexedValue(kind, requirements),
   };
 }

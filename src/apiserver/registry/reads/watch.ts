@@ -165,11 +165,12 @@ class Watcher {
 
   #follow(afterRevision: number): void {
     const { cache } = this.#context;
-    const { namespace } = this.#watched;
+    const { namespace, selection } = this.#watched;
     if (this.#ended) return;
     this.#begin = afterRevision;
     try {
-      this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, (event) => this.#deliver(event)));
+      const deliver = (event: CacheEvent): void => this.#deliver(event);
+      this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, deliver, selection.indexed));
     } catch (error) {
       if (!(error instanceof TooOldError)) throw error;
       this.#fail(expired(error.message).status);

@@ -32,6 +32,7 @@ export const eventKind = kind<CoreV1Event>('v1', 'Event', {
       type: event.type ?? '',
     };
   },
+  indexedFields: ['involvedObject.uid', 'involvedObject.name'],
   columns: eventColumns,
   row: eventRow,
 });

@@ -34,6 +34,7 @@ export const podKind = kind<Pod>('v1', 'Pod', {
   subresources: podSubresources,
   deletion: podDeletion,
   selectableFields: podSelectableFields,
+  indexedFields: ['spec.nodeName'],
   columns: podColumns,
   row: podRow,
 });

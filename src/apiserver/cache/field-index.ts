@@ -1,0 +1,55 @@
+/**
+ * An index of the objects of one resource by the value of one field. Objects whose value is empty are not in the index, so that it needs
+ * no memory for them.
+ */
+import type { KubeObject } from '../../machinery/meta.ts';
+import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
+
+/** A field by which a cache can find objects. Two IndexedFields of one resource with the same name are two versions of the field. */
+export interface IndexedField {
+  /** The name in field selectors, such as `spec.nodeName`. */
+  field: string;
+  /** Returns the value in the stored object. For the same object, always returns the same value. */
+  valueOf(object: KubeObject): string;
+}
+
+/** Selects the objects with this value of the field. */
+export interface FieldValue {
+  by: IndexedField;
+  /** Not empty. */
+  value: string;
+}
+
+export class FieldIndex {
+  readonly by: IndexedField;
+  readonly #byValue = new Map<string, Entry[]>();
+
+  constructor(by: IndexedField) {
+    this.by = by;
+  }
+
+  /** Replaces the object with the key. `previous` is undefined if the object is new, `entry` if it is deleted. */
+  replace(key: string, previous: KubeObject | undefined, entry: Entry | undefined): void {
+    const before = previous === undefined ? '' : this.by.valueOf(previous);
+    const after = entry === undefined ? '' : this.by.valueOf(entry.object);
+    if (before !== after && before !== '') this.#remove(before, key);
+    if (entry === undefined || after === '') return;
+    const entries = this.#byValue.get(after);
+    if (entries === undefined) this.#byValue.set(after, [entry]);
+    else putEntry(entries, entry);
+  }
+
+  #remove(value: string, key: string): void {
+    const entries = this.#byValue.get(value) as Entry[];
+    removeEntry(entries, key);
+    if (entries.length === 0) this.#byValue.delete(value);
+  }
+
+  /** Returns the objects with the value whose keys begin with `prefix`, in key order. `prefix` must end with '/'. */
+  list(value: string, prefix: string): KubeObject[] {
+    const entries = this.#byValue.get(value) ?? [];
+    // '0' is the character after '/', so this key sorts after all keys with the prefix.
+    const end = `${prefix.slice(0, -1)}0`;
+    return entries.slice(lowerBound(entries, prefix), lowerBound(entries, end)).map(({ object }) => object);
+  }
+}
