@@ -6,8 +6,10 @@
  *  2. A list after the first one calls the handlers for the difference: `added` or `updated` once for each new or changed
  *     object, `deleted` with the last known state for each deleted object, and `deleted` and then `added` for each
  *     object that was replaced.
- *  3. get() and list() return the new state before the handlers are called.
+ *  3. get(), list() and by() return the new state before the handlers are called.
  *
+ * A component of the engine uses the informers that all components share (shared-informers.ts). createInformer() is for processes and
+ * objects of which there is one user.
  * Source: client-go's reflector and shared informer (behavior).
  */
 
@@ -18,6 +20,7 @@ import type { Log, Timers } from '../platform/platform.ts';
 import type { ListOptions, WatchEvent } from '../ports/backend.ts';
 import { backOffMillis } from './back-off.ts';
 import type { ResourceClient } from './client.ts';
+import { type InformerHandlers, type KeysOf, LocalCopy } from './local-copy.ts';
 
 const BACKOFF_BASE_MILLIS = 100;
 const BACKOFF_MAX_MILLIS = 30_000;
@@ -34,22 +37,18 @@ export interface InformerOptions {
   signal: AbortSignal;
 }
 
-/** Handlers must not modify the objects, because the local copy contains the same objects. */
-export interface InformerHandlers<T extends KubeObject> {
-  added?(object: T): void;
-  updated?(object: T, old: T): void;
-  /** `object`: the last known state of the deleted object. */
-  deleted?(object: T): void;
-}
-
 export interface Informer<T extends KubeObject> {
   /** Resolves once the handlers have been called for every object of the first list, or once the informer has stopped. */
   readonly synced: Promise<void>;
   get(namespace: string | undefined, name: string): T | undefined;
   list(): T[];
+  /**
+   * Returns the objects for which `keysOf` returns the key, from an index that the first call with `keysOf` creates: pass the same function
+   * each time. Later changes may modify the set.
+   */
+  by(keysOf: KeysOf<T>, key: string): ReadonlySet<T>;
 }
 
-const keyOf = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
 
@@ -71,14 +70,30 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
   handlers: InformerHandlers<T>,
   transform: (object: From) => T = (object) => object as unknown as T,
 ): Informer<T> {
-  const copy = localCopy(handlers, client.ref.resource, options.log);
+  const copy = new LocalCopy<T>(client.ref.resource, options.log);
+  copy.follow(handlers);
+  const synced = keepCurrent(client, options, copy, transform);
+  return {
+    synced,
+    get: (namespace, name) => copy.get(namespace, name),
+    list: () => copy.list(),
+    by: (keysOf, key) => copy.by(keysOf, key),
+  };
+}
+
+/**
+ * Keeps the copy current until the signal of the options aborts. Resolves once the copy contains every object of the first list, or once
+ * the signal has aborted.
+ */
+export function keepCurrent<From extends KubeObject, T extends KubeObject>(
+  client: ResourceClient<From>,
+  options: InformerOptions,
+  copy: LocalCopy<T>,
+  transform: (object: From) => T,
+): Promise<void> {
   const reflector = new Reflector(client, options, copy, transform);
   void reflector.run();
-  return {
-    synced: reflector.synced,
-    get: (namespace, name) => copy.objects.get(`${namespace ?? ''}/${name}`),
-    list: () => [...copy.objects.values()],
-  };
+  return reflector.synced;
 }
 
 /** Keeps a local copy current by list and watch until the signal aborts. */
@@ -178,45 +193,6 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     const fields = { resource: this.#client.ref.resource, error: error.message };
     this.#options.log[level]('informer: list or watch failed', fields);
   }
-}
-
-interface LocalCopy<T extends KubeObject> {
-  /** The objects by `<namespace>/<name>`. */
-  objects: ReadonlyMap<string, T>;
-  put(object: T): void;
-  remove(object: T): void;
-  /** Removes the objects that are not among the items, then puts all items. */
-  replace(items: readonly T[]): void;
-}
-
-/** Creates the local copy of an informer. Each change is made in `objects` before its handler is called. */
-function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log): LocalCopy<T> {
-  const objects = new Map<string, T>();
-  const notify = (call: () => void): void => {
-    try {
-      call();
-    } catch (error) {
-      log.error('informer: a handler failed', { resource, error: (error as Error).stack });
-    }
-  };
-  const put = (object: T): void => {
-    const key = keyOf(object);
-    const old = objects.get(key);
-    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
-    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    const known = objects.get(key);
-    objects.set(key, object);
-    notify(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
-  };
-  const remove = (object: T): void => {
-    if (objects.delete(keyOf(object))) notify(() => handlers.deleted?.(object));
-  };
-  const replace = (items: readonly T[]): void => {
-    const present = new Set(items.map(keyOf));
-    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
-    for (const item of items) put(item);
-  };
-  return { objects, put, remove, replace };
 }
 
 /** Lists all pages. Returns their transformed items, and the resourceVersion of the first page, which all pages share. */

@@ -15,6 +15,7 @@ import { apiFor } from '../ports/api-for.ts';
 import type { ResourceApi, ResourceBackend } from '../ports/backend.ts';
 import type { RequestContext } from '../ports/request.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
+import { createSharedInformers, type SharedInformers, type SharedInformersOptions } from './shared-informers.ts';
 
 /** The API that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
 export interface RegistryBackend extends ResourceApi {
@@ -38,6 +39,12 @@ export interface RegistryBackend extends ResourceApi {
   /** Returns the current objects of the resource, in the order of namespaces and names. */
   objects(ref: ResourceRef): KubeObject[];
 }
+
+/** Adds informers that read with the client of the options. */
+export const withInformers = <T extends SharedInformersOptions>(options: T): T & { informers: SharedInformers } => ({
+  ...options,
+  informers: createSharedInformers(options),
+});
 
 export interface RegistryBackendOptions {
   /** The registry's clock; if absent, a clock that does not advance. */

@@ -1,5 +1,7 @@
-/** The options that every controller takes, the names of the controllers, and a constant that two controllers share. */
+/** The options that every controller takes, the names of the controllers, and what two controllers share. */
+import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
 /**
@@ -8,8 +10,12 @@ import type { Log, Timers } from '../platform/platform.ts';
  */
 export const SUSPENDED_MILLIS = 10_000;
 
+/** For an index of the Pods by the name of their node. */
+export const nodeNamesOf = ({ spec }: Pod): readonly string[] => (spec?.nodeName ? [spec.nodeName] : []);
+
 export interface ControllerOptions {
   client: Client;
+  informers: SharedInformers;
   timers: Timers;
   log: Log;
   /** Stops the controller. */

@@ -3,14 +3,13 @@ import type { ConfigMap, CoreV1Event, Namespace } from '../api/generated/types.t
 import { kinds } from '../api/kinds.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { SYSTEM_NAMESPACES } from '../apiserver/registry/bootstrap.ts';
-import { registryBackend } from '../client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import type { ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
@@ -32,7 +31,7 @@ async function setUp(...namespaces: string[]) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers, namespaces });
   const stop = new AbortController();
-  const options: ControllerOptions = { client: clientOf(backend), timers, log: silentLog, signal: stop.signal };
+  const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
   let wake = (): void => {};
   /** Resolves once `holds` returns true, which is checked now and after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {

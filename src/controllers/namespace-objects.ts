@@ -6,7 +6,6 @@
  */
 import type { Namespace } from '../api/generated/types.ts';
 import { NAMESPACES } from '../api/resources.ts';
-import { createInformer } from '../client/informer.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
@@ -24,7 +23,7 @@ export interface NamespaceObject<T extends KubeObject> {
 
 /** Resolves once every namespace that existed at the start has been processed; continues until the signal aborts. */
 export async function keepInNamespaces<T extends KubeObject>(
-  { client, timers, log, signal }: ControllerOptions,
+  { client, informers, timers, log, signal }: ControllerOptions,
   { controller, resource, name, make, correct }: NamespaceObject<T>,
 ): Promise<void> {
   const objectClient = client.resource<T>(resource);
@@ -32,15 +31,15 @@ export async function keepInNamespaces<T extends KubeObject>(
   const addNamespace = ({ metadata }: Namespace): void => queue.add(metadata.name);
   const addNamespaceOf = ({ metadata }: T): void => queue.add(metadata.namespace as string);
 
-  const objects = createInformer(
-    objectClient,
-    { log, timers, signal, fieldSelector: `metadata.name=${name}` },
+  const objects = informers.follow<T>(
+    resource,
+    { fieldSelector: `metadata.name=${name}`, signal },
     { updated: correct && addNamespaceOf, deleted: addNamespaceOf },
   );
   await objects.synced;
-  const namespaces = createInformer(
-    client.resource<Namespace>(NAMESPACES),
-    { log, timers, signal },
+  const namespaces = informers.follow<Namespace>(
+    NAMESPACES,
+    { signal },
     { added: addNamespace, updated: addNamespace },
   );
   await namespaces.synced;

@@ -11,6 +11,7 @@
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
+import { createSharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import { setUpNetwork } from '../network/bridge.ts';
 import { startDns } from '../network/dns.ts';
@@ -145,7 +146,12 @@ async function startParts(
 
   const node = lateNode();
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
-  const options = { client: clientFor(opened.registry, nodeUser(nodeName)), ...platform, signal };
+  const options = {
+    client: clientFor(opened.registry, nodeUser(nodeName)),
+    informers: createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform }),
+    ...platform,
+    signal,
+  };
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, nodeName);
   const [nodeParts] = await together([

@@ -1,5 +1,6 @@
 /** Starts the node agent and the node status reporter, and connects them to the API server and the runtime. */
 import type { Client } from '../client/client.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import type { Millis } from '../machinery/time.ts';
 import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
 import type { NodePressure } from '../node/eviction/pressure.ts';
@@ -21,6 +22,7 @@ import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
 /** Options for every part that uses the API. */
 export interface PartOptions extends Platform {
   client: Client;
+  informers: SharedInformers;
   /** Stops the part. */
   signal: AbortSignal;
 }

@@ -1,14 +1,16 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
-import { PODS } from '../api/resources.ts';
-import { startRegistry } from '../apiserver/registry/testing.ts';
+import { EVENTS, NAMESPACES, NODES, PODS } from '../api/resources.ts';
+import { object, pod, startRegistry, TEST_USER } from '../apiserver/registry/testing.ts';
+import { createSharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
-import type { RequestContext } from '../ports/request.ts';
+import type { RequestContext, UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
-import { clientFor, controllerUser, nodeUser, SCHEDULER } from './users.ts';
+import { API_SERVER, clientFor, controllerUser, nodeUser, SCHEDULER } from './users.ts';
 
 /** Starts a registry, and records the contexts of all requests to it. */
 async function recorded() {
@@ -44,14 +46,32 @@ test('a call in process carries the user, the verb, the resource and the name of
   ]);
 });
 
-test('the scheduler and each controller call the API as a user of their own', async () => {
+test('the scheduler and the controllers read with informers of the engine, and each writes as a user of its own', async () => {
   const { backend, requests, timers } = await recorded();
+  const tester = clientFor(backend, TEST_USER);
+  const create = (ref: ResourceRef, made: KubeObject) => tester.resource<KubeObject>(ref).create(made);
+  const owned = { namespace: 'default' };
+  await create(
+    NODES,
+    object('Node', 'n1', { spec: { unschedulable: true, taints: [{ key: 'k', effect: 'NoExecute' }] } }),
+  );
+  for (const [name, spec] of Object.entries({ evicted: { nodeName: 'n1' }, lost: { nodeName: 'n2' }, waits: {} }))
+    await create(PODS, pod(name, { ...spec, automountServiceAccountToken: false }, owned));
+  const involvedObject = { kind: 'Pod', name: 'waits', namespace: 'default' };
+  await create(EVENTS, object('Event', 'old', { involvedObject }, owned));
+  await create(NAMESPACES, object('Namespace', 'ending'));
+  await tester.resource(NAMESPACES).delete('ending');
+
   const stop = new AbortController();
-  const options = { timers, log: silentLog, signal: stop.signal };
+  onTestFinished(() => stop.abort());
+  const engine = { timers, log: silentLog, signal: stop.signal };
+  const informers = createSharedInformers({ ...engine, client: clientFor(backend, API_SERVER) });
+  const as = (user: UserInfo) => ({ ...engine, informers, client: clientFor(backend, user) });
+  requests.length = 0;
   await Promise.all([
-    startScheduler({ ...options, client: clientFor(backend, SCHEDULER), schedulerName: 'default-scheduler' }),
+    startScheduler({ ...as(SCHEDULER), schedulerName: 'default-scheduler' }),
     startControllers({
-      optionsOf: (name) => ({ ...options, client: clientFor(backend, controllerUser(name)) }),
+      optionsOf: (name) => as(controllerUser(name)),
       catalog: createCatalog(kinds),
       caPem: 'PEM',
       bootstrap: async () => undefined,
@@ -65,20 +85,27 @@ test('the scheduler and each controller call the API as a user of their own', as
       },
     }),
   ]);
-  stop.abort();
-  const names = new Set(requests.map(({ user }) => user.name.replace('system:serviceaccount:kube-system:', '')));
-  expect([...names].sort()).toEqual([
-    'event-ttl-controller',
-    'namespace-controller',
-    'node-controller',
-    'persistent-volume-binder',
-    'pod-garbage-collector',
-    'pod-record-controller',
-    'root-ca-cert-publisher',
-    'service-account-controller',
-    'system-object-controller',
-    'system:kube-scheduler',
-    'taint-eviction-controller',
-    'unbound-record-controller',
-  ]);
+  await tester.resource(PODS).delete('waits', 'default', { gracePeriodSeconds: 0 });
+  // The Event expires, and the Pod on the missing node is deleted.
+  timers.advance(60 * 60 * 1000);
+  const isRead = (verb: string): boolean => ['get', 'list', 'watch'].includes(verb);
+  const users = (of: readonly RequestContext[]): string[] =>
+    [...new Set(of.map(({ user }) => user.name.replace('system:serviceaccount:kube-system:', '')))].sort();
+  const writers = () => users(requests.filter(({ verb, user }) => !isRead(verb) && user !== TEST_USER));
+  await expect
+    .poll(writers)
+    .toEqual([
+      'event-ttl-controller',
+      'namespace-controller',
+      'node-controller',
+      'persistent-volume-binder',
+      'pod-garbage-collector',
+      'root-ca-cert-publisher',
+      'service-account-controller',
+      'system:kube-scheduler',
+      'taint-eviction-controller',
+      'unbound-record-controller',
+    ]);
+  const watches = requests.filter(({ verb }) => verb === 'watch');
+  expect(users(watches)).toEqual(['pod-record-controller', 'system:apiserver']);
 });

@@ -13,7 +13,7 @@ import type { UserInfo } from '../ports/request.ts';
 
 const AUTHENTICATED = 'system:authenticated';
 
-/** The API server itself, which creates the system objects. */
+/** The engine itself, which creates the system objects, and reads for the informers that its components share. */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', AUTHENTICATED] };
 
 export const SCHEDULER: UserInfo = { name: 'system:kube-scheduler', groups: [AUTHENTICATED] };

@@ -8,18 +8,19 @@ import { Duplex } from 'node:stream';
 import { decode, encode } from 'dns-packet';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Service } from '../api/generated/types.ts';
+import { LocalCopy } from '../client/local-copy.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createResponder } from './dns.ts';
 import { withLength } from './dns-forward.ts';
 import { serveConnection } from './dns-tcp.ts';
-import { createServiceIndex } from './service-index.ts';
+import { zoneServices } from './zone-services.ts';
 
 const STALL_MILLIS = 1000;
 
 /** Returns a responder that knows one Service, which has this number of ports. */
 function responder(ports = 1) {
-  const index = createServiceIndex();
-  index.put({
+  const services = new LocalCopy<Service>('services', silentLog);
+  services.put({
     metadata: { name: 'wide', namespace: 'default' },
     spec: {
       clusterIP: '10.96.0.6',
@@ -27,7 +28,7 @@ function responder(ports = 1) {
     },
   } as Service);
   const forwarder = { ask: () => Promise.reject(new Error('no server')) };
-  return createResponder(index, forwarder, 'cluster.local', new AbortController().signal);
+  return createResponder(zoneServices(services), forwarder, 'cluster.local', new AbortController().signal);
 }
 const srv = (name: string): Buffer => encode({ type: 'query', id: 1, questions: [{ name, type: 'SRV' }] });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { decode, encode, type Packet } from 'dns-packet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERVICES } from '../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node-js.ts';
@@ -29,16 +29,18 @@ let backend: RegistryBackend;
 let port: number;
 
 const start = (signal: AbortSignal) =>
-  startDns({
-    client: clientOf(backend),
-    ip: '127.0.0.1',
-    port: 0,
-    clusterDomain: 'cluster.local',
-    upstreamFrom: join(folder, 'resolv.conf'),
-    timers: systemTimers(),
-    log: silentLog,
-    signal,
-  });
+  startDns(
+    withInformers({
+      client: clientOf(backend),
+      ip: '127.0.0.1',
+      port: 0,
+      clusterDomain: 'cluster.local',
+      upstreamFrom: join(folder, 'resolv.conf'),
+      timers: systemTimers(),
+      log: silentLog,
+      signal,
+    }),
+  );
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
@@ -143,7 +145,9 @@ describe('startDns', () => {
   it('startDns() rejects with an error that contains the address if the address is in use', async () => {
     const options = { client: clientOf(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
     const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
-    await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
+    await expect(startDns(withInformers({ ...options, ...more }))).rejects.toThrow(
+      `the DNS address 127.0.0.1:${port} is in use`,
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * The cluster's DNS server, over UDP and TCP.
- * Boundary: zone.ts answers queries for cluster names, dns-forward.ts forwards other queries, and an informer provides the Services.
+ * Boundary: zone.ts answers queries for cluster names, dns-forward.ts forwards other queries, and the engine's informer provides the Services.
  * Invariants: a Service resolves as soon as its watch event has arrived; a malformed message never stops the server; no query is
  * forwarded to the server itself.
  */
@@ -11,19 +11,18 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { type Answer, decode, encode, type Packet, type Question, RECURSION_DESIRED } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
 import { SERVICES } from '../api/resources.ts';
-import type { Client } from '../client/client.ts';
-import { createInformer } from '../client/informer.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import { UserError } from '../platform/files.ts';
 import { onAbort } from '../platform/on-abort.ts';
-import type { Log, Timers } from '../platform/platform.ts';
+import type { Log } from '../platform/platform.ts';
 import { createForwarder, type Forwarder } from './dns-forward.ts';
 import { type Answers, errorResponse, respond } from './dns-response.ts';
 import { serveConnection } from './dns-tcp.ts';
-import { createServiceIndex } from './service-index.ts';
 import { answerQuestion, type ZoneServices } from './zone.ts';
+import { zoneServices } from './zone-services.ts';
 
 export interface DnsOptions {
-  client: Client;
+  informers: SharedInformers;
   ip: string;
   /** 0: startDns() chooses a free port. */
   port: number;
@@ -31,7 +30,6 @@ export interface DnsOptions {
   clusterDomain: string;
   /** The path of a resolv.conf file with the name servers for names outside the cluster. */
   upstreamFrom: string;
-  timers: Timers;
   log: Log;
   signal: AbortSignal;
 }
@@ -50,17 +48,11 @@ const MAX_CONNECTIONS = 256;
  * if the address is in use, and with another Error if the server cannot listen for another reason.
  */
 export async function startDns(options: DnsOptions): Promise<{ port: number }> {
-  const { client, ip, log, signal, timers } = options;
-  const index = createServiceIndex();
-  const services = client.resource<Service>(SERVICES);
-  const informer = createInformer(
-    services,
-    { log, timers, signal },
-    { added: index.put, updated: index.put, deleted: index.remove },
-  );
-  await informer.synced;
+  const { informers, ip, log, signal } = options;
+  const services = informers.follow<Service>(SERVICES, { signal });
+  await services.synced;
   const forwarder = createForwarder(options.upstreamFrom, ip);
-  const answer = createResponder(index, forwarder, options.clusterDomain.toLowerCase(), signal);
+  const answer = createResponder(zoneServices(services), forwarder, options.clusterDomain.toLowerCase(), signal);
   return listen(ip, options.port, answer, log, signal);
 }
 

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Service } from '../api/generated/types.ts';
-import { createServiceIndex } from './service-index.ts';
+import { LocalCopy } from '../client/local-copy.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { answerQuestion, type ZoneAnswer } from './zone.ts';
+import { zoneServices } from './zone-services.ts';
 
-const index = createServiceIndex();
+const services = new LocalCopy<Service>('services', silentLog);
+const index = zoneServices(services);
 const add = (namespace: string, name: string, spec: object): Service => {
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec } as Service;
-  index.put(service);
+  services.put(service);
   return service;
 };
 add('default', 'kubernetes', {
@@ -82,11 +85,11 @@ describe('answerQuestion', () => {
 
   it('DNS answers contain the current address of a changed Service', () => {
     const old = add('ns3', 'moving', { clusterIP: '10.96.0.20' });
-    index.put({ ...old, spec: { clusterIP: '10.96.0.21' } });
+    services.put({ ...old, metadata: { ...old.metadata, resourceVersion: '2' }, spec: { clusterIP: '10.96.0.21' } });
     const ask = (name: string, type: string) => show(answerQuestion(name, type, 'cluster.local', index));
     expect(ask('moving.ns3.svc.cluster.local', 'A')).toBe('A 10.96.0.21');
     expect(ask('20.0.96.10.in-addr.arpa', 'PTR')).toBe('foreign');
-    index.remove(old);
+    services.remove(old);
     expect(ask('moving.ns3.svc.cluster.local', 'A')).toBe('nxDomain');
     expect(ask('21.0.96.10.in-addr.arpa', 'PTR')).toBe('foreign');
     expect(ask('ns3.svc.cluster.local', 'A')).toBe('nxDomain');

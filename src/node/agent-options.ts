@@ -1,5 +1,6 @@
 /** Defines the options of a node agent: the client of the API, the runtime, and the settings of the node. */
 import type { Client } from '../client/client.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import type { NodeFacts } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -13,6 +14,7 @@ import type { Capacity } from './status/machine-facts.ts';
 
 export interface NodeAgentOptions extends Platform {
   client: Client;
+  informers: SharedInformers;
   runtime: ContainerRuntime & ContainerStreams;
   runtimeName: string;
   nodeName: string;

@@ -10,7 +10,6 @@ import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { Pod, Service } from '../api/generated/types.ts';
 import { PODS, SERVICES } from '../api/resources.ts';
 import { createEventRecorder } from '../client/events.ts';
-import { createInformer } from '../client/informer.ts';
 import { uidOf } from '../machinery/meta.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import { type Admission, createAdmission } from './admission/admission.ts';
@@ -105,7 +104,7 @@ export async function createAgentParts(options: NodeAgentOptions) {
   });
   const apply = createApply(base, storage, ends);
   onAbort(signal, () => workers.forEach((worker) => void worker.stop()));
-  return { ...base, ...storage, ...actions, ...ends, pods, staticPods, outages, start, apply };
+  return { ...base, ...storage, ...actions, ...ends, staticPods, outages, start, apply };
 }
 
 /** The options and objects that the functions of this file share. */
@@ -162,7 +161,7 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
  */
 function createActions(base: Base, { kept, images, volumes }: Storage) {
   const { options, facts, logsRoot, events, isStatic } = base;
-  const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
+  const { informers, runtime, timers, signal, capacity, nodeIps } = options;
   const sandboxIps = new Map<string, readonly string[]>();
   const addresses: PodHooks = {
     observed(uid, { sandboxes }) {
@@ -172,7 +171,7 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
     ended: (pod) => sandboxIps.delete(uidOf(pod)),
   };
   const podIps = (pod: Pod): readonly string[] => sandboxIps.get(uidOf(pod)) ?? [];
-  const services = createInformer<Service>(client.resource(SERVICES), { log, timers, signal }, {});
+  const services = informers.follow<Service>(SERVICES, { signal });
   const environment = createEnvironmentSource({
     ...options,
     ...facts.environment,

@@ -11,7 +11,8 @@
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
-import { createInformer, type Informer } from '../client/informer.ts';
+import { PODS } from '../api/resources.ts';
+import type { Informer } from '../client/informer.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
@@ -93,13 +94,13 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
 }
 
 /** Passes the Pods in the API that are bound to this node, and their changes, to apply(); mirror Pods to `staticPods` instead. */
-function followApiPods({ options, pods, staticPods, apply }: AgentParts): Informer<Pod> {
-  const { nodeName, log, timers, signal } = options;
+function followApiPods({ options, staticPods, apply }: AgentParts): Informer<Pod> {
+  const { informers, nodeName, signal } = options;
   const changed = (pod: Pod, removed: boolean): void =>
     isMirrorPod(pod) ? staticPods.mirrorSeen(pod, removed) : apply(pod, removed);
-  return createInformer<Pod>(
-    pods,
-    { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
+  return informers.follow<Pod>(
+    PODS,
+    { fieldSelector: `spec.nodeName=${nodeName}`, signal },
     {
       added: (pod) => changed(pod, false),
       updated: (pod, old) => {

@@ -15,7 +15,7 @@ import {
   PODS,
   PRIORITY_CLASSES,
 } from '../api/resources.ts';
-import { registryBackend } from '../client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
 import { silentLog } from '../platform/silent-log.ts';
@@ -71,7 +71,9 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   const nodeOf = (name: string): string | undefined => podNamed(name)?.spec?.nodeName;
   const events = () =>
     (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
-  await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
+  await startScheduler(
+    withInformers({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal }),
+  );
   // startScheduler() resolves after the first lists, before the watches start: 5 watches of informers, and 2 of this test.
   while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
   return { backend, timers, stop, until, podNamed, nodeOf, events };

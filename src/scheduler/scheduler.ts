@@ -21,7 +21,8 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder, type EventRecorder } from '../client/events.ts';
-import { createInformer, type Informer } from '../client/informer.ts';
+import type { Informer } from '../client/informer.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { importantFirst, roomFor } from '../scheduling/preemption.ts';
@@ -29,12 +30,13 @@ import { schedule } from '../scheduling/schedule.ts';
 import { isBound, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
 import { mayFitBetter } from './node-changes.ts';
 import { PlacedPods } from './placed-pods.ts';
-import { watchStorage } from './storage.ts';
+import { followStorage } from './storage.ts';
 import { createUnschedulable, type Unschedulable } from './unschedulable.ts';
 import { type SchedulerWrites, schedulerWrites } from './writes.ts';
 
 export interface SchedulerOptions {
   client: Client;
+  informers: SharedInformers;
   timers: Timers;
   log: Log;
   /** The scheduler ignores Pods with another spec.schedulerName. The usual name is `default-scheduler`. */
@@ -58,9 +60,9 @@ const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.n
 
 /** Starts the scheduler, which runs until the signal aborts. Resolves once every existing Pod that needs a node has been queued. */
 export async function startScheduler(options: SchedulerOptions): Promise<void> {
-  const { client, timers, log, schedulerName, signal } = options;
-  const informing = { log, timers, signal };
-  const events = createEventRecorder(client, { component: schedulerName, ...informing });
+  const { client, informers, timers, log, schedulerName, signal } = options;
+  const working = { log, timers, signal };
+  const events = createEventRecorder(client, { component: schedulerName, ...working });
   const placed = new PlacedPods((pod) => {
     const current = pods.get(...parts(keyOf(pod)));
     return current !== undefined && current.metadata.uid === pod.metadata.uid && isOurs(current) ? current : undefined;
@@ -81,34 +83,42 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     placed.nominate(pod, undefined);
   };
 
-  const pods = createInformer(client.resource<Pod>(PODS), informing, {
-    added(pod) {
-      placed.observe(pod);
-      consider(pod);
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
+    {
+      added(pod) {
+        placed.observe(pod);
+        consider(pod);
+      },
+      updated(pod, old) {
+        placed.observe(pod);
+        // Only the spec affects where the Pod fits. Changes of only the status are frequent.
+        if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
+        if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
+      },
+      deleted(pod) {
+        const wasNominated = placed.isNominated(pod);
+        placed.remove(pod);
+        forget(pod);
+        if (pod.spec?.nodeName || wasNominated) unschedulable.retryAll();
+      },
     },
-    updated(pod, old) {
-      placed.observe(pod);
-      // Only the spec affects where the Pod fits. Changes of only the status are frequent.
-      if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
-      if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
+  );
+  const nodes = informers.follow<Node>(
+    NODES,
+    { signal },
+    {
+      added: unschedulable.retryAll,
+      updated(node, old) {
+        if (mayFitBetter(node, old)) unschedulable.retryAll();
+      },
     },
-    deleted(pod) {
-      const wasNominated = placed.isNominated(pod);
-      placed.remove(pod);
-      forget(pod);
-      if (pod.spec?.nodeName || wasNominated) unschedulable.retryAll();
-    },
-  });
-  const nodes = createInformer(client.resource<Node>(NODES), informing, {
-    added: unschedulable.retryAll,
-    updated(node, old) {
-      if (mayFitBetter(node, old)) unschedulable.retryAll();
-    },
-  });
-  const { facts: storage, synced } = watchStorage(client, informing, unschedulable);
+  );
+  const { facts: storage, synced } = followStorage(informers, signal, unschedulable);
   const writes = schedulerWrites({ client, events, timers, schedulerName });
   const scheduler = { pods, nodes, storage, placed, unschedulable, events, writes, isOurs };
-  const queue = createWorkQueue({ name: 'scheduler', process: (key) => scheduleOne(scheduler, key), ...informing });
+  const queue = createWorkQueue({ name: 'scheduler', process: (key) => scheduleOne(scheduler, key), ...working });
 
   await Promise.all([pods.synced, nodes.synced, synced]);
   ready = true;

@@ -1,47 +1,58 @@
-/** The scheduler's informers of claims, volumes and storage classes, which provide the storage objects for scheduling decisions. */
+/** Follows claims, volumes and storage classes, and provides the storage objects for scheduling decisions. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../api/resources.ts';
-import type { Client } from '../client/client.ts';
-import { createInformer, type InformerOptions } from '../client/informer.ts';
+import type { SharedInformers } from '../client/shared-informers.ts';
 import type { VolumeFacts } from '../scheduling/volume-claims.ts';
 import { volumeIndex } from '../scheduling/volume-search.ts';
 import type { Unschedulable } from './unschedulable.ts';
 
-export interface WatchedStorage {
+export interface FollowedStorage {
   facts: VolumeFacts;
   /** Resolves once all three informers have synced. */
   synced: Promise<unknown>;
 }
 
-/** Starts the informers. A new or changed storage object causes a retry of the unschedulable Pods that may fit because of it. */
-export function watchStorage(
-  client: Client,
-  informing: InformerOptions,
+/** Follows the storage objects until the signal aborts. A new or changed storage object causes a retry of the unschedulable Pods that may fit because of it. */
+export function followStorage(
+  informers: SharedInformers,
+  signal: AbortSignal,
   { retryWithClaim, retryWithClaims }: Unschedulable,
-): WatchedStorage {
+): FollowedStorage {
   const claimChanged = ({ metadata }: PersistentVolumeClaim): void =>
     retryWithClaim(metadata.namespace as string, metadata.name);
-  const claims = createInformer(client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS), informing, {
-    added: claimChanged,
-    updated: claimChanged,
-  });
+  const claims = informers.follow<PersistentVolumeClaim>(
+    PERSISTENT_VOLUME_CLAIMS,
+    { signal },
+    {
+      added: claimChanged,
+      updated: claimChanged,
+    },
+  );
   const index = volumeIndex();
-  const volumes = createInformer(client.resource<PersistentVolume>(PERSISTENT_VOLUMES), informing, {
-    added(volume) {
-      index.put(volume);
-      retryWithClaims();
+  const volumes = informers.follow<PersistentVolume>(
+    PERSISTENT_VOLUMES,
+    { signal },
+    {
+      added(volume) {
+        index.put(volume);
+        retryWithClaims();
+      },
+      updated(volume, old) {
+        index.remove(old);
+        index.put(volume);
+        retryWithClaims();
+      },
+      deleted: index.remove,
     },
-    updated(volume, old) {
-      index.remove(old);
-      index.put(volume);
-      retryWithClaims();
+  );
+  const classes = informers.follow<StorageClass>(
+    STORAGE_CLASSES,
+    { signal },
+    {
+      added: retryWithClaims,
+      updated: retryWithClaims,
     },
-    deleted: index.remove,
-  });
-  const classes = createInformer(client.resource<StorageClass>(STORAGE_CLASSES), informing, {
-    added: retryWithClaims,
-    updated: retryWithClaims,
-  });
+  );
   return {
     facts: {
       claim: (namespace, name) => claims.get(namespace, name),

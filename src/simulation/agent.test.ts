@@ -8,6 +8,7 @@ import { kinds } from '../api/kinds.ts';
 import { PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../apiserver/registry/registry.ts';
+import { withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
@@ -79,20 +80,22 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const capacity = await readCapacity({ folder: dataDir });
   const startAgent = (backend: ResourceApi): { ready: Promise<unknown>; stop: () => void } => {
     const ending = new AbortController();
-    const ready = startNodeAgent({
-      timers,
-      log: silentLog,
-      client: clientOf(backend),
-      runtime,
-      runtimeName: 'simulated',
-      nodeName: 'node-1',
-      nodeIps: ['192.0.2.1'],
-      dataDir,
-      capacity,
-      clusterDns: [],
-      clusterDomain: 'cluster.local',
-      signal: ending.signal,
-    });
+    const ready = startNodeAgent(
+      withInformers({
+        timers,
+        log: silentLog,
+        client: clientOf(backend),
+        runtime,
+        runtimeName: 'simulated',
+        nodeName: 'node-1',
+        nodeIps: ['192.0.2.1'],
+        dataDir,
+        capacity,
+        clusterDns: [],
+        clusterDomain: 'cluster.local',
+        signal: ending.signal,
+      }),
+    );
     cleanups.push(() => ending.abort());
     return { ready, stop: () => ending.abort() };
   };

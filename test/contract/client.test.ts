@@ -17,6 +17,7 @@ import type { Client, ResourceClient } from '../../src/client/client.ts';
 import { createEventRecorder } from '../../src/client/events.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import { startControllers } from '../../src/controllers/controllers.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
@@ -252,7 +253,7 @@ describe.each([
   });
 
   test('scheduler and controllers bind a Pod in a new namespace, and delete the namespace with its objects', async () => {
-    const loops = { client, timers, log, signal };
+    const loops = withInformers({ client, timers, log, signal });
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
@@ -301,7 +302,7 @@ describe.each([
     const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
-    const loops = { client, timers, log, signal };
+    const loops = withInformers({ client, timers, log, signal });
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),

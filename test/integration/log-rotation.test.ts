@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
 import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/registry/testing.ts';
+import { withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import { uidOf } from '../../src/machinery/meta.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
@@ -46,21 +47,23 @@ beforeAll(async () => {
   const container = { name: 'app', image: BUSYBOX, command: ['sh', '-c', SCRIPT] };
   const spec = { nodeName: 'node-1', automountServiceAccountToken: false, containers: [container] };
   created = (await registry.create(PODS, 'default', pod('writer', spec))) as Pod;
-  agent = await startNodeAgent({
-    timers: systemTimers(),
-    log: quiet,
-    client: clientOf(registry),
-    runtime: real.runtime,
-    runtimeName: 'containerd',
-    nodeName: 'node-1',
-    nodeIps: [real.where.gateway],
-    dataDir: real.where.dataDir,
-    capacity: await readCapacity({ folder: real.where.dataDir }),
-    clusterDns: [],
-    clusterDomain: 'cluster.local',
-    logRotation: { maxBytes: MAX_BYTES, maxFiles: MAX_FILES, intervalMillis: 200 },
-    signal,
-  });
+  agent = await startNodeAgent(
+    withInformers({
+      timers: systemTimers(),
+      log: quiet,
+      client: clientOf(registry),
+      runtime: real.runtime,
+      runtimeName: 'containerd',
+      nodeName: 'node-1',
+      nodeIps: [real.where.gateway],
+      dataDir: real.where.dataDir,
+      capacity: await readCapacity({ folder: real.where.dataDir }),
+      clusterDns: [],
+      clusterDomain: 'cluster.local',
+      logRotation: { maxBytes: MAX_BYTES, maxFiles: MAX_FILES, intervalMillis: 200 },
+      signal,
+    }),
+  );
   await new Promise<void>((resolve, reject) => {
     const watching = new AbortController();
     const running = (event: { object: unknown }): void => {

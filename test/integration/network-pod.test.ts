@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
 import { SERVICES } from '../../src/api/resources.ts';
-import { registryBackend } from '../../src/client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
@@ -120,24 +120,28 @@ beforeAll(async () => {
   await loadImages(where, containerd.endpoint);
   runtime = await connectRuntime({ endpoint: containerd.endpoint, log: quiet, timers });
   cleanups.push(() => runtime.close());
-  await startDns({
-    client,
-    ip: network.dnsIp,
-    port: 53,
-    clusterDomain: 'cluster.local',
-    upstreamFrom: '/dev/null',
-    timers,
-    log: silentLog,
-    signal,
-  });
-  volumes = createVolumeManager({
-    rootDirectory: join(where.dataDir, 'pods'),
-    memory: createPodMemory(join(where.dataDir, 'pods-memory'), signal),
-    client,
-    timers,
-    log: silentLog,
-    nodeName: 'n1',
-  });
+  await startDns(
+    withInformers({
+      client,
+      ip: network.dnsIp,
+      port: 53,
+      clusterDomain: 'cluster.local',
+      upstreamFrom: '/dev/null',
+      timers,
+      log: silentLog,
+      signal,
+    }),
+  );
+  volumes = createVolumeManager(
+    withInformers({
+      rootDirectory: join(where.dataDir, 'pods'),
+      memory: createPodMemory(join(where.dataDir, 'pods-memory'), signal),
+      client,
+      timers,
+      log: silentLog,
+      nodeName: 'n1',
+    }),
+  );
   cleanups.push(async () => {
     volumes.close();
     await unmountUnder(where.dataDir, new AbortController().signal);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SERVICES } from '../../src/api/resources.ts';
-import { registryBackend } from '../../src/client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
@@ -163,16 +163,18 @@ describe('the network of Pods', () => {
   it("DNS resolves Services for busybox's nslookup", async () => {
     const backend = await registryBackend({ serviceCidr: options.serviceCidr });
     await writeFile(join(dataDir, 'resolv.conf'), '');
-    await startDns({
-      client: clientOf(backend),
-      ip: options.dnsIp,
-      port: 53,
-      clusterDomain: 'cluster.local',
-      upstreamFrom: join(dataDir, 'resolv.conf'),
-      timers: systemTimers(),
-      log: silentLog,
-      signal,
-    });
+    await startDns(
+      withInformers({
+        client: clientOf(backend),
+        ip: options.dnsIp,
+        port: 53,
+        clusterDomain: 'cluster.local',
+        upstreamFrom: join(dataDir, 'resolv.conf'),
+        timers: systemTimers(),
+        log: silentLog,
+        signal,
+      }),
+    );
     const lookUp = () =>
       inside(namespaces[0], 'busybox', 'nslookup', 'myservice.default.svc.cluster.local', options.dnsIp);
     const before = await lookUp();

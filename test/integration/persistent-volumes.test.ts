@@ -10,6 +10,7 @@ import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES }
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../src/apiserver/registry/registry.ts';
 import { createInformer } from '../../src/client/informer.ts';
+import { withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import { startPersistentVolumes } from '../../src/controllers/persistent-volumes/persistent-volumes.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
@@ -56,7 +57,7 @@ function start(backend: ResourceApi = registry, localFolders = folders()): Abort
   const stop = new AbortController();
   closers.defer(() => stop.abort());
   const client = clientOf(backend);
-  void startPersistentVolumes({ client, timers, log, signal: stop.signal, folders: localFolders });
+  void startPersistentVolumes(withInformers({ client, timers, log, signal: stop.signal, folders: localFolders }));
   return stop;
 }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import { startNodeAgent } from '../../src/node/agent.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
@@ -60,20 +61,22 @@ test('a static Pod runs without the API, and ends when its file is removed', asy
   };
 
   let agent: Awaited<ReturnType<typeof startNodeAgent>> | undefined;
-  void startNodeAgent({
-    timers: systemTimers(),
-    log: quiet,
-    client: clientOf(silent),
-    runtime: watched,
-    runtimeName: 'containerd',
-    nodeName: 'node-1',
-    nodeIps: [where.gateway],
-    dataDir: where.dataDir,
-    capacity: await readCapacity({ folder: where.dataDir }),
-    clusterDns: [],
-    clusterDomain: 'cluster.local',
-    signal,
-  }).then((started) => {
+  void startNodeAgent(
+    withInformers({
+      timers: systemTimers(),
+      log: quiet,
+      client: clientOf(silent),
+      runtime: watched,
+      runtimeName: 'containerd',
+      nodeName: 'node-1',
+      nodeIps: [where.gateway],
+      dataDir: where.dataDir,
+      capacity: await readCapacity({ folder: where.dataDir }),
+      clusterDns: [],
+      clusterDomain: 'cluster.local',
+      signal,
+    }),
+  ).then((started) => {
     agent = started;
   });
   try {

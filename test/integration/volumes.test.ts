@@ -27,7 +27,7 @@ import type {
   Pod,
 } from '../../src/api/generated/types.ts';
 import { coreResource } from '../../src/api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../src/client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
@@ -83,11 +83,10 @@ afterEach(async () => {
 
 const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
   createVolumeManager({
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
     rootDirectory: join(root, 'pods'),
     memory: createPodMemory(join(root, 'memory'), signal),
-    client: clientOf(backend),
-    timers,
-    log: silentLog,
+
     nodeName: 'n1',
     allocatable: { cpu: '4' },
     onRetry: (uid) => retried.resolve(uid),

@@ -65,13 +65,3 @@ export const atRevision = (object: KubeObject, revision: number): KubeObject =>
 
 /** Returns the revision in the resourceVersion of a cached object. */
 export const revisionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
-
-/**
- * Freezes a JSON value with all its content, so that modifying a shared object throws instead of corrupting the cache. Does not descend
- * into values that are already frozen.
- */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  for (const inner of Array.isArray(value) ? value : Object.values(value)) deepFreeze(inner);
-  return Object.freeze(value);
-}

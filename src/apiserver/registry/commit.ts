@@ -3,13 +3,14 @@
  * is current, and repeats the change on the newest state.
  */
 import { MAX_VALUES } from '../../api/schema.ts';
+import { deepFreeze } from '../../machinery/deep-freeze.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import type { Outside } from '../admission/chain.ts';
-import { atRevision, countValues, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
+import { atRevision, countValues, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { whenCurrent } from './reads/freshness.ts';
 import { readCurrent } from './reads/list.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { EVENTS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -33,7 +33,7 @@ const left = (): string[] => backend.objects(EVENTS).map(({ metadata }) => metad
 const deletions = (): number => backend.calls.filter((call) => call.startsWith('delete events')).length;
 const start = async (): Promise<void> => {
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
-  await startEventsTtl({ client: clientOf(backend), timers, log, signal: stop.signal });
+  await startEventsTtl(withInformers({ client: clientOf(backend), timers, log, signal: stop.signal }));
   await vi.waitFor(() => expect(backend.calls).toContain('watch events /'));
 };
 const passed = async (millis: number): Promise<void> => {

@@ -7,7 +7,6 @@
  */
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import { EVENTS } from '../../api/resources.ts';
-import { createInformer } from '../../client/informer.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -19,16 +18,16 @@ const TTL_MILLIS = 60 * 60 * 1000;
 const SWEEP_MILLIS = 60 * 1000;
 
 export async function startEventsTtl(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+  const { client, informers, timers, log, signal } = options;
   const eventClient = client.resource<CoreV1Event>(EVENTS);
   /** The timer of the next sweep; undefined if none is scheduled. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
   /** When each version of an Event was written. Each version is an object of its own, so it has a key of its own here. */
   const writtenAt = new WeakMap<CoreV1Event, Millis>();
-  const events = createInformer(
-    eventClient,
-    { log, timers, signal },
+  const events = informers.follow<CoreV1Event>(
+    EVENTS,
+    { signal },
     {
       added(event) {
         writtenAt.set(event, lastWritten(event, timers.now()));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Namespace } from '../../api/generated/types.ts';
 import { CONFIG_MAPS, NAMESPACES, SECRETS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -25,7 +25,7 @@ const start = async (): Promise<void> => {
   const log = { ...silentLog, warn: (_: string, fields?: object) => void errors.push(JSON.stringify(fields)) };
   const client = clientOf(backend);
   const resources = () => [CONFIG_MAPS, SECRETS];
-  await startNamespaceController({ client, timers, log, signal: stop.signal, resources });
+  await startNamespaceController(withInformers({ client, timers, log, signal: stop.signal, resources }));
   await vi.waitFor(() => expect(backend.calls).toContain('watch namespaces /'));
 };
 const settled = async (): Promise<void> => {

@@ -28,7 +28,7 @@ export interface NamespaceControllerOptions extends ControllerOptions {
 }
 
 export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
-  const { client, timers, log, signal, resources } = options;
+  const { client, informers, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
   /** By the name of a terminating namespace: abort() ends the wait for the remaining objects of the namespace. */
@@ -37,9 +37,9 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
   };
 
-  const namespaces = createInformer(
-    namespaceClient,
-    { log, timers, signal },
+  const namespaces = informers.follow<Namespace>(
+    NAMESPACES,
+    { signal },
     {
       added: consider,
       updated(namespace, old) {
@@ -73,6 +73,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
       if (!wait.signal.aborted && left.list().length === 0) queue.add(namespace);
     };
     const until = AbortSignal.any([signal, wait.signal]);
+    // Not shared: only this wait follows the objects of the namespace, which may be of a kind that nothing else follows.
     const left = createInformer(client.resource(ref), { namespace, log, timers, signal: until }, { deleted: again });
     void left.synced.then(again);
   }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -97,7 +97,7 @@ test('a node that is not ready gets the NoExecute taint after 30 s, even if it w
   const taints = () =>
     ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ key, effect }) => `${key.split('/')[1]}:${effect}`);
   await backend.set(NODES, node([], { ready: 'False' }));
-  await startNodeTaints({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule']));
   await new Promise(setImmediate);
   timers.advance(29_999);
@@ -118,7 +118,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     const stop = new AbortController();
     const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
     await backend.set(NODES, node([], { ready: 'False', message }));
-    await startNodeTaints({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+    await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
     // The node is cordoned as well: once the taint for that has appeared, the controller has reconciled the node after the 60 s.
@@ -137,7 +137,7 @@ test.each([
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
   await backend.set(NODES, node([], { ready: 'False' }));
-  await startNodeTaints({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await settled();
   timers.suspend(30_000 + lateMillis);
@@ -152,7 +152,9 @@ test('a cordoned node that does not report whether it is ready is only tainted a
   const silent = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: { unschedulable: true } };
   await backend.set(NODES, silent);
   const client = clientOf(backend);
-  await startNodeTaints({ client, timers: createVirtualTimers(NOW), log: silentLog, signal: stop.signal });
+  await startNodeTaints(
+    withInformers({ client, timers: createVirtualTimers(NOW), log: silentLog, signal: stop.signal }),
+  );
   const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
   await vi.waitFor(() => expect(taints()).toMatchObject([taint('unschedulable')]));
   stop.abort();
@@ -173,7 +175,7 @@ test('a failed write of taints is repeated; a deleted node needs no taints and n
   const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints ?? [];
   await backend.set(NODES, node([], { ready: 'False' }));
   backend.failNext('update nodes', serviceUnavailable('not now'));
-  await startNodeTaints({ client: clientOf(backend), timers: counted, log, signal: stop.signal });
+  await startNodeTaints(withInformers({ client: clientOf(backend), timers: counted, log, signal: stop.signal }));
   await vi.waitFor(() => expect(warnings).toHaveLength(1));
   timers.advance(29_999);
   await vi.waitFor(() => expect(taints()).toHaveLength(1));
@@ -198,7 +200,7 @@ test('the 30 s until the NoExecute taint start again when the machine wakes from
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
   await backend.set(NODES, node([], { ready: 'False' }));
-  await startNodeTaints({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await new Promise(setImmediate);
   timers.suspend(3_600_000);

@@ -13,7 +13,6 @@
  */
 import type { Node, Taint } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
@@ -25,7 +24,7 @@ import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
 /** How long a node must not have been ready before it gets the NoExecute taint. */
 const EVICTS_AFTER_MILLIS = 30_000;
 
-export async function startNodeTaints({ client, timers, log, signal }: ControllerOptions): Promise<void> {
+export async function startNodeTaints({ client, informers, timers, log, signal }: ControllerOptions): Promise<void> {
   const nodeClient = client.resource<Node>(NODES);
   /**
    * The start of the controller, or the end of the last suspension of the machine during which a timer in `waiting` was
@@ -39,7 +38,7 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   onAbort(signal, () => {
     for (const timer of waiting.values()) timer.cancel();
   });
-  const nodes = createInformer(nodeClient, { log, timers, signal }, { added: look, updated: look });
+  const nodes = informers.follow<Node>(NODES, { signal }, { added: look, updated: look });
   await nodes.synced;
 
   async function taint(name: string): Promise<void> {

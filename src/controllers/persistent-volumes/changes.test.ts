@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
-import type { InformerHandlers } from '../../client/informer.ts';
+import type { InformerHandlers } from '../../client/local-copy.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 import { claimHandlers, podHandlers, storageIndexes, unboundClaimsRetry, volumeHandlers } from './changes.ts';

@@ -1,6 +1,6 @@
 /** Determines which keys are queued when a claim, a volume, a class or a Pod changes, and keeps the indexes for this purpose. */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
-import type { InformerHandlers } from '../../client/informer.ts';
+import type { InformerHandlers } from '../../client/local-copy.ts';
 import type { WorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { alreadyExists, internalError, notFound, serviceUnavailable } from '../../machinery/status.ts';
+import type { Log } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { SELECTED_NODE } from '../../scheduling/volume-claims.ts';
@@ -26,11 +27,10 @@ beforeEach(async () => {
 afterEach(() => stop.abort());
 
 const start = (): Promise<void> => {
+  const log: Log = { ...silentLog, warn: (_, fields) => void errors.push(String(fields?.['error'])) };
   const changed = (verb: string) => async (name: string) => void folderCalls.push(`${verb} ${name}`);
   return startPersistentVolumes({
-    client: clientOf(backend),
-    timers,
-    log: { ...silentLog, warn: (_, fields) => void errors.push(String(fields?.['error'])) },
+    ...withInformers({ client: clientOf(backend), timers, log }),
     signal: stop.signal,
     folders: {
       nodeName: 'n',

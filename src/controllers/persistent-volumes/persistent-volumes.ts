@@ -16,7 +16,7 @@ import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass }
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../../api/resources.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
-import { createInformer, type Informer } from '../../client/informer.ts';
+import type { Informer } from '../../client/informer.ts';
 import { createWorkQueue, type WorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
@@ -43,12 +43,12 @@ interface Controller extends Storage {
 }
 
 export async function startPersistentVolumes(options: ControllerOptions & { folders: VolumeFolders }): Promise<void> {
-  const { client, timers, log, signal, folders } = options;
+  const { client, informers, timers, log, signal, folders } = options;
   const podClient = client.resource<Pod>(PODS);
   const claimClient = client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
   const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
   const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
-  const informing = { log, timers, signal };
+  const working = { log, timers, signal };
   /** Resolves once all informers have synced and the class local-path exists. No key is processed before then. */
   const synced = Promise.withResolvers<void>();
   const queueOf = (name: string, process: (controller: Controller, key: string) => Promise<void>): WorkQueue =>
@@ -61,7 +61,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
           if (!isApiError(error, 'NotFound')) throw error;
         });
       },
-      ...informing,
+      ...working,
     });
   const queues: Queues = {
     claims: queueOf('claims', syncClaim),
@@ -73,13 +73,17 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const indexes = storageIndexes();
   const retryUnbound = unboundClaimsRetry(indexes, queues);
   const protection = createClaimProtection(claimClient, podClient, (namespace, name) => pods.get(namespace, name));
-  const claims = createInformer(claimClient, informing, claimHandlers(indexes, queues));
-  const volumes = createInformer(volumeClient, informing, volumeHandlers(indexes, queues, retryUnbound));
-  const classes = createInformer(classClient, informing, { added: retryUnbound, updated: retryUnbound });
-  const nodes = createInformer<Node>(client.resource(NODES), informing, {});
-  const pods: Informer<Pod> = createInformer(podClient, informing, podHandlers(protection, queues));
+  const claims = informers.follow(PERSISTENT_VOLUME_CLAIMS, { signal }, claimHandlers(indexes, queues));
+  const volumes = informers.follow(PERSISTENT_VOLUMES, { signal }, volumeHandlers(indexes, queues, retryUnbound));
+  const classes = informers.follow<StorageClass>(
+    STORAGE_CLASSES,
+    { signal },
+    { added: retryUnbound, updated: retryUnbound },
+  );
+  const nodes = informers.follow<Node>(NODES, { signal });
+  const pods: Informer<Pod> = informers.follow(PODS, { signal }, podHandlers(protection, queues));
   const { claimsByOwner, search } = indexes;
-  const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...informing });
+  const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...working });
   const controller: Controller = {
     claims,
     claimsByOwner,

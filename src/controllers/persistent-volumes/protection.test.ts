@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { Binding, PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -58,9 +58,8 @@ it('claims are released once no Pod on a node uses them, without a list of Pods 
   await backend.set(PODS, pod('second', [0, 1], 'n'));
   await backend.set(PODS, pod('waits', numbers(count)));
   void startPersistentVolumes({
-    client: client(),
-    timers: createVirtualTimers(),
-    log: silentLog,
+    ...withInformers({ client: client(), timers: createVirtualTimers(), log: silentLog }),
+
     signal: stop.signal,
     folders: {
       nodeName: 'n',

@@ -51,6 +51,7 @@ export async function storageFixture(): Promise<StorageFixture> {
       list,
       get: (namespace, name) =>
         list().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+      by: (keysOf, key) => new Set(list().filter((object) => keysOf(object).includes(key))),
     };
   }
   const volumes = informer<PersistentVolume>(PERSISTENT_VOLUMES);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -34,7 +34,7 @@ const settled = async (): Promise<void> => {
 };
 const start = async (terminatedPods?: number): Promise<void> => {
   const log = { ...silentLog, warn: () => void errors++ };
-  await startPodGc({ client: clientOf(backend), timers, log, signal: stop.signal, terminatedPods });
+  await startPodGc(withInformers({ client: clientOf(backend), timers, log, signal: stop.signal, terminatedPods }));
   for (const ref of ['nodes', 'pods']) await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
 };
 

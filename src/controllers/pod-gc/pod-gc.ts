@@ -10,13 +10,12 @@ import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
-import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
-import type { ControllerOptions } from '../controller.ts';
+import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
 
 /** The time in which a missing node may return before its Pods are deleted. */
 const QUARANTINE_MILLIS = 40 * 1000;
@@ -27,7 +26,7 @@ const TERMINATED = '';
 
 /** Starts the controller. `terminatedPods` is how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0 means all. */
 export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
-  const { client, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
+  const { client, informers, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const podClient = client.resource<Pod>(PODS);
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
   /** UIDs of the terminated Pods. */
@@ -38,15 +37,11 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
     for (const timer of quarantines.values()) timer.cancel();
   });
 
-  const nodes = createInformer(
-    client.resource<Node>(NODES),
-    { log, timers, signal },
-    { deleted: ({ metadata }) => suspect(metadata.name) },
-  );
+  const nodes = informers.follow<Node>(NODES, { signal }, { deleted: ({ metadata }) => suspect(metadata.name) });
   await nodes.synced;
-  const pods = createInformer(
-    podClient,
-    { log, timers, signal },
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
     { added: seen, updated: seen, deleted: ({ metadata: { uid = '' } }) => void terminated.delete(uid) },
   );
   await pods.synced;
@@ -71,8 +66,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   async function collect(node: string): Promise<void> {
     if (node === TERMINATED) return collectTerminated();
     if (nodes.get(undefined, node) !== undefined) return;
-    const orphans = pods.list().filter(({ spec }) => spec?.nodeName === node);
-    for (const pod of orphans) await remove(pod, 'its node no longer exists');
+    for (const pod of [...pods.by(nodeNamesOf, node)]) await remove(pod, 'its node no longer exists');
   }
 
   async function collectTerminated(): Promise<void> {

@@ -3,7 +3,7 @@ import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
@@ -51,13 +51,15 @@ async function setUp(limits: Partial<RecordLimits> = {}) {
     timers,
     async start(): Promise<void> {
       timers.advance(begin - timers.now());
-      await startRecordLimits({
-        client,
-        timers: counted,
-        log: silentLog,
-        signal: stop.signal,
-        limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
-      });
+      await startRecordLimits(
+        withInformers({
+          client,
+          timers: counted,
+          log: silentLog,
+          signal: stop.signal,
+          limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
+        }),
+      );
     },
     /** Stores a part of the record of a Pod; the Pod need not exist. The only step is `at` milliseconds after the start. */
     async record(podName: string, part: number, at: number, characters = 10): Promise<void> {

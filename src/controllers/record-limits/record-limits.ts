@@ -37,7 +37,7 @@ const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
 
 export async function startRecordLimits(options: ControllerOptions & { limits: RecordLimits }): Promise<void> {
-  const { client, timers, log, signal, limits } = options;
+  const { client, informers, timers, log, signal, limits } = options;
   const records = client.resource<PodRecord>(POD_RECORDS);
   const sweeper = createSweeper(options, enforceLimits);
   /** The UIDs that the records of existing Pods contain. */
@@ -51,6 +51,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const sweepWhenExpired = (part: Part): void => {
     if (!living.has(part.podUid)) sweeper.request(part.lastAt + limits.ageMillis);
   };
+  // Not shared: nothing else follows the records, which would take too much memory with their steps.
   const parts = createInformer<PodRecord, Part>(
     records,
     { pageSize: PAGE_SIZE, log, timers, signal },
@@ -67,9 +68,9 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     },
     partOf,
   );
-  const pods = createInformer<Pod>(
-    client.resource<Pod>(PODS),
-    { log, timers, signal },
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
     {
       added: (pod) => void living.add(recordedUid(pod)),
       updated: (pod) => void living.add(recordedUid(pod)),

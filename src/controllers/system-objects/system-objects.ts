@@ -7,30 +7,21 @@
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
 import { NAMESPACES, SERVICES } from '../../api/resources.ts';
-import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { ControllerOptions } from '../controller.ts';
 
-const SERVICE = { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' };
+const SERVICE = { fieldSelector: 'metadata.namespace=default,metadata.name=kubernetes' };
 const LEASE_NAMESPACE = { fieldSelector: 'metadata.name=kube-node-lease' };
 
 /** Starts the controller. `bootstrap` creates missing system objects and corrects the Service; it must be idempotent. */
 export async function startSystemObjects(
   options: ControllerOptions & { bootstrap: () => Promise<void> },
 ): Promise<void> {
-  const { client, timers, log, signal, bootstrap } = options;
+  const { informers, timers, log, signal, bootstrap } = options;
   const queue = createWorkQueue({ name: 'system-objects', process: bootstrap, log, timers, signal });
   const enqueue = (): void => queue.add('all');
-  const services = createInformer(
-    client.resource<Service>(SERVICES),
-    { ...SERVICE, log, timers, signal },
-    { updated: enqueue, deleted: enqueue },
-  );
-  const namespaces = createInformer(
-    client.resource<Namespace>(NAMESPACES),
-    { ...LEASE_NAMESPACE, log, timers, signal },
-    { deleted: enqueue },
-  );
+  const services = informers.follow<Service>(SERVICES, { ...SERVICE, signal }, { updated: enqueue, deleted: enqueue });
+  const namespaces = informers.follow<Namespace>(NAMESPACES, { ...LEASE_NAMESPACE, signal }, { deleted: enqueue });
   await Promise.all([services.synced, namespaces.synced]);
   // A client may have deleted the Service or the Namespace before the informers listed them.
   enqueue();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => stop.abort());
 
 const start = async (): Promise<void> => {
-  await startTaintEviction({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  await startTaintEviction(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   for (const ref of ['nodes', 'pods']) await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
 };
 const settled = async (): Promise<void> => {

@@ -19,7 +19,6 @@ import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.t
 import { NODES, PODS } from '../../api/resources.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
-import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -27,7 +26,7 @@ import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
 import { EVICTING_KEYS, staysForSeconds } from '../../scheduling/node-taints.ts';
-import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
+import { type ControllerOptions, nodeNamesOf, SUSPENDED_MILLIS } from '../controller.ts';
 
 /** Timestamps in the API are truncated to whole seconds. */
 const WHOLE_SECONDS_MILLIS = 1000;
@@ -38,7 +37,7 @@ const WAKE_UP_MILLIS = 60_000;
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
 export async function startTaintEviction(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+  const { client, informers, timers, log, signal } = options;
   const podClient = client.resource<Pod>(PODS);
   const startedAt = timers.now();
   const isCurrent = ({ key, timeAdded }: Taint): boolean =>
@@ -60,11 +59,11 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
       events.event(pod, 'Normal', 'TaintManagerEviction', `Cancelling deletion of Pod ${keyOf(pod)}`);
   };
   const considerPodsOf = (node: string): void => {
-    for (const pod of pods.list()) if (pod.spec?.nodeName === node) consider(pod);
+    for (const pod of pods.by(nodeNamesOf, node)) consider(pod);
   };
-  const nodes = createInformer(
-    client.resource<Node>(NODES),
-    { log, timers, signal },
+  const nodes = informers.follow<Node>(
+    NODES,
+    { signal },
     {
       added: ({ metadata }) => considerPodsOf(metadata.name),
       updated({ metadata, spec }, old) {
@@ -72,9 +71,9 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
       },
     },
   );
-  const pods = createInformer(
-    podClient,
-    { log, timers, signal },
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
     { added: consider, updated: consider, deleted: ({ metadata: { uid = '' } }) => pending.cancel(uid) },
   );
   await Promise.all([nodes.synced, pods.synced]);

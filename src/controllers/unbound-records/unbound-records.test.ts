@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Pod, PodRecord, PodStatus } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { alreadyExists, serviceUnavailable } from '../../machinery/status.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -31,7 +31,7 @@ test('a record is written for a Pod that is deleted before it has a node, and fo
   const created = await create('new');
   timers.advance(60_000);
   backend.failNext('create podrecords', serviceUnavailable('not now'));
-  await startUnboundRecords({ client: clientOf(backend), timers, log: silentLog, signal });
+  await startUnboundRecords(withInformers({ client: clientOf(backend), timers, log: silentLog, signal }));
   while (!backend.calls.includes('watch pods /')) await new Promise(setImmediate);
   for (const name of ['waiting', 'bound', 'new']) await backend.remove(PODS, 'a', name);
   const records = (): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
@@ -77,7 +77,7 @@ test('a record that exists is not written again; only a condition PodScheduled w
   await create('other', { conditions });
   await create('bare', { conditions: [{ type: 'PodScheduled', status: 'False' }] });
   await create('known', {});
-  await startUnboundRecords({ client: clientOf(backend), timers, log: silentLog, signal });
+  await startUnboundRecords(withInformers({ client: clientOf(backend), timers, log: silentLog, signal }));
   while (!backend.calls.includes('watch pods /')) await new Promise(setImmediate);
   const creations = () => backend.calls.filter((call) => call.startsWith('create podrecords')).length;
   const settled = async (): Promise<void> => {

@@ -6,20 +6,25 @@
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatMicroTime, type Millis, parseTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
 
-export async function startUnboundRecords({ client, timers, log, signal }: ControllerOptions): Promise<void> {
+export async function startUnboundRecords({
+  client,
+  informers,
+  timers,
+  log,
+  signal,
+}: ControllerOptions): Promise<void> {
   const records = client.resource<PodRecord>(POD_RECORDS);
   /** The records that are not stored yet, by name. A crash of the engine loses them. */
   const unwritten = new Map<string, PodRecord>();
   const queue = createWorkQueue({ name: 'unbound-records', process: write, log, timers, signal });
-  const pods = createInformer<Pod>(
-    client.resource<Pod>(PODS),
-    { log, timers, signal },
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
     {
       deleted(pod) {
         if (pod.spec?.nodeName) return;

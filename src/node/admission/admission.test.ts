@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Node, Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
@@ -29,11 +29,11 @@ function setUp(more: Partial<AdmissionOptions> = {}, isOpen = true) {
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
-    client: clientOf(backend),
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
+
     nodeName: 'n',
     allocatable: { cpu: '2', pods: '9' },
-    timers,
-    log: silentLog,
+
     signal: new AbortController().signal,
     pods: () => running.values(),
     isStatic: () => false,
@@ -232,7 +232,12 @@ test('admission uses the allocatable resources of the Node object as soon as it 
     [{ cpu: '1', pods: '9' }, 'refuse a OutOfcpu'],
   ] as const) {
     await ownBackend.set(NODES, { ...node, status: { capacity: { cpu: '8' }, ...(allocatable && { allocatable }) } });
-    const { admission, calls } = setUp({ client: clientOf(ownBackend) });
+    const { informers } = withInformers({
+      client: clientOf(ownBackend),
+      timers: createVirtualTimers(),
+      log: silentLog,
+    });
+    const { admission, calls } = setUp({ informers });
     await admission.synced;
     admission.admit(podNamed('a', '2'));
     expect(calls).toEqual([call]);

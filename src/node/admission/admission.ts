@@ -14,8 +14,7 @@
 import { readFileSync } from 'node:fs';
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
-import type { Client } from '../../client/client.ts';
-import { createInformer } from '../../client/informer.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -25,7 +24,7 @@ import { qosClass } from '../resources/container-resources.ts';
 import { nodeLabels } from '../status/registration.ts';
 
 export interface AdmissionOptions extends Platform {
-  client: Client;
+  informers: SharedInformers;
   nodeName: string;
   /** The node's allocatable resources; used while the API has no Node object with allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
@@ -84,7 +83,7 @@ const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
 
 export function createAdmission(options: AdmissionOptions): Admission {
-  const ownNode = watchOwnNode(options);
+  const ownNode = followOwnNode(options);
   const { isStatic, isEnding, strictGroups, allowedUnsafeSysctls = [] } = options;
   const rules = { isStatic, isEnding, strictGroups, allowedUnsafeSysctls, appArmorEnabled: readAppArmor() };
   /** The Pods that wait for open(), by UID; undefined: open() has been called. */
@@ -180,12 +179,8 @@ interface OwnNode {
   read(): Node;
 }
 
-function watchOwnNode({ client, nodeName, allocatable, log, timers, signal }: AdmissionOptions): OwnNode {
-  const nodes = createInformer<Node>(
-    client.resource(NODES),
-    { fieldSelector: `metadata.name=${nodeName}`, log, timers, signal },
-    {},
-  );
+function followOwnNode({ informers, nodeName, allocatable, signal }: AdmissionOptions): OwnNode {
+  const nodes = informers.follow<Node>(NODES, { fieldSelector: `metadata.name=${nodeName}`, signal });
   const initial: Node = {
     apiVersion: 'v1',
     kind: 'Node',

@@ -7,7 +7,7 @@ import type { Node, NodeStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
-import { createInformer } from '../../client/informer.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 /** The reasons of the Events for each condition: when the condition becomes True, and when it becomes False or Unknown. */
@@ -20,6 +20,7 @@ const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNo
 
 export interface NodeEventsOptions {
   client: Client;
+  informers: SharedInformers;
   nodeName: string;
   timers: Timers;
   log: Log;
@@ -32,16 +33,16 @@ export interface NodeEvents {
 }
 
 /** Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. */
-export function createNodeEvents({ client, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
+export function createNodeEvents({ client, informers, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
   // Events about a Node use the node's name as the UID, as upstream's Events do.
   const subject: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   const is = (what: string): void => events.event(subject, 'Normal', what, `Node ${nodeName} status is now: ${what}`);
 
   events.event(subject, 'Normal', 'Starting', 'Starting kubelet.');
-  createInformer<Node>(
-    client.resource(NODES),
-    { fieldSelector: `metadata.name=${nodeName}`, timers, log, signal },
+  informers.follow<Node>(
+    NODES,
+    { fieldSelector: `metadata.name=${nodeName}`, signal },
     {
       updated({ spec }, old) {
         const closed = spec?.unschedulable === true;

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CoreV1Event, Lease, Node } from '../../api/generated/types.ts';
 import { EVENTS, LEASES, NODES } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
@@ -34,7 +34,7 @@ const runtime: Pick<ContainerRuntime, 'version' | 'notReady' | 'listImages' | 'f
 
 const start = async (): Promise<void> => {
   reporter = await startNodeStatus({
-    client: clientOf(backend),
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
     nodeName: 'n1',
     runtime,
     podCidr: '10.244.0.0/24',
@@ -42,8 +42,6 @@ const start = async (): Promise<void> => {
     capacity: await readCapacity({ folder: tmpdir() }),
     pressure: { conditions: () => pressures },
     version: 'v1.33.0+lifepod',
-    timers,
-    log: silentLog,
     signal: controller.signal,
   });
 };

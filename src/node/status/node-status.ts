@@ -11,6 +11,7 @@
 
 import type { Node, NodeCondition, NodeStatus } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
@@ -24,6 +25,7 @@ import { type RegistrationOptions, registerNode } from './registration.ts';
 import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from './runtime-state.ts';
 
 export interface NodeStatusOptions extends RegistrationOptions {
+  informers: SharedInformers;
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
   /** Returns the current IP address of the node. */
   internalIp(): Promise<string>;

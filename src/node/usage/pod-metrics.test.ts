@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Namespace, Pod, PodStatus } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -35,14 +35,16 @@ const set = async (name: string, nodeName: string, status: PodStatus): Promise<v
   await settled();
 };
 const start = async (): Promise<void> => {
-  startPodMetrics({
-    client: clientOf(backend),
-    nodeName: 'n',
-    metrics,
-    timers,
-    log: silentLog,
-    signal: stop.signal,
-  });
+  startPodMetrics(
+    withInformers({
+      client: clientOf(backend),
+      nodeName: 'n',
+      metrics,
+      timers,
+      log: silentLog,
+      signal: stop.signal,
+    }),
+  );
   await settled();
 };
 const text = async (): Promise<string> => metricsText(await metrics.families());

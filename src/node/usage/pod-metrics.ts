@@ -2,8 +2,7 @@
 
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
-import type { Client } from '../../client/client.ts';
-import { createInformer } from '../../client/informer.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { family, type MetricFamily, type Metrics } from '../../platform/metrics.ts';
@@ -14,14 +13,14 @@ const LIST_BUCKETS_SECONDS = [0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 60
 const PHASES = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
 
 export interface PodMetricsOptions extends Platform {
-  client: Client;
+  informers: SharedInformers;
   nodeName: string;
   metrics: Metrics;
   signal: AbortSignal;
 }
 
 /** Watches the node's Pods in the API, and updates the metrics when Pods are added, change or are deleted. */
-export function startPodMetrics({ client, nodeName, metrics, timers, log, signal }: PodMetricsOptions): void {
+export function startPodMetrics({ informers, nodeName, metrics, timers, signal }: PodMetricsOptions): void {
   const starts = metrics.histogram(
     'lifepod_pod_start_duration_seconds',
     'Time from when a Pod was bound to the node until it was Ready for the first time, in seconds.',
@@ -39,14 +38,14 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     starts.observe((timers.now() - seen) / 1000);
     seenAt.delete(uid);
   };
-  const namespaces = createInformer(
-    client.resource<Namespace>(NAMESPACES),
-    { log, timers, signal },
+  const namespaces = informers.follow<Namespace>(
+    NAMESPACES,
+    { signal },
     { deleted: ({ metadata }) => restarts.remove(metadata.name) },
   );
-  const pods = createInformer<Pod>(
-    client.resource(PODS),
-    { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
+  const pods = informers.follow<Pod>(
+    PODS,
+    { fieldSelector: `spec.nodeName=${nodeName}`, signal },
     {
       added(pod) {
         // A Pod with a startTime was first seen after its start, usually because a previous engine started it, so the duration of

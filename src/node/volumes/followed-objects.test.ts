@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { CONFIG_MAPS, SECRETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
+import { createSharedInformers } from '../../client/shared-informers.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -22,8 +23,8 @@ test('followObjects() reports each ConfigMap and Secret that exists, is added, c
   try {
     await write('ConfigMap', 'old', {});
     await write('Secret', 'old', {});
-    const options = { timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-    followObjects(clientOf(backend), options, (key) => void keys.push(key));
+    const options = { client: clientOf(backend), timers: createVirtualTimers(), log: silentLog };
+    followObjects(createSharedInformers(options), stop.signal, (key) => void keys.push(key));
     await reported('configmaps/a/old', 'secrets/a/old');
     await write('ConfigMap', 'new', {});
     await write('Secret', 'old', { key: 'eA==' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -36,12 +36,12 @@ afterEach(async () => {
 
 const managerOf = (): VolumeManager =>
   createVolumeManager({
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
     rootDirectory: join(root, 'pods'),
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
-    client: clientOf(backend),
+
     nodeName: 'n',
-    timers,
-    log: silentLog,
+
     onRetry: (uid) => retried.push(uid),
     onFailure: (_, { message }) => failures.push(message),
   });

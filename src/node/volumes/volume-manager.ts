@@ -18,6 +18,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { volumesByName } from '../container/by-name.ts';
@@ -64,6 +65,7 @@ export interface VolumeManager {
 }
 
 export interface VolumeManagerOptions extends SetUpOptions {
+  informers: SharedInformers;
   /** The folder that contains the Pods' folders on disk: <data-dir>/pods. */
   rootDirectory: string;
   /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
@@ -76,7 +78,7 @@ export interface VolumeManagerOptions extends SetUpOptions {
 }
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
-  const { rootDirectory, memory, client, timers, log, images } = options;
+  const { rootDirectory, memory, informers, images } = options;
   /** Runs one operation at a time per key: a Pod's UID, or `volume/` and the name of a PersistentVolume. */
   const operations = createSerialByKey();
   const closing = new AbortController();
@@ -94,7 +96,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     alone: (name, operation) => operations.run(`volume/${name}`, operation),
     signal: closing.signal,
   });
-  followObjects(client, { log, timers, signal: closing.signal }, (key) => {
+  followObjects(informers, closing.signal, (key) => {
     pods.objectChanged(key);
     options.onObject?.(key);
   });

@@ -8,12 +8,13 @@
  * If the resource is removed from the catalog, its watches end with an ERROR event that contains the error of later requests: 404.
  */
 
+import { deepFreeze } from '../../../machinery/deep-freeze.ts';
 import type { KubeObject, Status } from '../../../machinery/meta.ts';
 import { expired, methodNotAllowed, pathNotFound } from '../../../machinery/status.ts';
 import type { Timer } from '../../../platform/platform.ts';
 import { oneAtATime, runInTurns, workInTurns } from '../../../platform/work-in-turns.ts';
 import type { WatchEvent, WatchOptions, WatchSink } from '../../../ports/backend.ts';
-import { atRevision, deepFreeze } from '../../cache/stored-object.ts';
+import { atRevision } from '../../cache/stored-object.ts';
 import { type CacheEvent, TooOldError } from '../../cache/watch-cache.ts';
 import type { RegistryContext } from '../context.ts';
 import type { Resource } from '../resources.ts';

@@ -1,0 +1,9 @@
+/**
+ * Freezes a JSON value with all its content, so that modifying a shared object throws instead of corrupting the copies of others. Does not
+ * descend into values that are already frozen.
+ */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}
