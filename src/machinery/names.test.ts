@@ -110,6 +110,7 @@ const tables: Record<string, [names.NameErrors, [string, string[]][]]> = {
       ['fd00::1', []],
       ['fe80::1%eth0', ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']],
       ['010.0.0.1', ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']],
+      ['::ffff:010.0.0.1', ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']],
       ['', ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']],
     ],
   ],
