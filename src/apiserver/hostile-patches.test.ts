@@ -68,6 +68,12 @@ test.each<[string, Operation[], number, RegExp]>([
     /rejected our request/,
   ],
   [
+    'a test that compares two long lists without a common element',
+    [add('/data/list', ones(elements)), { op: 'test', path: '/data/list', value: ones(elements).map(() => 2) }],
+    422,
+    /rejected our request/,
+  ],
+  [
     'copies that double the levels',
     [
       add('/data', { a: {} }),

@@ -110,6 +110,22 @@ describe('JSON patch', () => {
       "error in add for path: '/l/7': Unable to access invalid index: 7: invalid index referenced",
     ],
     [
+      [{ op: 'replace', path: '/l/x', value: 1 }],
+      'replace operation does not apply: doc is missing path: "/l/x": missing value',
+    ],
+    [
+      [{ op: 'replace', path: '/l/length', value: 100_000_000 }],
+      'replace operation does not apply: doc is missing path: "/l/length": missing value',
+    ],
+    [
+      [{ op: 'remove', path: '/l/length' }],
+      'remove operation does not apply: doc is missing path: "/l/length": missing value',
+    ],
+    [
+      [{ op: 'move', from: '/a', path: '/l/7' }],
+      "error in move for path: '/l/7': Unable to access invalid index: 7: invalid index referenced",
+    ],
+    [
       [{ op: 'move', from: '/none', path: '/a' }],
       'move operation does not apply: doc is missing from path: /none: missing value',
     ],
