@@ -8,6 +8,9 @@ export interface MediaRange {
   parameters: Readonly<Record<string, string>>;
 }
 
+/** The number of wildcards in the range: a type is preferred to a range that contains it. */
+const wildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
+
 /** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */
 export function acceptedRanges(header: string | undefined): MediaRange[] {
   const ranges = (header === undefined || header.trim() === '' ? '*/*' : header).split(',').map((range) => {
@@ -21,7 +24,9 @@ export function acceptedRanges(header: string | undefined): MediaRange[] {
     delete parameters['q'];
     return { type: type.toLowerCase(), parameters, quality: Number.isNaN(quality) ? 0 : quality };
   });
-  return ranges.filter((range) => range.quality > 0).sort((a, b) => b.quality - a.quality);
+  return ranges
+    .filter((range) => range.quality > 0)
+    .sort((a, b) => b.quality - a.quality || wildcards(a) - wildcards(b));
 }
 
 export const isJson = (range: MediaRange): boolean =>

@@ -112,6 +112,7 @@ export function watchOptions(query: URLSearchParams, namespace: string | undefin
     resourceVersion: text(query, 'resourceVersion'),
     allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
     sendInitialEvents: flag(query, 'sendInitialEvents'),
+    resourceVersionMatch: text(query, 'resourceVersionMatch') as WatchOptions['resourceVersionMatch'],
     timeoutSeconds: timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds,
   };
 }

@@ -8,13 +8,33 @@ import type { Representation } from './representation.ts';
 
 const API_VERSION = 'meta.k8s.io/v1';
 
-export const partialMetadata = ({ metadata }: KubeObject): KubeObject => ({
-  kind: 'PartialObjectMetadata',
-  apiVersion: API_VERSION,
-  metadata,
-});
+const partials = new WeakMap<KubeObject, KubeObject>();
 
-const isObject = (object: KubeObject | Status): object is KubeObject => object.kind !== 'Status';
+/** Returns the metadata of an immutable object as an object of its own, which is the same for each client, as is its text. */
+export function partialMetadata(object: KubeObject): KubeObject {
+  let partial = partials.get(object);
+  if (partial === undefined) {
+    partial = { kind: 'PartialObjectMetadata', apiVersion: API_VERSION, metadata: object.metadata };
+    partials.set(object, partial);
+  }
+  return partial;
+}
+
+const partialEvents = new WeakMap<WatchEvent, WatchEvent>();
+
+/** Returns the event with only the metadata of its object. All watches share it, so that it is encoded once. */
+function partialEvent(event: WatchEvent): WatchEvent {
+  if (event.type === 'ERROR') return event;
+  let partial = partialEvents.get(event);
+  if (partial === undefined) {
+    partial = { type: event.type, object: partialMetadata(event.object) };
+    partialEvents.set(event, partial);
+  }
+  return partial;
+}
+
+const isObject = (object: KubeObject | Status): object is KubeObject =>
+  object.kind !== 'Status' || object.apiVersion !== 'v1';
 
 /** Returns a representation that encodes the metadata of objects as `base` encodes objects. A Status is not changed. */
 export const metadataRepresentation = (base: Representation): Representation => ({
@@ -28,6 +48,5 @@ export const metadataRepresentation = (base: Representation): Representation => 
       metadata,
       items: items.map(partialMetadata),
     }),
-  event: (event: WatchEvent) =>
-    base.event(event.type === 'ERROR' ? event : { type: event.type, object: partialMetadata(event.object) }),
+  event: (event: WatchEvent) => base.event(partialEvent(event)),
 });

@@ -4,7 +4,9 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { typeOfKind } from '../../api/facts/facts.ts';
 import { decodeProtobuf } from '../protobuf/decode.ts';
-import { startTestServer, type TestServer } from '../server-fixture.ts';
+import { readText, startTestServer, type TestServer } from '../server-fixture.ts';
+import { jsonRepresentation } from './json.ts';
+import { metadataRepresentation, partialMetadata } from './metadata.ts';
 import { sharedBytes } from './recent-bytes.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -129,6 +131,26 @@ test('a Table is never served in protobuf', async () => {
   const accept = 'application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1';
   const { code } = await at.call('GET', CONFIG_MAPS, { headers: { accept } });
   expect(code).toBe(406);
+});
+
+test('watches of metadata share the bytes of an event, and lists the object with the metadata', () => {
+  const json = metadataRepresentation(jsonRepresentation);
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  const event = { type: 'ADDED' as const, object };
+  expect(json.event(event)).toBe(metadataRepresentation(jsonRepresentation).event(event));
+  expect(partialMetadata(object)).toBe(partialMetadata(object));
+});
+
+test('a watch that requests initial events gets them, and a bookmark that ends them', async () => {
+  const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const response = await at.open('GET', `${CONFIG_MAPS}?${query}&timeoutSeconds=1`);
+  const events = (await readText(response)).trim().split('\n');
+  const end = JSON.parse(events[2] as string);
+  expect(end).toMatchObject({
+    type: 'BOOKMARK',
+    object: { kind: 'ConfigMap', metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } },
+  });
+  expect(events.slice(0, 2).map((line) => JSON.parse(line).object.metadata.name)).toEqual(['a', 'b']);
 });
 
 test('an event is encoded once while its bytes are among the most recent', () => {
