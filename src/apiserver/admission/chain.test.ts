@@ -1,7 +1,9 @@
 /** Tests that admission plugins see every path on which objects are written, and that a waiting plugin holds up only its own request. */
 import { beforeEach, expect, test } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { forbidden } from '../../machinery/status.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import {
   asClient,
   CONFIG_MAPS,
@@ -13,6 +15,7 @@ import {
   pod,
   type Started,
   startRegistry,
+  TEST_USER,
 } from '../registry/testing.ts';
 import type { AdmissionPlugin, AdmissionRequest } from './plugin.ts';
 import { admissionPlugins } from './plugins.ts';
@@ -172,4 +175,44 @@ test('an update is admitted again from the newest state after a conflict with an
     'UPDATE configmaps a: {"k":"1"} -> {"k":"1","other":"x"}',
     'UPDATE configmaps a: {"k":"1","other":"x"} -> {"k":"2","other":"x"}',
   ]);
+});
+
+test('a write whose client has gone while a plugin waited stores nothing', async () => {
+  const gone = new AbortController();
+  plugin.admit = async () => gone.abort();
+  const request: RequestContext = {
+    user: TEST_USER,
+    source: 'client',
+    verb: 'create',
+    resource: CONFIG_MAPS,
+    namespace: 'default',
+    signal: gone.signal,
+    audit: new Map(),
+  };
+  await expect(started.backend.create(request, configMap('a'))).rejects.toThrow('aborted');
+  expect(await failure(started.registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
+});
+
+test('a plugin can change an object that a write to a subresource changes, but not its system fields', async () => {
+  const { registry } = started;
+  const { metadata } = await registry.create(PODS, 'default', pod('p'));
+  plugin.admit = ({ object: changed, subresource }) => {
+    if (subresource !== 'status') return;
+    const { spec, metadata: own } = changed as Pod;
+    (spec?.containers[0] as { image: string }).image = 'other';
+    own.labels = { from: 'plugin' };
+    own.uid = 'other';
+  };
+  const status = { status: { phase: 'Running' } };
+  await registry.patch(PODS, 'default', 'p', 'application/merge-patch+json', status, { subresource: 'status' });
+  const stored = (await registry.get(PODS, 'default', 'p')) as Pod;
+  expect(stored.metadata).toMatchObject({ labels: { from: 'plugin' }, uid: metadata.uid });
+  expect(stored.spec?.containers[0]?.image).toBe('other');
+});
+
+test('a plugin that renames a new object is a defect, which stores nothing', async () => {
+  plugin.admit = ({ object: created }) => {
+    (created as KubeObject).metadata.namespace = 'kube-system';
+  };
+  await expect(started.registry.create(CONFIG_MAPS, 'default', configMap('a'))).rejects.toThrow('must not change');
 });

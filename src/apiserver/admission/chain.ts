@@ -33,6 +33,12 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   };
 }
 
+/** Waits for a plugin, and rejects with the reason of the request's signal if the sender has gone meanwhile. */
+async function stillWanted({ context }: AdmissionRequest, waiting: Promise<void>): Promise<void> {
+  await waiting;
+  context.signal.throwIfAborted();
+}
+
 function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): AdmissionChain | undefined {
   const plugins = all.filter((plugin) => plugin.handles(target));
   if (plugins.length === 0) return undefined;
@@ -40,13 +46,13 @@ function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): Admi
     async admit(request, outside) {
       for (const plugin of plugins) {
         const waiting = plugin.admit?.(request);
-        if (waiting !== undefined) await outside(waiting);
+        if (waiting !== undefined) await stillWanted(request, outside(waiting));
       }
     },
     async validate(request, outside) {
       for (const plugin of plugins) {
         const waiting = plugin.validate?.(request);
-        if (waiting !== undefined) await outside(waiting);
+        if (waiting !== undefined) await stillWanted(request, outside(waiting));
       }
     },
     allocate(request) {

@@ -1,5 +1,7 @@
 /**
- * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces that must exist.
+ * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces that must exist. Unlike
+ * upstream, does not reject new subresources: the Pods of a terminating namespace may still be evicted, and need tokens until their defer
+ * containers have ended.
  * Source: the plugin NamespaceLifecycle of v1.33 (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';

@@ -58,7 +58,7 @@ export interface AdmissionPlugin {
   admit?(request: AdmissionRequest): void | Promise<void>;
   /** Checks the final object. */
   validate?(request: AdmissionRequest): void | Promise<void>;
-  /** Fills in values that no other object may have, and reserves them. Returns a function that ends the reservation after the write. */
+  /** For the main resource: fills in values that no other object may have, and reserves them. Returns a function that ends the reservation after the write. */
   allocate?(request: AdmissionRequest): () => void;
   /** Returns conditions that must hold when a new object is written. Called again if the write fails because one does not hold. */
   guards?(request: AdmissionRequest): Compare[];

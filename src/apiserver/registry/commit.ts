@@ -148,6 +148,8 @@ interface Place {
    * and for writes that delete the object, or begin or shorten its termination.
    */
   sender?: Sender | undefined;
+  /** Ends the attempts: after a conflict, the change is not tried again once the sender has gone. */
+  signal: AbortSignal;
 }
 
 /** How a change lets other work run. */
@@ -208,6 +210,7 @@ async function modifyInTurns(
   steps: Steps,
 ): Promise<Outcome> {
   for (let overtaken = 0; ; overtaken++) {
+    if (overtaken > 0) at.signal.throwIfAborted();
     const stored = await readCurrent(context, resource, at.key);
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);

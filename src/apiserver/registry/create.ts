@@ -57,6 +57,8 @@ export async function createObject(
   // Long work begins only after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot
   // for long work while it waits.
   await chain?.admit(admitted, (waiting) => waiting);
+  if (object.metadata.name !== name || object.metadata.namespace !== placed)
+    throw new Error('an admission plugin must not change the name or the namespace of an object');
   const work = longWork();
   try {
     return await createAdmitted(context, resource, { chain, admitted, object }, options, work);

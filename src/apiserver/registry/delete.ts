@@ -24,7 +24,12 @@ export async function deleteObject(
   const { kind } = resource;
   if (kind.createOnly) throw methodNotAllowed();
   const chain = options.isAdmitted === true ? undefined : context.admission.chainFor(kind, undefined, 'DELETE');
-  const target = { key: keyOf(resource, at.namespace, at.name), name: at.name, dryRun: options.dryRun };
+  const target = {
+    key: keyOf(resource, at.namespace, at.name),
+    name: at.name,
+    dryRun: options.dryRun,
+    signal: options.request.signal,
+  };
   const { action, object } = await modify(context, resource, target, async (old, { outside }) => {
     await chain?.validate(admissionRequest(resource, { operation: 'DELETE', ...at, old }, options), outside);
     return deletionOf(resource, old, options, context.timers.now());

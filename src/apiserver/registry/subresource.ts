@@ -142,6 +142,7 @@ async function applyTo(
     name,
     dryRun: options.dryRun,
     sender: ends ? undefined : options.request,
+    signal: options.request.signal,
   };
   const { object: written } = await modify(context, resource, at, async (old, { betweenSteps }) => {
     const applied = apply(old, body, { now: context.timers.now() });

@@ -135,7 +135,7 @@ export async function changeObject(
   const chain = context.admission.chainFor(resource.kind, options.request.subresource, 'UPDATE');
   const request: Request = { ...target, options, chain, key: keyOf(resource, namespace, name), release: () => {} };
   const sender = target.subresource?.ends ? undefined : options.request;
-  const at = { key: request.key, name, dryRun: options.dryRun, sender };
+  const at = { key: request.key, name, dryRun: options.dryRun, sender, signal: options.request.signal };
   let replaced: KubeObject | undefined;
   const { action, object } = await modify(
     context,
@@ -266,9 +266,11 @@ async function applied(
   const { context, resource } = request;
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
-  const object = { ...result, metadata: { ...result.metadata } };
-  keepSystemFields(object.metadata, old.metadata);
+  // A plugin may change the object, which shares parts with the old one.
+  const object =
+    request.chain === undefined ? { ...result, metadata: { ...result.metadata } } : structuredClone(result);
   await request.chain?.admit(admissionOf(request, object, old), outside);
+  keepSystemFields(object.metadata, old.metadata);
   await betweenSteps();
   const errors = firstErrors(() => subresource.validate?.(object, old) ?? []);
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
