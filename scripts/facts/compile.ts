@@ -137,7 +137,7 @@ function flags(source: Source, field: GoField, { goName }: Resolved): string[] {
     ...word('keys', keys.length === 0 ? undefined : keys.join(',')),
     ...word('patch', tags.get('patchStrategy')),
     ...word('merge', tags.get('patchMergeKey')),
-    ...(structType === 'atomic' ? ['atomic'] : []),
+    ...(structType === 'atomic' || structType === 'granular' ? [structType] : []),
     ...word('default', constant === undefined ? value : source.constants.get(constant)),
     ...word('go', goName),
   ];

@@ -94,7 +94,8 @@ export function kind<T extends KubeObject>(
     shortNames: [],
     categories: [],
     namespaced,
-    schema: typeOfKind(group, version, name) ?? `${packagePath(group, version)}.${name}`,
+    schema:
+      (types === undefined ? typeOfKind(group, version, name) : undefined) ?? `${packagePath(group, version)}.${name}`,
     validateCreate: (object) => [
       ...validateObjectMeta(object.metadata, { namespaced, nameErrors: names }),
       ...check(object),

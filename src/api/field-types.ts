@@ -29,7 +29,8 @@ export const fieldTypeOf = perType((type: string): FieldType => {
 /** How a single value of the field, or an element of its list or map, is merged. */
 function elementType(field: FieldFacts): FieldType {
   const struct = structOf(field);
-  return struct === undefined || typeFacts(struct)?.atomic === true ? atomic : fieldTypeOf(struct);
+  if (struct === undefined) return atomic;
+  return typeFacts(struct)?.atomic === true && !field.granular ? atomic : fieldTypeOf(struct);
 }
 
 /** Returns the keys of a list that is merged by keys, in the order of the facts; undefined for other lists. */

@@ -99,8 +99,10 @@ const numberDecoder =
 
 function integerDecoder(place: Place, scalar: 'int32' | 'int64'): Decoder {
   const limit = scalar === 'int32' ? 2 ** 31 : 2 ** 63;
+  // JavaScript writes -2^63 as a number that Go cannot read. Like all integers beyond 2^53, int64 is not exact here.
+  const lowest = scalar === 'int32' ? -limit : -limit + 1024;
   return (value, context) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= -limit && value < limit
+    typeof value === 'number' && Number.isInteger(value) && value >= lowest && value < limit
       ? value
       : mismatch(context, value, place);
 }

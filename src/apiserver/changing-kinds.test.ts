@@ -27,7 +27,11 @@ beforeEach(async () => {
   const { backend } = await startRegistry({ catalog });
   at = await startTestServer({ backend, catalog });
 });
-afterEach(() => at[Symbol.asyncDispose]());
+afterEach(async () => {
+  // The types of a kind are registered for the whole process as long as a catalog has the kind.
+  for (const each of [...catalog.kinds].reverse()) if (!kinds.includes(each)) catalog.remove(each);
+  await at[Symbol.asyncDispose]();
+});
 
 /** Splits an apiVersion into the group and the version. */
 const groupOf = (apiVersion: string): [group: string, version: string] => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kind } from '../api/declaration.ts';
-import { typeFacts } from '../api/facts/facts.ts';
+import { typeFacts, typeOfKind } from '../api/facts/facts.ts';
 import { kinds } from '../api/kinds.ts';
 import { nameColumn } from '../api/table.ts';
 import { decodeProtobuf } from './protobuf/decode.ts';
@@ -118,4 +118,41 @@ test('a kind with a line that cannot be parsed is not added', () => {
   expect(() => catalog.add(gadgetOf(['color? 1 other.v1.Color']))).toThrow('no package of the facts has the type');
   expect(catalog.find({ group: 'example.com', version: 'v1', resource: 'gadgets' })).toBeUndefined();
   expect(typeFacts(gadget.schema)).toBeUndefined();
+});
+
+test('a list in protobuf is correct after the kind was replaced by one with other types', async () => {
+  await send('POST', PATH, { size: '1Gi' });
+  const list = async () => {
+    const accept = 'application/vnd.kubernetes.protobuf';
+    const response = await at.open('GET', PATH, { headers: { accept } });
+    const bytes = Buffer.concat(await response.toArray());
+    return decodeProtobuf(bytes, () => `${gadget.schema}List`)['items'];
+  };
+  expect(await list()).toMatchObject([{ spec: { size: '1Gi' } }]);
+  catalog.remove(gadget);
+  const other = gadgetOf(['size? 200 resource.Quantity']);
+  catalog.add(other);
+  expect(await list()).toMatchObject([{ spec: { size: '1Gi' } }]);
+  catalog.remove(other);
+});
+
+test.each([
+  ['a reference to an unknown type', ['spec? 2 NopeSpec'], 'no type com.example.v2.NopeSpec is known'],
+  ['a number that is no integer', ['size? x string'], 'the field number is not an integer'],
+  ['a number twice', ['a 1 string', 'b 1 string'], 'another field has the name or number 1'],
+  ['a line without a name', [''], 'a field has no name'],
+])('a kind whose types have %s is not added', (_, lines, message) => {
+  const types = { Broken: lines };
+  const broken = anyKind(kind('example.com/v2', 'Broken', { columns: [], types }));
+  expect(() => catalog.add(broken)).toThrow(message);
+});
+
+test('a kind may have the name of a kind of meta/v1', async () => {
+  const table = anyKind(
+    kind('example.com/v1', 'Status', { columns: [], types: { Status: ['... 0 meta.v1.TypeMeta', 'legs? 1 int32'] } }),
+  );
+  expect(table.schema).toBe('com.example.v1.Status');
+  catalog.add(table);
+  expect(typeOfKind('example.com', 'v1', 'Status')).toBe('com.example.v1.Status');
+  catalog.remove(table);
 });

@@ -112,12 +112,18 @@ export function perType<T>(compute: (type: string) => T): (type: string) => T {
 
 /**
  * Adds types to the package with the path, which must be none of Kubernetes or lifepod. Returns a function that removes them. Throws an
- * Error if a line cannot be parsed, and adds nothing.
+ * Error if a line cannot be parsed, refers to an unknown type, or has the number or the name of another field, and adds nothing.
  */
 export function addTypes(path: string, types: TypeLines): () => void {
   if (byPath.has(path)) throw new Error(`the types of the package ${path} cannot be changed`);
   const names = (type: string): string => fullName(type, path);
-  for (const lines of Object.values(types)) for (const line of lines) parseLine(line, names);
+  for (const [type, lines] of Object.entries(types)) {
+    checkFields(
+      `${path}.${type}`,
+      lines.map((line) => parseLine(line, names)),
+      (ref) => Object.keys(types).some((each) => `${path}.${each}` === ref) || typeFacts(ref) !== undefined,
+    );
+  }
   const entry = { path, types };
   const change = (next: typeof added): void => {
     added = next;
@@ -125,6 +131,21 @@ export function addTypes(path: string, types: TypeLines): () => void {
   };
   change([...added, entry]);
   return () => change(added.filter((each) => each !== entry));
+}
+
+function checkFields(type: string, fields: readonly FieldFacts[], isKnown: (ref: string) => boolean): void {
+  const seen = new Set<string | number>();
+  for (const { json, inline, number, scalar, ref = '' } of fields) {
+    const name = `${type}.${json}`;
+    if (!inline && json === '') throw new Error(`${name}: a field has no name`);
+    if (!Number.isInteger(number) || number < 0) throw new Error(`${name}: the field number is not an integer`);
+    if (scalar === undefined && !jsonForms.has(ref) && !isKnown(ref))
+      throw new Error(`${name}: no type ${ref} is known`);
+    for (const key of [...(number === 0 ? [] : [number]), ...(inline ? [] : [json])]) {
+      if (seen.has(key)) throw new Error(`${name}: another field has the name or number ${key}`);
+      seen.add(key);
+    }
+  }
 }
 
 /** Returns the facts about the type with the full name; undefined if there are none. */
@@ -174,8 +195,9 @@ export const packagePath = (group: string, version: string): string =>
  * DeleteOptions, belong to every group and version.
  */
 export function typeOfKind(group: string, version: string, kind: string): string | undefined {
-  const known = kindTypes.get(`${group}/${version}/${kind}`) ?? kindTypes.get(`meta.k8s.io/v1/${kind}`);
-  if (known !== undefined || added.length === 0) return known;
+  const known = kindTypes.get(`${group}/${version}/${kind}`);
+  if (known !== undefined) return known;
   const name = `${packagePath(group, version)}.${kind}`;
-  return typeFacts(name) === undefined ? undefined : name;
+  if (added.length > 0 && typeFacts(name) !== undefined) return name;
+  return kindTypes.get(`meta.k8s.io/v1/${kind}`);
 }

@@ -41,6 +41,8 @@ export interface FieldFacts {
   mergeKey?: string;
   /** Whether server-side apply replaces the map or struct as a whole. */
   atomic: boolean;
+  /** Whether server-side apply merges the struct although its type is atomic. */
+  granular: boolean;
   default?: JsonValue;
   /** The name of a Go type of its own for a scalar, with its package, such as v1.PodPhase. */
   goName?: string;
@@ -77,6 +79,7 @@ export function parseLine(line: string, fullName: (type: string) => string): Fie
     omitempty,
     required: !inline && (omitempty ? words.includes('required') : !words.includes('optional')),
     atomic: words.includes('atomic'),
+    granular: words.includes('granular'),
     unlisted: words.includes('unlisted'),
   };
   for (const word of words) {

@@ -39,12 +39,17 @@ interface Count {
 }
 
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
-const integer = (reader: Reader): number => Number(reader.int64().toString());
+const integer = (reader: Reader): number => {
+  // The value is a number if no package for 64-bit integers is loaded.
+  const value: unknown = reader.int64();
+  return typeof value === 'number' ? value : (value as { toNumber(): number }).toNumber();
+};
 
 /** Reads a message whose known fields are only integers and strings, and returns their values by field number. */
-function plain(reader: Reader): Map<number, number | string> {
+function plain(reader: Reader, count: Count = { values: 0 }): Map<number, number | string> {
   const values = new Map<number, number | string>();
   while (reader.pos < reader.len) {
+    add(count);
     const tag = reader.uint32();
     if ((tag & 7) === LENGTH_DELIMITED) values.set(tag >>> 3, reader.string());
     else if ((tag & 7) === 0) values.set(tag >>> 3, integer(reader));

@@ -1,4 +1,5 @@
 /** Represents objects in protobuf. */
+import { perType } from '../../api/facts/facts.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import {
@@ -13,10 +14,14 @@ import { PROTOBUF_TYPE } from '../protobuf/envelope.ts';
 import { sharedBytes } from './recent-bytes.ts';
 import type { Representation } from './representation.ts';
 
-/** The lengths of the encodings of immutable objects, so that a list of known objects is encoded only once. */
-const lengths = new WeakMap<KubeObject, number>();
+/**
+ * The lengths of the encodings of immutable objects, by their apiVersion and kind, so that a list of known objects is encoded only once.
+ * They are forgotten when types change.
+ */
+const lengthsOf = perType((_apiVersionAndKind) => new WeakMap<KubeObject, number>());
 
 function lengthOf(object: KubeObject): number {
+  const lengths = lengthsOf(`${object.apiVersion} ${object.kind}`);
   let length = lengths.get(object);
   if (length === undefined) {
     length = encodeFields(object).length;
