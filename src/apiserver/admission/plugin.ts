@@ -8,7 +8,8 @@
  * Invariants:
  *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail
  *     later. What a plugin reserves it releases again.
- *  2. A plugin that waits holds up only its own request: while it waits, the request does not occupy the slot for long work.
+ *  2. A plugin that waits holds up only its own request: while it waits, the request does not occupy the slot for long work. Its body
+ *     still counts toward the limit on the memory of bodies, so that many waiting requests with large bodies make others wait.
  *
  * Source: "Admission Control in Kubernetes" of v1.33, k8s.io/apiserver/pkg/admission (behavior).
  */

@@ -109,3 +109,8 @@ test('the aggregated discovery documents list all groups with their resources an
     'coordination.k8s.io',
   ]);
 });
+
+test('the list of CustomResourceDefinitions, which kubectl reads before it reports an unknown kind, is empty', async () => {
+  const answer = await at.call('GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+  expect(answer).toMatchObject({ code: 200, json: { kind: 'CustomResourceDefinitionList', items: [] } });
+});

@@ -12,6 +12,7 @@ import {
   apiResourceList,
   apiVersions,
 } from './discovery.ts';
+import { isCustomResourcesPath, serveNoCustomResources } from './no-custom-resources.ts';
 
 /**
  * Returns the version of the aggregated document that the client prefers; undefined if the client prefers the unaggregated
@@ -28,7 +29,8 @@ function aggregatedForm(accept: string | undefined): AggregatedVersion | undefin
 }
 
 export const isDiscoveryPath = (segments: readonly string[]): boolean =>
-  segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3;
+  isCustomResourcesPath(segments) ||
+  (segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3);
 
 /**
  * Responds to a request for a discovery document. `segments`: the segments of the URL path. Rejects with 404 NotFound if the group
@@ -39,6 +41,7 @@ export async function serveDiscovery(
   exchange: Exchange,
   segments: readonly string[],
 ): Promise<void> {
+  if (isCustomResourcesPath(segments)) return serveNoCustomResources(exchange);
   const { kinds } = server.catalog;
   const [root, group, version] = segments;
   const core = root === 'api';
