@@ -54,8 +54,11 @@ const STAT_BLOCK_BYTES = 512;
 export interface PageUse {
   /** The number of the last page that LMDB has used. */
   last: number;
-  /** The count of free pages up to `last`. LMDB may not be able to use them for a large value, which needs adjacent pages. */
-  free: number;
+  /**
+   * Returns the count of free pages up to `last`, which takes longer to read. LMDB may not be able to use them for a large value,
+   * which needs adjacent pages.
+   */
+  free(): number;
 }
 
 /** Returns an upper estimate of the number of bytes that the commit can add to the file. */
@@ -103,7 +106,8 @@ export class DataFile {
    * true and so many pages are free that LMDB is not expected to use the room at the end of the file. LMDB must not write to the file
    * until the promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
    */
-  async makeRoom(commit: Commit, { last, free }: PageUse): Promise<boolean> {
+  async makeRoom(commit: Commit, use: PageUse): Promise<boolean> {
+    const { last } = use;
     const bytes = commitBytes(commit, last);
     const wanted = bytes + RESERVE_BYTES;
     if (this.#room(last) >= wanted) return true;
@@ -115,7 +119,7 @@ export class DataFile {
     }
     if (this.#room(last) >= wanted) return true;
     // With so many free pages, enough should be adjacent even for large values, so that LMDB does not use the room at the end.
-    return free * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, { last, free });
+    return use.free() * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, use);
   }
 
   /** Returns how many bytes LMDB can safely write after the last page that it has used: the file has blocks for them. */

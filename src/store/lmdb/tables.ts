@@ -89,15 +89,19 @@ interface Stats extends TreeStats {
 
 /** Returns the use of the data file's pages. The first two pages are LMDB's meta pages, which the counts of the tables omit. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
-  const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
-    (table) => table.getStats() as Stats,
-  ) as [Stats, ...Stats[]];
-  const used = [main, free, ...tables].reduce(
-    (sum, { treeBranchPageCount, treeLeafPageCount, overflowPages }) =>
-      sum + treeBranchPageCount + treeLeafPageCount + overflowPages,
-    2,
-  );
-  return { last, free: last + 1 - used };
+  const { lastPageNumber: last, root: main, free } = root.getStats() as Stats;
+  return {
+    last,
+    free() {
+      const tables = [current, history, meta].map((table) => table.getStats() as Stats);
+      const used = [main, free, ...tables].reduce(
+        (sum, { treeBranchPageCount, treeLeafPageCount, overflowPages }) =>
+          sum + treeBranchPageCount + treeLeafPageCount + overflowPages,
+        2,
+      );
+      return last + 1 - used;
+    },
+  };
 }
 
 /** The layout of a meta page: the page header, then magic and version. Source: lmdb.h and mdb.c of the LMDB in the npm package. */
