@@ -14,6 +14,23 @@ const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
+/** The number of bytes that inBlocks() requests at once. */
+const BLOCK_BYTES = 4096;
+
+/** Returns a source that takes its bytes from blocks of `source`, because each call of the system's generator is slow. */
+export function inBlocks(source: RandomBytes): RandomBytes {
+  let block: Uint8Array = new Uint8Array();
+  let used = 0;
+  return (size) => {
+    if (used + size > block.length) {
+      block = source(Math.max(size, BLOCK_BYTES));
+      used = 0;
+    }
+    used += size;
+    return block.subarray(used - size, used);
+  };
+}
+
 /** Returns a suffix of five random characters, such as `x7k2p`. */
 export const randomSuffix = (randomBytes: RandomBytes): string =>
   Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

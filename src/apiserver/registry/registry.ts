@@ -30,6 +30,7 @@ import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 import { deleteObject, deleteObjects } from './delete.ts';
 import { createObjectRoom } from './object-memory-limit.ts';
+import { inBlocks } from './random-names.ts';
 import { getObject, listObjects } from './reads/list.ts';
 import { createSelectorRoom } from './reads/selector-limit.ts';
 import { watchObjects } from './reads/watch.ts';
@@ -69,7 +70,7 @@ export interface Registry extends ResourceBackend {
  * Service CIDR is invalid.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-  const { store, timers, log, randomBytes = systemRandomBytes } = options;
+  const { store, timers, log, randomBytes = inBlocks(systemRandomBytes) } = options;
   const resources = indexResources(options.catalog);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
   const { serviceCidr, admission: factories = admissionPlugins } = options;
