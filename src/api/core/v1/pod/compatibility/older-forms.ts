@@ -46,8 +46,16 @@ interface Keys {
 }
 
 /** The annotation keys of each form, such as pod.beta.kubernetes.io/init-containers and …/init-container-statuses. */
-const keysOf = ({ word, forms }: ContainerList): Keys[] =>
-  forms.map((form) => ({ containers: `${form}/${word}-containers`, statuses: `${form}/${word}-container-statuses` }));
+const KEYS: ReadonlyMap<ContainerList, readonly Keys[]> = new Map(
+  LISTS.map((list) => [
+    list,
+    list.forms.map((form) => ({
+      containers: `${form}/${list.word}-containers`,
+      statuses: `${form}/${list.word}-container-statuses`,
+    })),
+  ]),
+);
+const keysOf = (list: ContainerList): readonly Keys[] => KEYS.get(list) ?? [];
 
 /** An annotation with a list of containers. */
 export interface OlderForm {
@@ -65,6 +73,7 @@ export interface OlderForm {
 
 /** The Pod's annotations that contain this list, the newer form first. */
 function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
+  if (pod.metadata.annotations === undefined) return [];
   return keysOf(list).flatMap(({ containers: key }) => {
     const text = pod.metadata.annotations?.[key];
     return text === undefined
