@@ -1,0 +1,296 @@
+/** The sections of the benchmark of the API server. Each is bounded by a number of requests, and takes less than a minute per checkout. */
+import { rm } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { median } from '../engine.ts';
+import { type BenchServer, newData, startNewServer, startServer } from './bench-server.ts';
+import { Connection, type Target } from './connection.ts';
+import { openLmdbFloor } from './lmdb-floor.ts';
+import { CONFIG_MAPS, configMap, PODS, pod, TEMPLATE } from './objects.ts';
+
+export interface Figure {
+  what: string;
+  value: number;
+  /** A rate is better if it is higher, the others if they are lower. */
+  unit: '/s' | 'ms' | 'µs' | 'MiB';
+}
+
+type Measure = () => Promise<Figure[]>;
+
+interface Running {
+  /** Short measurements, each of which the checkouts run in turns. */
+  measures: Measure[];
+  end(): Promise<void>;
+}
+
+export interface Section {
+  rounds: number;
+  open(checkout: string): Promise<Running>;
+}
+
+type Request = Parameters<Connection['send']>;
+
+const AT_ONCE = 64;
+const WATCHERS = 500;
+/** The number of writes in one measurement of the fan-out. */
+const WRITES = 20;
+
+async function openMany(target: Target, count: number): Promise<Connection[]> {
+  const opened: Connection[] = [];
+  while (opened.length < count) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - opened.length) }, () => Connection.open(target));
+    opened.push(...(await Promise.all(some)));
+  }
+  return opened;
+}
+
+/** Sends `count` requests over the connections, one at a time over each, and resolves with the requests per second. */
+async function rateOf(connections: Connection[], count: number, request: () => Request): Promise<number> {
+  let left = count;
+  const began = performance.now();
+  await Promise.all(
+    connections.map(async (connection) => {
+      while (left-- > 0) await connection.send(...request());
+    }),
+  );
+  return count / ((performance.now() - began) / 1000);
+}
+
+/** Resolves with the median duration of the call in milliseconds. */
+async function millisOf(times: number, call: () => Promise<unknown>): Promise<number> {
+  const durations: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const began = performance.now();
+    await call();
+    durations.push(performance.now() - began);
+  }
+  return median(durations);
+}
+
+const perSecond = (what: string, value: number): Figure => ({ what, value, unit: '/s' });
+const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
+const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
+
+/** Measures the rate of the requests, and how much CPU time one takes the server, which other load on the machine affects less. */
+function loadOf(
+  server: BenchServer,
+  what: string,
+  connections: Connection[],
+  count: number,
+  request: () => Request,
+): Measure {
+  return async () => {
+    const before = await server.cpuMillis();
+    const rate = await rateOf(connections, count, request);
+    const micros = ((await server.cpuMillis()) - before) * (1000 / count);
+    return [perSecond(what, rate), { what: 'the same, CPU of the server for one', value: micros, unit: 'µs' }];
+  };
+}
+
+let made = 0;
+const newPod = (): Request => ['POST', PODS, pod(`pod-${made++}`, made)];
+const newConfigMap = (): Request => ['POST', CONFIG_MAPS, configMap(`map-${made++}`)];
+
+const creates: Section = {
+  rounds: 15,
+  async open(checkout) {
+    const server = await startNewServer(checkout);
+    const many = await openMany(server.admin, AT_ONCE);
+    const constants = await openMany(server.constants, AT_ONCE);
+    const floor = await openLmdbFloor(Buffer.from(pod(TEMPLATE)));
+    await rateOf(many, 1000, newPod);
+    await rateOf(many, 1000, newConfigMap);
+    const one = many.slice(0, 1);
+    return {
+      measures: [
+        async () => [perSecond('Pods created one by one', await rateOf(one, 60, newPod))],
+        async () => [perSecond('ConfigMaps created one by one', await rateOf(one, 60, newConfigMap))],
+        loadOf(server, 'Pods created 64 at once', many, 600, newPod),
+        loadOf(server, 'ConfigMaps created 64 at once', many, 600, newConfigMap),
+        async () => [
+          perSecond('floor: constant answers one by one', await rateOf(constants.slice(0, 1), 100, newPod)),
+          perSecond('floor: constant answers 64 at once', await rateOf(constants, 1000, newPod)),
+          perSecond('floor: durable puts of LMDB one by one', await floor.rate(1, 60)),
+          perSecond('floor: durable puts of LMDB 64 at once', await floor.rate(AT_ONCE, 4000)),
+        ],
+      ],
+      async end() {
+        for (const connection of [...many, ...constants]) connection.close();
+        await floor.close();
+        await server.stop();
+      },
+    };
+  },
+};
+
+const gets: Section = {
+  rounds: 7,
+  async open(checkout) {
+    const server = await startNewServer(checkout);
+    const many = await openMany(server.admin, AT_ONCE);
+    const constants = await openMany(server.constants, AT_ONCE);
+    const { body } = await (many[0] as Connection).send('GET', `${PODS}/${TEMPLATE}`);
+    await constants[0]?.send('POST', PODS, body.toString());
+    const get = (): Request => ['GET', `${PODS}/${TEMPLATE}`];
+    await rateOf(many, 3000, get);
+    return {
+      measures: [
+        loadOf(server, 'gets of a Pod 64 at once', many, 3000, get),
+        async () => [perSecond('floor: constant answers 64 at once', await rateOf(constants, 3000, get))],
+      ],
+      async end() {
+        for (const connection of [...many, ...constants]) connection.close();
+        await server.stop();
+      },
+    };
+  },
+};
+
+/** Reads all pages of a list. */
+async function readPages(connection: Connection, limit: number): Promise<void> {
+  for (let next = ''; ; ) {
+    const { body } = await connection.send('GET', `${PODS}?limit=${limit}${next}`);
+    // The metadata comes before the items.
+    const token = /"continue":"([^"]+)"/.exec(body.toString('latin1', 0, 2000))?.[1];
+    if (token === undefined) return;
+    next = `&continue=${encodeURIComponent(token)}`;
+  }
+}
+
+const lists = (count: number, times: number): Section => ({
+  rounds: 7,
+  async open(checkout) {
+    const dataDir = await newData(checkout, count);
+    const server = await startServer(checkout, dataDir);
+    const connection = await Connection.open(server.admin);
+    // The copies have the label of the template. Every tenth gets the label that is selected.
+    const pods = `${count.toLocaleString('en')} Pods`;
+    for (let i = 0; i < count; i += 10)
+      await connection.send(
+        'PATCH',
+        `${PODS}/copy-${i}`,
+        '{"metadata":{"labels":{"rare":"yes"}}}',
+        'application/merge-patch+json',
+      );
+    const whole = () => connection.send('GET', PODS);
+    const byLabel = () => connection.send('GET', `${PODS}?labelSelector=rare%3Dyes`);
+    const paged = () => readPages(connection, count / 10);
+    for (const list of [whole, byLabel, paged]) await millisOf(3, list);
+    return {
+      measures: [
+        async () => [millis(`list of ${pods}`, await millisOf(times, whole))],
+        async () => [millis(`list of ${pods} by label (one in ten)`, await millisOf(times * 2, byLabel))],
+        async () => [millis(`list of ${pods} in 10 pages`, await millisOf(times, paged))],
+      ],
+      async end() {
+        connection.close();
+        await server.stop();
+        await rm(dataDir, { recursive: true, force: true });
+      },
+    };
+  },
+});
+
+const fanout: Section = {
+  rounds: 7,
+  async open(checkout) {
+    const server = await startNewServer(checkout);
+    const writer = await Connection.open(server.admin);
+    const watchers = await openMany(server.admin, WATCHERS);
+    /** The mark of the last write, and when each watcher received it, in milliseconds. */
+    let mark = '';
+    let received: number[] = [];
+    let all = Promise.withResolvers<void>();
+    for (const watcher of watchers) {
+      let seen = '';
+      watcher.stream(`${PODS}?watch=1`, (data) => {
+        if (mark === '' || seen === mark || !data.includes(mark)) return;
+        seen = mark;
+        received.push(performance.now());
+        if (received.length === WATCHERS) all.resolve();
+      });
+    }
+    await pause(2000);
+    const write = async (): Promise<{ half: number; last: number }> => {
+      received = [];
+      all = Promise.withResolvers();
+      mark = `mark-${made++}-`;
+      const began = performance.now();
+      const body = `{"metadata":{"annotations":{"mark":"${mark}"}}}`;
+      await writer.send('PATCH', `${PODS}/${TEMPLATE}`, body, 'application/merge-patch+json');
+      await all.promise;
+      return { half: median(received) - began, last: Math.max(...received) - began };
+    };
+    for (let i = 0; i < 20; i++) await write();
+    return {
+      measures: [
+        async () => {
+          const writes = [];
+          const before = await server.cpuMillis();
+          for (let i = 0; i < WRITES; i++) writes.push(await write());
+          const cpu = (await server.cpuMillis()) - before;
+          return [
+            millis(`write until ${WATCHERS} watchers have it, p50`, median(writes.map(({ half }) => half))),
+            millis(`write until ${WATCHERS} watchers have it, last`, median(writes.map(({ last }) => last))),
+            millis(`the same, CPU of the server`, cpu / WRITES),
+          ];
+        },
+      ],
+      async end() {
+        for (const connection of [writer, ...watchers]) connection.close();
+        await server.stop();
+      },
+    };
+  },
+};
+
+const memory: Section = {
+  rounds: 3,
+  open: async (checkout) => ({
+    measures: [
+      async () => {
+        const server = await startNewServer(checkout);
+        const many = await openMany(server.admin, AT_ONCE);
+        await rateOf(many, 10_000, newPod);
+        await pause(3000);
+        const resident = await server.residentMebibytes();
+        for (const connection of many) connection.close();
+        await server.stop();
+        return [mebibytes('resident memory after 10,000 Pods were created', resident)];
+      },
+    ],
+    end: async () => undefined,
+  }),
+};
+
+const start: Section = {
+  rounds: 3,
+  async open(checkout) {
+    const dataDir = await newData(checkout, 50_000);
+    return {
+      measures: [
+        async () => {
+          const began = performance.now();
+          const server = await startServer(checkout, dataDir);
+          const connection = await Connection.open(server.admin);
+          await connection.send('GET', `${PODS}?limit=1`);
+          const took = performance.now() - began;
+          const resident = await server.residentMebibytes();
+          connection.close();
+          await server.stop();
+          return [millis('start with 50,000 Pods', took), mebibytes('resident memory after that start', resident)];
+        },
+      ],
+      end: () => rm(dataDir, { recursive: true, force: true }),
+    };
+  },
+};
+
+export const sections: Record<string, Section> = {
+  creates,
+  gets,
+  'lists-1000': lists(1000, 5),
+  'lists-10000': lists(10_000, 3),
+  fanout,
+  memory,
+  start,
+};
