@@ -39,7 +39,8 @@ beforeEach(async () => {
   timers = createVirtualTimers();
   kept = keptOf();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
+// A copy that a change has begun to write may still add a file while the folder is removed.
+afterEach(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const write = async (
   kind: 'ConfigMap' | 'Secret',
