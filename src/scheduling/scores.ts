@@ -15,7 +15,7 @@ const assumed: Readonly<Record<ScoredResource, Quantity>> = {
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** What the Pod counts for in the score, in billionths of the unit. */
+/** Returns the request of the Pod that the score counts, in billionths of the unit. */
 export const scoredRequest = (pod: Pod, name: ScoredResource): bigint =>
   (effectiveRequests(pod).get(name) ?? assumed[name]).nano;
 

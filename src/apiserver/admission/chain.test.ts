@@ -23,7 +23,7 @@ import { admissionPlugins } from './plugins.ts';
 const dataOf = (of: KubeObject | undefined): unknown => (of as { data?: unknown } | undefined)?.data;
 const inDefault = { namespace: 'default' };
 
-/** What the plugin saw, each as `OPERATION resource/subresource name: old data -> new data`, with ` (dry run)`. */
+/** The requests that the plugin validated, each as `OPERATION resource/subresource name: old data -> new data`. */
 let seen: string[];
 let started: Started;
 let plugin: Partial<AdmissionPlugin>;

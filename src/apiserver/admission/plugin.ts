@@ -23,7 +23,7 @@ import type { WatchCache } from '../cache/watch-cache.ts';
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/** What a plugin may handle: an operation on the objects of a kind, or on one of their subresources. */
+/** An operation on the objects of a kind, or on one of their subresources. A plugin says which targets it handles. */
 export interface AdmissionTarget {
   kind: KindDefinition;
   /** Empty for the main resource. */
