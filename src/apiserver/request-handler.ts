@@ -49,6 +49,9 @@ interface Handling extends ServerContext {
   readyChecks: HealthChecks;
 }
 
+/** The reason with which the signals of ended requests abort. One for all requests, because creating one takes several microseconds. */
+const ENDED = new DOMException('the request has ended', 'AbortError');
+
 export function createRequestHandler(options: ApiServerOptions): RequestHandler {
   const unfinished = unfinishedParts();
   const outgoing = outgoingBudget(options);
@@ -86,7 +89,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
         longRunning.delete(abort);
-        if (!taken) abort.abort();
+        if (!taken) abort.abort(ENDED);
         const code = taken ? 101 : response.headersSent ? response.statusCode : 499;
         measure.ended(exchange, code, (performance.now() - begun) / 1000);
         // Node.js treats the connection as idle only after this event.
@@ -133,7 +136,7 @@ const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
 
 async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   const { request, response, method } = exchange;
-  response.setHeader('Audit-Id', String(request.headers['audit-id'] ?? randomUUID()).replace(/[^\x21-\x7e]/g, ''));
+  response.setHeader('Audit-Id', request.headers['audit-id']?.toString().replace(/[^\x21-\x7e]/g, '') ?? randomUUID());
   response.setHeader('Cache-Control', 'no-cache, private');
   const segments = pathSegments(exchange.path);
   const [root = ''] = segments;

@@ -84,6 +84,8 @@ export async function sendParts(
   contentType: string,
   parts: Iterable<string | Uint8Array>,
 ): Promise<void> {
+  const short = Array.isArray(parts) ? shortBody(parts) : undefined;
+  if (short !== undefined) return sendWhole(exchange, code, contentType, short);
   const pieces = piecesOf(parts);
   const first: (string | Uint8Array)[] = [];
   let length = 0;
@@ -92,8 +94,24 @@ export async function sendParts(
     length += next.value.length;
     if (length >= WHOLE_CHARS) return sendPieces(exchange, code, contentType, first, pieces);
   }
-  const body = joined(first.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
-  startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': body.length });
+  return sendWhole(exchange, code, contentType, wholeOf(first));
+}
+
+/** Concatenates parts that are either all texts or all bytes. */
+const wholeOf = (parts: readonly (string | Uint8Array)[]): string | Uint8Array =>
+  typeof parts[0] === 'string' ? parts.join('') : joined(parts as Uint8Array[]);
+
+/** Returns the whole body if it has fewer than WHOLE_CHARS characters, otherwise undefined. */
+function shortBody(parts: readonly (string | Uint8Array)[]): string | Uint8Array | undefined {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  return length < WHOLE_CHARS ? wholeOf(parts) : undefined;
+}
+
+/** Sends a short body. Node.js writes a text together with the headers, and bytes separately. */
+function sendWhole(exchange: Exchange, code: number, contentType: string, body: string | Uint8Array): void {
+  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+  startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': length });
   exchange.response.end(body);
 }
 

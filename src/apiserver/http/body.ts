@@ -132,9 +132,11 @@ export function patchMediaType(request: IncomingMessage): PatchType {
   return known;
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
 function utf8(body: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+    return decoder.decode(body);
   } catch {
     throw badRequest('the body of the request is not valid UTF-8');
   }

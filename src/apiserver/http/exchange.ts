@@ -96,6 +96,8 @@ export const requestContext = (
   ...given,
 });
 
+const NO_QUERY = new URLSearchParams();
+
 export function createExchange(
   request: IncomingMessage,
   response: ServerResponse,
@@ -108,7 +110,7 @@ export function createExchange(
     response,
     method: request.method ?? 'GET',
     path: mark < 0 ? url : url.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
+    query: mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
     warnings: [],
     audit: new Map(),

@@ -11,9 +11,25 @@ export interface MediaRange {
 /** The number of wildcards in the range: a type is preferred to a range that contains it. */
 const wildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
 
+/** The parsed headers, because a client sends the same header with each request. */
+const parsed = new Map<string, readonly MediaRange[]>();
+const MAX_PARSED = 100;
+/** Longer headers are parsed each time. */
+const MAX_PARSED_CHARACTERS = 512;
+
 /** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */
-export function acceptedRanges(header: string | undefined): MediaRange[] {
-  const ranges = (header === undefined || header.trim() === '' ? '*/*' : header).split(',').map((range) => {
+export function acceptedRanges(header = ''): readonly MediaRange[] {
+  let ranges = parsed.get(header);
+  if (ranges === undefined) {
+    ranges = parseAccept(header);
+    if (parsed.size >= MAX_PARSED) parsed.clear();
+    if (header.length <= MAX_PARSED_CHARACTERS) parsed.set(header, ranges);
+  }
+  return ranges;
+}
+
+function parseAccept(header: string): MediaRange[] {
+  const ranges = (header.trim() === '' ? '*/*' : header).split(',').map((range) => {
     const [type = '', ...rest] = range.split(';').map((part) => part.trim());
     const parameters: Record<string, string> = {};
     for (const part of rest) {

@@ -30,6 +30,7 @@ export interface ResourcePath {
 export function pathSegments(path: string): string[] {
   const segments = path.split('/').slice(1);
   if (segments.at(-1) === '') segments.pop();
+  if (!path.includes('%')) return segments;
   try {
     return segments.map(decodeURIComponent);
   } catch {
