@@ -163,7 +163,8 @@ function mapDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
   return (value, context) => {
     if (!isJsonObject(value)) return mismatch(context, value, place);
     const result: JsonObject = {};
-    for (const [key, item] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      const item = value[key] as JsonValue;
       count(context);
       const decoded = item === null ? zeroOf(field) : inner(item, context);
       if (decoded !== undefined) setOwn(result, key, decoded);
@@ -297,7 +298,8 @@ const structDecoder = perType((type: string): Decoder => {
   const written = [...facts.values()].filter(({ omitempty, pointer }) => !omitempty && !pointer);
   return (value, context) => {
     const result: JsonObject = {};
-    for (const [name, item] of Object.entries(value as JsonObject)) {
+    for (const name of Object.keys(value as JsonObject)) {
+      const item = (value as JsonObject)[name];
       const field = fields.get(name);
       if (field === undefined) {
         if (context.unknownFields.length < MAX_LISTED_ERRORS) context.unknownFields.push(pathText(context.path, name));

@@ -12,7 +12,7 @@ export const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 export const IMMUTABLE_TEXT = 'field is immutable';
 
 const worded = (field: string, value: unknown, texts: string[]): FieldError[] =>
-  texts.map((text) => invalid(field, value, text));
+  texts.length === 0 ? [] : texts.map((text) => invalid(field, value, text));
 
 export function validateLabels(labels: Record<string, string> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];

@@ -59,8 +59,22 @@ function scaleToNano(digits: bigint, exponent: number): bigint {
  * than MAX_EXPONENT. Like upstream, caps the magnitude of amounts with a binary suffix at 2^63-1.
  */
 export function parseQuantity(text: string): Quantity | undefined {
-  if (text === '0') return zeroQuantity;
   if (text.length > MAX_LENGTH) return undefined;
+  let quantity = parsed.get(text);
+  if (quantity === undefined) {
+    quantity = parse(text) ?? 'invalid';
+    if (parsed.size >= MAX_PARSED) parsed.clear();
+    parsed.set(text, quantity);
+  }
+  return quantity === 'invalid' ? undefined : quantity;
+}
+
+/** The results for recent texts, because one Pod's amounts are parsed several times, and most Pods use the same few texts. */
+const parsed = new Map<string, Quantity | 'invalid'>();
+const MAX_PARSED = 1000;
+
+function parse(text: string): Quantity | undefined {
+  if (text === '0') return zeroQuantity;
   const match = pattern.exec(text);
   if (match === null) return undefined;
   const [, sign, whole = '', fraction = '', e, exponentText, suffix = ''] = match;

@@ -20,9 +20,14 @@ export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME 
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
 
+/** The second that formatTime() formatted last, because many objects are written in one second. */
+let last = { second: Number.NaN, text: '' };
+
 /** Formats a metav1.Time, rounded down to whole seconds: 2026-01-31T09:30:00Z. */
 export function formatTime(millis: Millis): string {
-  return `${isoTime(millis).slice(0, 19)}Z`;
+  const second = Math.floor(millis / 1000);
+  if (second !== last.second) last = { second, text: `${isoTime(millis).slice(0, 19)}Z` };
+  return last.text;
 }
 
 /** Formats a metav1.MicroTime, with six fractional digits, of which the last three are 0: 2026-01-31T09:30:00.123000Z. */

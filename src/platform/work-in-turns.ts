@@ -25,13 +25,16 @@ function wakeOne(): void {
  */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
-  return async () => {
-    if (performance.now() - began < TURN_MILLIS) return false;
+  const wait = async (): Promise<boolean> => {
     await nextOwnTurn();
     began = performance.now();
     return true;
   };
+  return () => (performance.now() - began < TURN_MILLIS ? NOT_WAITED : wait());
 }
+
+/** One promise for all steps that need not wait, because most steps are short. */
+const NOT_WAITED = Promise.resolve(false);
 
 /** A fair lock: one caller at a time has the lock, and callers get the lock in the order of their calls. */
 export interface OneAtATime {
@@ -98,11 +101,7 @@ export function longWork(): LongWork {
   };
   return {
     begin,
-    async betweenSteps() {
-      if (!isTurnOver()) return false;
-      await begin();
-      return true;
-    },
+    betweenSteps: () => (isTurnOver() ? begin().then(() => true) : NOT_WAITED),
     waitsForOthers: () => leave === undefined && slot.isTaken() && isTurnOver(),
     async outside(waiting) {
       end();

@@ -6,12 +6,11 @@ import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { StoredValue } from '../../store/store.ts';
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function encodeStored(object: KubeObject): Uint8Array {
-  const { resourceVersion: _, ...metadata } = object.metadata;
-  return encoder.encode(JSON.stringify({ ...object, metadata }));
+  const { resourceVersion, ...metadata } = object.metadata;
+  return Buffer.from(JSON.stringify(resourceVersion === undefined ? object : { ...object, metadata }));
 }
 
 export function decodeStored(stored: StoredValue): KubeObject {
@@ -46,9 +45,9 @@ export function objectBytes(object: KubeObject): number {
 export function countValues(value: unknown, visit?: (value: object) => void): number {
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;
-  // For a large map, Object.keys() is twice as fast as Object.values().
   if (Array.isArray(value)) for (const item of value) count += countValues(item, visit);
-  else for (const key of Object.keys(value)) count += countValues((value as Record<string, unknown>)[key], visit);
+  // Unlike Object.keys(), this allocates no list of keys. The objects are JSON and inherit no fields.
+  else for (const key in value) count += countValues((value as Record<string, unknown>)[key], visit);
   visit?.(value);
   return count;
 }

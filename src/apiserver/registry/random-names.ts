@@ -32,8 +32,11 @@ export function inBlocks(source: RandomBytes): RandomBytes {
 }
 
 /** Returns a suffix of five random characters, such as `x7k2p`. */
-export const randomSuffix = (randomBytes: RandomBytes): string =>
-  Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
+export function randomSuffix(randomBytes: RandomBytes): string {
+  let suffix = '';
+  for (const byte of randomBytes(SUFFIX_CHARACTERS)) suffix += ALPHABET[byte % ALPHABET.length];
+  return suffix;
+}
 
 export const generatedName = (base: string, randomBytes: RandomBytes): string =>
   `${base.slice(0, MAX_BASE_CHARACTERS)}${randomSuffix(randomBytes)}`;
@@ -44,5 +47,5 @@ export function randomUid(randomBytes: RandomBytes): string {
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
   const hex = bytes.toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

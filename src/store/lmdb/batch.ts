@@ -38,8 +38,12 @@ export function evaluateBatch(
   compacted: number,
   read: (key: string) => StoredValue | undefined,
 ): Batch {
-  const written = new Map<string, StoredValue | undefined>();
-  const lookup = (key: string): StoredValue | undefined => (written.has(key) ? written.get(key) : read(key));
+  /** The values that the calls have read or written, by key; undefined for keys that do not exist. */
+  const known = new Map<string, StoredValue | undefined>();
+  const lookup = (key: string): StoredValue | undefined => {
+    if (!known.has(key)) known.set(key, read(key));
+    return known.get(key);
+  };
   const batch: Batch = { revision, compacted, events: [], answers: [] };
   for (const waiting of taken) {
     if (waiting.kind === 'compact') {
@@ -54,7 +58,7 @@ export function evaluateBatch(
       continue;
     }
     const { result, events } = evaluate(waiting.txn, batch.revision, lookup);
-    for (const event of events) written.set(eventKey(event), eventValue(event));
+    for (const event of events) known.set(eventKey(event), eventValue(event));
     batch.revision = result.revision;
     batch.events.push(...events);
     batch.answers.push(() => waiting.resolve(result));

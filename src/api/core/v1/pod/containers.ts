@@ -17,19 +17,20 @@ export interface ContainerAtPath {
 
 /** All containers with their paths: init, app, defer and ephemeral containers. The order is upstream's, with defer containers added. */
 export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
-  const at = (list: readonly AnyContainer[] | undefined, field: string): ContainerAtPath[] =>
-    (list ?? []).map((container, index) => ({ container, path: `spec.${field}[${index}]` }));
-  return [
-    ...at(spec.initContainers, 'initContainers'),
-    ...at(spec.containers, 'containers'),
-    ...at(spec.deferContainers, 'deferContainers'),
-    ...at(spec.ephemeralContainers, 'ephemeralContainers'),
-  ];
+  const found: ContainerAtPath[] = [];
+  for (const field of CONTAINER_LISTS) {
+    spec[field]?.forEach((container, index) => {
+      found.push({ container, path: `spec.${field}[${index}]` });
+    });
+  }
+  return found;
 }
+
+const CONTAINER_LISTS = ['initContainers', 'containers', 'deferContainers', 'ephemeralContainers'] as const;
 
 /** The spec of a Pod; for a Pod without a spec, a spec without containers. */
 export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { containers: [] };
 
 /** The containers of all lists of a Pod. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
-  spec === undefined ? [] : containersWithPath(spec).map(({ container }) => container);
+  CONTAINER_LISTS.flatMap((field) => spec?.[field] ?? []);

@@ -9,8 +9,10 @@ import {
 
 export const MAX_INT32 = 2 ** 31 - 1;
 
-export const nameErrors = (value: string, path: string, errors: NameErrors): FieldError[] =>
-  errors(value).map((text) => invalid(path, value, text));
+export function nameErrors(value: string, path: string, errors: NameErrors): FieldError[] {
+  const texts = errors(value);
+  return texts.length === 0 ? [] : texts.map((text) => invalid(path, value, text));
+}
 
 export const requiredName = (value: string | undefined, path: string, errors: NameErrors): FieldError[] =>
   value ? nameErrors(value, path, errors) : [required(path)];
@@ -45,7 +47,7 @@ export const portErrors = (port: number | string | undefined, path: string): Fie
     ? nameErrors(port, path, portNameErrors)
     : portNumberErrors(port ?? 0).map((text) => invalid(path, port ?? 0, text));
 
-export const hasBacksteps = (value: string): boolean => value.split('/').includes('..');
+export const hasBacksteps = (value: string): boolean => value.includes('..') && value.split('/').includes('..');
 
 export const noBacksteps = (value: string, path: string): FieldError[] =>
   hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];

@@ -64,6 +64,7 @@ const sourceOrder = [
   'ephemeral',
   'image',
 ] as const satisfies readonly SourceName[];
+const sources: ReadonlySet<string> = new Set(sourceOrder);
 
 /** Validates volumes, and returns the valid ones by name. `fieldPaths`: the paths of the Pod's fields to which files may refer. */
 export function validateVolumes(
@@ -85,7 +86,8 @@ export function validateVolumes(
 }
 
 function validateSource(volume: Volume, path: string, fieldPaths: readonly string[]): FieldError[] {
-  const [first, ...others] = sourceOrder.filter((name) => volume[name] != null);
+  const given = (Object.keys(volume) as SourceName[]).filter((key) => sources.has(key) && volume[key] != null);
+  const [first, ...others] = given.length < 2 ? given : sourceOrder.filter((name) => volume[name] != null);
   if (first === undefined) return [required(path, 'must specify a volume type')];
   return [
     ...(validators[first]?.(volume, `${path}.${first}`, fieldPaths) ?? []),
@@ -253,7 +255,7 @@ function validateProjected(
       }
       errors.push(...(file ? unreservedPath(file, `${path}.path`) : [required(`${path}.path`)]));
     }
-    const kinds = Object.entries(source).flatMap(([kind, value]) => (value == null ? [] : [kind]));
+    const kinds = Object.keys(source).filter((kind) => source[kind as keyof typeof source] != null);
     for (const kind of kinds) if (!projectable.has(kind)) errors.push(forbidden(`${at}.${kind}`, 'is not supported'));
     if (kinds.length > 1) {
       errors.push(forbidden(at, 'may not specify more than 1 volume type per source'));

@@ -79,10 +79,12 @@ const deprecatedAnnotations: Readonly<Record<string, string>> = {
 };
 const SECCOMP_KEY_PREFIX = 'container.seccomp.security.alpha.kubernetes.io/';
 
-const annotationWarnings = ({ metadata }: Pod): string[] =>
-  Object.entries(deprecatedAnnotations).flatMap(([key, text]) =>
-    metadata.annotations?.[key] === undefined ? [] : [`metadata.annotations[${key}]: ${text}`],
+function annotationWarnings({ metadata: { annotations } }: Pod): string[] {
+  if (annotations === undefined) return [];
+  return Object.entries(deprecatedAnnotations).flatMap(([key, text]) =>
+    annotations[key] === undefined ? [] : [`metadata.annotations[${key}]: ${text}`],
   );
+}
 
 /** Warns about a seccomp annotation if the field that replaced it is absent, because the annotation has no effect. */
 const seccompWarnings = (
@@ -107,8 +109,8 @@ const deprecatedVolumes: Partial<Record<keyof Volume, string>> = {
 };
 
 const volumeWarnings = (volume: Volume, index: number): string[] =>
-  (Object.keys(deprecatedVolumes) as (keyof Volume)[])
-    .filter((source) => volume[source] != null)
+  (Object.keys(volume) as (keyof Volume)[])
+    .filter((source) => volume[source] != null && deprecatedVolumes[source] !== undefined)
     .map((source) => `spec.volumes[${index}].${source}: ${deprecatedVolumes[source]}`);
 
 function duplicates(
@@ -131,9 +133,10 @@ function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
 
 /** Warns about amounts that are not whole bytes, such as `memory: 100m`, which is a tenth of a byte. */
 function fractionWarnings(texts: Record<string, string> | undefined, path: string): string[] {
+  if (texts === undefined) return [];
   return ['memory', 'ephemeral-storage'].flatMap((name) => {
-    const text = texts?.[name];
-    const quantity = parseQuantity(text ?? '');
+    const text = texts[name];
+    const quantity = text === undefined ? undefined : parseQuantity(text);
     return quantity === undefined || quantityMilli(quantity) % 1000n === 0n
       ? []
       : [`${path}[${name}]: fractional byte value ${JSON.stringify(text)} is invalid, must be an integer`];
