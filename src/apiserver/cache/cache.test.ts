@@ -7,7 +7,7 @@ import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { EventWindow, WindowBudget } from './event-window.ts';
 import { parseKey } from './keys.ts';
-import { encodeStored } from './stored-object.ts';
+import { storedText } from './stored-object.ts';
 import { loadWatchCache, type WatchCache } from './watch-cache.ts';
 
 const PREFIX = '/registry/core/pods/';
@@ -17,7 +17,7 @@ const put = (store: Store, path: string, value = 0) =>
     puts: [
       {
         key: `${PREFIX}${path}`,
-        value: encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path }, value } as never),
+        value: Buffer.from(storedText({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path }, value } as never)),
       },
     ],
   });
@@ -93,7 +93,9 @@ describe('subscribers', () => {
   test('a subscriber that missed objects of more than 8 MiB in the store gets TooOldError', async () => {
     const { store, cache } = await started();
     const large = { annotations: { large: 'x'.repeat(2 ** 20) } };
-    const value = encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', ...large } } as KubeObject);
+    const value = Buffer.from(
+      storedText({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', ...large } } as KubeObject),
+    );
     for (let i = 0; i < 20; i++) await store.txn({ compare: [], puts: [{ key: `${PREFIX}a/1`, value }] });
     expect(() => cache.subscribe(PREFIX, undefined, 12, () => {})).toThrow('too old resource version: 12 (13)');
     let count = 0;
@@ -147,7 +149,7 @@ describe('subscribers', () => {
     });
     const puts = ['a/1', 'a/2'].map((path) => ({
       key: `${PREFIX}${path}`,
-      value: encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path } }),
+      value: Buffer.from(storedText({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path } })),
     }));
     await store.txn({ compare: [], puts });
     expect(first).toEqual(['a/1', 'a/2']);

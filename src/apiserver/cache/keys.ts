@@ -13,6 +13,10 @@ export const resourcePrefix = (group: string, plural: string): string =>
 export const objectKey = (prefix: string, namespace: string | undefined, name: string): string =>
   namespace === undefined ? `${prefix}${name}` : `${prefix}${namespace}/${name}`;
 
+/** Returns the prefix of the resource in the key of an object; for other texts, a text that is not such a prefix. */
+export const prefixOf = (key: string): string =>
+  key.slice(0, key.indexOf('/', key.indexOf('/', REGISTRY_PREFIX.length) + 1) + 1);
+
 export interface KeyParts {
   /** The prefix of the resource, for example `/registry/core/pods/`. */
   prefix: string;

@@ -8,9 +8,22 @@ import type { StoredValue } from '../../store/store.ts';
 
 const decoder = new TextDecoder();
 
-export function encodeStored(object: KubeObject): Uint8Array {
+/** Returns the JSON text of the object for the store. */
+export function storedText(object: KubeObject): string {
   const { resourceVersion, ...metadata } = object.metadata;
-  return Buffer.from(JSON.stringify(resourceVersion === undefined ? object : { ...object, metadata }));
+  return JSON.stringify(resourceVersion === undefined ? object : { ...object, metadata });
+}
+
+/** The beginning of the JSON of most objects: apiVersion and kind, in this order or in that of Go's types, and then the metadata. */
+const HEAD = /^\{"(?:apiVersion|kind)":"[^"\\]*","(?:apiVersion|kind)":"[^"\\]*","metadata":\{/;
+
+/**
+ * Returns the JSON text of an object with the revision as its resourceVersion, made from its text in the store. Returns undefined if the
+ * text does not begin with apiVersion, kind and metadata.
+ */
+export function textAtRevision(stored: string, revision: number): string | undefined {
+  const [head] = HEAD.exec(stored) ?? [];
+  return head && `${head}"resourceVersion":"${revision}",${stored.slice(head.length)}`;
 }
 
 export function decodeStored(stored: StoredValue): KubeObject {

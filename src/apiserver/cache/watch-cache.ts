@@ -17,7 +17,7 @@ import type { Log } from '../../platform/platform.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { WindowBudget } from './event-window.ts';
 import type { FieldValue } from './field-index.ts';
-import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
+import { type KeyParts, parseKey, prefixOf, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
 import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
@@ -159,8 +159,7 @@ class StoreCache implements WatchCache {
   }
 
   get(key: string): KubeObject | undefined {
-    const parts = parseKey(key);
-    return parts === undefined ? undefined : this.#resources.get(parts.prefix)?.objects.get(key);
+    return this.#resources.get(prefixOf(key))?.objects.get(key);
   }
 
   list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[] {

@@ -46,5 +46,8 @@ export function decodeBody({ kind: own }: Resource, body: KubeObject, options: D
   if (unknown.length > 0 && fieldValidation === 'Strict') throw refuse(`strict decoding error: ${unknown.join(', ')}`);
   if (fieldValidation === 'Warn') for (const text of unknown) onWarning?.(text);
   const object = value as unknown as KubeObject;
-  return { ...object, apiVersion, kind, metadata: object.metadata ?? { name: '' } };
+  object.apiVersion = apiVersion;
+  object.kind = kind;
+  object.metadata ??= { name: '' };
+  return object;
 }

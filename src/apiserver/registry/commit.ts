@@ -4,13 +4,14 @@
  */
 import { MAX_VALUES } from '../../api/schema.ts';
 import { deepFreeze } from '../../machinery/deep-freeze.ts';
+import { shareText } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import type { Outside } from '../admission/chain.ts';
-import { atRevision, countValues, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
+import { atRevision, countValues, heldBytes, revisionOf, storedText, textAtRevision } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { whenCurrent } from './reads/freshness.ts';
 import { readCurrent } from './reads/list.ts';
@@ -25,10 +26,17 @@ const MAX_STORED_BYTES = 6 * 1024 * 1024;
 /** The parts of the registry that a single write needs. */
 type Storage = Pick<RegistryContext, 'store' | 'cache' | 'room'>;
 
+/** An object encoded for the store: its JSON, as text and in UTF-8. */
+interface Encoded {
+  text: string;
+  value: Uint8Array;
+}
+
 /** Encodes the object for the store. Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
-function encoded(resource: Resource, object: KubeObject): Uint8Array {
-  const value = encodeStored(resource.toStored(object));
-  if (value.length <= MAX_STORED_BYTES) return value;
+function encode(resource: Resource, object: KubeObject): Encoded {
+  const text = storedText(resource.toStored(object));
+  const value = Buffer.from(text);
+  if (value.length <= MAX_STORED_BYTES) return { text, value };
   throw entityTooLarge(`the object would have ${value.length} bytes, the limit is ${MAX_STORED_BYTES}`);
 }
 
@@ -43,21 +51,25 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 
 /**
  * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
- * that the response and other readers share one encoded text.
+ * that the response and other readers share one encoded text. For a client, which gets the object in the response, that text is made from
+ * the text in the store.
  */
-function written({ cache }: Storage, key: string, resource: Resource, object: KubeObject, revision: number) {
+function written({ cache }: Storage, resource: Resource, { key, object, text, sender }: Put, revision: number) {
   const cached = cache.get(key);
-  if (cached !== undefined && revisionOf(cached) === revision) return resource.fromStored(cached);
-  return deepFreeze(atRevision(object, revision));
+  if (cached === undefined || revisionOf(cached) !== revision) return deepFreeze(atRevision(object, revision));
+  const served = resource.fromStored(cached);
+  if (served !== cached || sender?.source !== 'client') return served;
+  const shared = textAtRevision(text, revision);
+  if (shared !== undefined) shareText(cached, shared);
+  return served;
 }
 
 /** The source of a write; undefined for writes that free memory, which are not limited. */
 type Sender = Pick<RequestContext, 'source'>;
 
-interface Put {
+interface Put extends Encoded {
   key: string;
   object: KubeObject;
-  value: Uint8Array;
   sender: Sender | undefined;
 }
 
@@ -71,9 +83,10 @@ async function transactInRoom(
   context: Storage,
   { kind }: Resource,
   { key, object, value, sender }: Put,
-  txn: Txn,
+  compare: Compare[],
 ): Promise<TxnResult> {
   const { store, cache, room } = context;
+  const txn = { compare, puts: [{ key, value }] };
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
   const values = countValues(object);
@@ -101,17 +114,9 @@ export async function insert(
   guards: Compare[],
   sender: Sender | undefined,
 ): Promise<KubeObject | undefined> {
-  const value = encoded(resource, object);
-  const result = await transactInRoom(
-    context,
-    resource,
-    { key, object, value, sender },
-    {
-      compare: [{ key, modRevision: 0 }, ...guards],
-      puts: [{ key, value }],
-    },
-  );
-  return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
+  const put = { key, object, sender, ...encode(resource, object) };
+  const result = await transactInRoom(context, resource, put, [{ key, modRevision: 0 }, ...guards]);
+  return result.succeeded ? written(context, resource, put, result.revision) : undefined;
 }
 
 /**
@@ -219,29 +224,20 @@ async function modifyInTurns(
       if (wanted.action === 'keep') return { action: 'keep', object: old };
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
       const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
-      const result = await write(context, resource, at, compare, wanted);
-      if (result.succeeded) {
-        const { action } = wanted;
-        if (action === 'delete') return { action, object: atRevision(old, result.revision) };
-        return { action, object: written(context, at.key, resource, wanted.object, result.revision) };
+      const { action } = wanted;
+      if (action === 'delete') {
+        const { succeeded, revision } = await transact(context.store, { compare, deletes: [at.key] });
+        if (succeeded) return { action, object: atRevision(old, revision) };
+        continue;
       }
+      const { object } = wanted;
+      const put = { key: at.key, object, sender: at.sender, ...encode(resource, object) };
+      const { succeeded, revision } = await transactInRoom(context, resource, put, compare);
+      if (succeeded) return { action, object: written(context, resource, put, revision) };
     } finally {
       settled();
     }
   }
-}
-
-function write(
-  context: RegistryContext,
-  resource: Resource,
-  { key, sender }: Place,
-  compare: Compare[],
-  wanted: Exclude<Change, { action: 'keep' }>,
-): Promise<TxnResult> {
-  if (wanted.action === 'delete') return transact(context.store, { compare, deletes: [key] });
-  const { object } = wanted;
-  const value = encoded(resource, object);
-  return transactInRoom(context, resource, { key, object, value, sender }, { compare, puts: [{ key, value }] });
 }
 
 const withoutTurns: BetweenSteps = async () => false;

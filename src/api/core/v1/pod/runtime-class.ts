@@ -39,6 +39,7 @@ export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefin
     }
     if (spec.nodeSelector !== undefined) spec.nodeSelector[key] = value;
   }
+  if (tolerations.length === 0) return;
   const given = new Set(spec.tolerations?.map(tolerationText));
   const missing = tolerations.filter((toleration) => !given.has(tolerationText(toleration)));
   if (missing.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...missing];

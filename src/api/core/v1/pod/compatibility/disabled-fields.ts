@@ -11,9 +11,9 @@ export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)
     if (old?.spec?.[field] === undefined) delete pod.spec[field];
-  const before = new Map(old === undefined ? [] : containersOf(old).map((container) => [container.name, container]));
+  const before = old && new Map(containersOf(old).map((container) => [container.name, container]));
   for (const container of containersOf(pod)) {
-    const known = before.get(container.name);
+    const known = before?.get(container.name);
     if (known?.resources?.claims === undefined) delete container.resources?.claims;
     if (container.lifecycle === undefined || known?.lifecycle?.stopSignal !== undefined) continue;
     delete container.lifecycle.stopSignal;

@@ -56,8 +56,9 @@ export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string):
   image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
 
 function validatePorts(ports: readonly ContainerPort[] | undefined, path: string): FieldError[] {
+  if (ports === undefined) return [];
   const names = new Set<string>();
-  return (ports ?? []).flatMap(({ name, containerPort, hostPort, protocol }, index) => {
+  return ports.flatMap(({ name, containerPort, hostPort, protocol }, index) => {
     const at = `${path}[${index}]`;
     const errors: FieldError[] = [];
     if (name) {
@@ -96,20 +97,21 @@ export function takeHostPorts(
   { ports }: Container,
   taken: Set<string>,
   path: string,
-  others: ReadonlySet<string> = new Set(),
+  others?: ReadonlySet<string>,
 ): FieldError[] {
   return (ports ?? []).flatMap((port, index) => {
     if (!port.hostPort) return [];
     const key = hostPortKey(port);
-    if (taken.has(key) || others.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
+    if (taken.has(key) || others?.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
     taken.add(key);
     return [];
   });
 }
 
 function validateResizePolicy({ resizePolicy }: AnyContainer, spec: PodSpec, path: string): FieldError[] {
+  if (resizePolicy === undefined) return [];
   const seen = new Set<string>();
-  return (resizePolicy ?? []).flatMap(({ resourceName, restartPolicy }, index) => {
+  return resizePolicy.flatMap(({ resourceName, restartPolicy }, index) => {
     const errors = seen.has(resourceName) ? [duplicate(`${path}[${index}]`, resourceName)] : [];
     seen.add(resourceName);
     errors.push(...choiceErrors(resourceName, path, ['cpu', 'memory']));

@@ -52,9 +52,10 @@ function validateAppContainers(context: ContainerContext): FieldError[] {
 
 function validateInitContainers(context: ContainerContext): FieldError[] {
   const { spec } = context;
+  if (spec.initContainers === undefined) return [];
   const path = 'spec.initContainers';
   const names = new Set(spec.containers.map((container) => container.name));
-  return (spec.initContainers ?? []).flatMap((container, index) => {
+  return spec.initContainers.flatMap((container, index) => {
     const at = `${path}[${index}]`;
     const errors = validateFields(container, context, at);
     if (container.restartPolicy !== undefined && container.restartPolicy !== 'Always') {
@@ -95,6 +96,7 @@ function validateEphemeralContainers(
   containers: readonly EphemeralContainer[],
   context: ContainerContext,
 ): FieldError[] {
+  if (containers.length === 0) return [];
   const { spec } = context;
   const targets = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const deferNames = new Set((spec.deferContainers ?? []).map((entry) => entry.name));

@@ -29,6 +29,7 @@ const preStopPolicies = ['Concurrent', 'AfterPreExit'] as const;
 
 export function validateDeferContainers(context: ContainerContext): FieldError[] {
   const { spec } = context;
+  if (spec.deferContainers === undefined) return [];
   const path = 'spec.deferContainers';
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const names = new Set(others);
@@ -37,7 +38,7 @@ export function validateDeferContainers(context: ContainerContext): FieldError[]
   const portsAfterExit = hostPortsOf(sidecars);
   const portsBeforeExit = hostPortsOf([...sidecars, ...spec.containers]);
   let afterExit = false;
-  return (spec.deferContainers ?? []).flatMap((entry, index) => {
+  return spec.deferContainers.flatMap((entry, index) => {
     const at = `${path}[${index}]`;
     const images = validateImage(entry, others, at);
     const errors = validateFields(entry, context, at, { fieldPaths: deferEnvFieldPaths, images });

@@ -15,10 +15,11 @@ export function validateMounts(
   volumes: ReadonlyMap<string, Volume>,
   path: string,
 ): FieldError[] {
+  if (container.volumeMounts === undefined) return [];
   const mountPaths = new Set<string>();
   const devices = new Set(container.volumeDevices?.map(({ name }) => name));
   const devicePaths = new Set(container.volumeDevices?.map(({ devicePath }) => devicePath));
-  return (container.volumeMounts ?? []).flatMap((mount, index) => {
+  return container.volumeMounts.flatMap((mount, index) => {
     const at = `${path}[${index}]`;
     const errors = requiredText(mount.name, `${at}.name`);
     if (!volumes.has(mount.name)) errors.push(notFoundField(`${at}.name`, mount.name ?? ''));
@@ -83,11 +84,12 @@ export function validateDevices(
   volumes: ReadonlyMap<string, Volume>,
   path: string,
 ): FieldError[] {
+  if (container.volumeDevices === undefined) return [];
   const names = new Set<string>();
   const paths = new Set<string>();
   const mounts = new Set(container.volumeMounts?.map((mount) => mount.name));
   const mountPaths = new Set(container.volumeMounts?.map(({ mountPath }) => mountPath));
-  return (container.volumeDevices ?? []).flatMap(({ name, devicePath }, index) => {
+  return container.volumeDevices.flatMap(({ name, devicePath }, index) => {
     const at = `${path}[${index}]`;
     const volume = volumes.get(name);
     const errors = requiredText(name, `${at}.name`);

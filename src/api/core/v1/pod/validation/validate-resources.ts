@@ -109,12 +109,13 @@ export function validateResources(
   claimNames: ReadonlySet<string>,
   path: string,
 ): FieldError[] {
+  if (resources === undefined) return [];
   const errors = [
-    ...countErrors(resources?.limits, `${path}.limits`),
-    ...countErrors(resources?.requests, `${path}.requests`),
+    ...countErrors(resources.limits, `${path}.limits`),
+    ...countErrors(resources.requests, `${path}.requests`),
   ];
   if (errors.length > 0) return errors;
-  const limits = new Map(Object.entries(resources?.limits ?? {}));
+  const limits = new Map(Object.entries(resources.limits ?? {}));
   const [goodNames, goodLimits] = [new Set<string>(), new Set<string>()];
   let isBaseNamed = limits.has('cpu') || limits.has('memory');
   let isHugePagesNamed = false;
@@ -127,7 +128,7 @@ export function validateResources(
     if (found.length === 0) goodLimits.add(name);
     else errors.push(...found);
   }
-  for (const [name, text] of Object.entries(resources?.requests ?? {})) {
+  for (const [name, text] of Object.entries(resources.requests ?? {})) {
     const limit = limits.get(name);
     if (text === limit && goodLimits.has(name)) continue;
     isBaseNamed ||= name === 'cpu' || name === 'memory';
@@ -163,13 +164,10 @@ function validateAgainstLimit(name: string, text: string, limitText: string | un
     : [];
 }
 
-function validateClaims(
-  resources: ResourceRequirements | undefined,
-  claimNames: ReadonlySet<string>,
-  path: string,
-): FieldError[] {
+function validateClaims({ claims }: ResourceRequirements, claimNames: ReadonlySet<string>, path: string): FieldError[] {
+  if (claims === undefined) return [];
   const seen = new Set<string>();
-  return (resources?.claims ?? []).flatMap(({ name, request }, index) => {
+  return claims.flatMap(({ name, request }, index) => {
     const at = `${path}[${index}]`;
     if (!name) return [required(`${at}.name`)];
     const key = request ? `${name}/${request}` : name;

@@ -117,12 +117,14 @@ function duplicates(
   values: readonly string[] | undefined,
   warning: (index: number, shown: string) => string,
 ): string[] {
-  const repeated = repeats(values ?? []);
-  return (values ?? []).flatMap((value, index) => (repeated[index] ? [warning(index, JSON.stringify(value))] : []));
+  if (values === undefined) return [];
+  const repeated = repeats(values);
+  return values.flatMap((value, index) => (repeated[index] ? [warning(index, JSON.stringify(value))] : []));
 }
 
 function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
-  const names = (imagePullSecrets ?? []).map(({ name }) => name ?? '');
+  if (imagePullSecrets === undefined) return [];
+  const names = imagePullSecrets.map(({ name }) => name ?? '');
   return [
     ...duplicates(names, (index, name) => `spec.imagePullSecrets[${index}].name: duplicate name ${name}`),
     ...names.flatMap((name, index) =>
@@ -145,8 +147,9 @@ function fractionWarnings(texts: Record<string, string> | undefined, path: strin
 
 /** Warns about variables that are defined more than once, unless the later definition extends the earlier one, as in X=$(X)123. */
 function envWarnings(variables: readonly EnvVar[] | undefined, path: string): string[] {
+  if (variables === undefined) return [];
   const seen = new Set<string>();
-  return (variables ?? []).flatMap(({ name, value = '', valueFrom }, index) => {
+  return variables.flatMap(({ name, value = '', valueFrom }, index) => {
     const first = !seen.has(name);
     seen.add(name);
     if (first || (!valueFrom && value !== `$(${name})` && refersTo(value, name))) return [];
@@ -200,6 +203,7 @@ function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
 }
 
 function affinityWarnings({ affinity }: PodSpec): string[] {
+  if (affinity === undefined) return [];
   const warn = (terms: readonly PodAffinityTerm[], path: (index: number) => string): string[] =>
     terms.flatMap((term, index) =>
       term.labelSelector ? [] : [`${path(index)}.labelSelector: a null labelSelector results in matching no pod`],
