@@ -13,7 +13,7 @@ import { authorizePath, authorizeResource } from './auth/authorize.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
-import { DEFAULT_LIMITS, places } from './http/bounds/limits.ts';
+import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
 import { isNext } from './http/bounds/pipelining.ts';
 import { unfinishedParts } from './http/bounds/unfinished.ts';
@@ -71,6 +71,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
     forwarded: createStreamRoom(limits.forwarded),
     unfinished,
     bodies: bodyReader(unfinished),
+    waits: limitedWaits(limits.waiting),
     metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping: () => undefined },
     readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },

@@ -2,7 +2,7 @@
  * The context of a request to the API: who sends what. It goes through every call of the backend, whether the request arrives over HTTPS
  * or comes from a component of the same process.
  */
-import type { ResourceRef } from '../machinery/meta.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 
 /** A user of the API. Source: authentication/v1 UserInfo of v1.33. */
 export interface UserInfo {
@@ -32,4 +32,10 @@ export interface RequestContext {
   readonly signal: AbortSignal;
   /** The annotations for the audit event of the request, by key. Whatever handles the request may add some. */
   readonly audit: Map<string, string>;
+  /**
+   * Waits for the promise in such a way that the request meanwhile holds up no other requests. `kept` are the objects that the
+   * request keeps in memory. Rejects with 429 TooManyRequests if too many requests wait, and with the reason of the signal if the signal aborts.
+   * Absent for components, whose requests may wait without limits.
+   */
+  readonly outside?: (waiting: Promise<void>, kept: readonly KubeObject[]) => Promise<void>;
 }

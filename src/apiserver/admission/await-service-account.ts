@@ -3,26 +3,23 @@
  * service-account controller has not yet created the ServiceAccount `default` in it.
  */
 import type { ServiceAccount } from '../../api/generated/types.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import type { AdmissionServices } from './plugin.ts';
 
 const PREFIX = resourcePrefix('', 'serviceaccounts');
 /** How long a new Pod waits for its ServiceAccount. */
 const WAIT_MILLIS = 2000;
-/**
- * The maximum number of Pods that wait at the same time. It is limited because the request body of each waiting Pod stays in
- * memory.
- */
+/** The maximum number of Pods that wait at the same time. It is limited because each waiting Pod stays in memory. */
 const MAX_WAITING = 256;
 
 export interface AccountWaits {
   find(namespace: string, name: string): ServiceAccount | undefined;
   /**
-   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s. If more than 256 Pods wait, the longest wait
-   * ends immediately with undefined, because the memory for request bodies is limited: large bodies of other requests would have to
-   * wait.
+   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s or when the signal aborts. If more than 256 Pods
+   * wait, the longest wait ends immediately with undefined.
    */
-  wait(namespace: string, name: string): Promise<ServiceAccount | undefined>;
+  wait(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount | undefined>;
 }
 
 export function createAccountWaits({ cache, timers }: Pick<AdmissionServices, 'cache' | 'timers'>): AccountWaits {
@@ -32,12 +29,13 @@ export function createAccountWaits({ cache, timers }: Pick<AdmissionServices, 'c
     cache.get(objectKey(PREFIX, namespace, name)) as ServiceAccount | undefined;
   return {
     find,
-    wait: (namespace, name) =>
+    wait: (namespace, name, signal) =>
       new Promise((resolve) => {
         const settle = (): void => {
           waiting.delete(settle);
           unsubscribe();
           timer.cancel();
+          signal.removeEventListener('abort', settle);
           resolve(find(namespace, name));
         };
         const unsubscribe = cache.subscribe(PREFIX, namespace, cache.revision(), () => {
@@ -45,6 +43,7 @@ export function createAccountWaits({ cache, timers }: Pick<AdmissionServices, 'c
         });
         const timer = timers.at(timers.now() + WAIT_MILLIS, settle);
         waiting.add(settle);
+        onAbort(signal, settle);
         const [longest] = waiting;
         if (waiting.size > MAX_WAITING) longest?.();
       }),

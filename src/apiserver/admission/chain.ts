@@ -34,8 +34,9 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
 }
 
 /** Waits for a plugin, and rejects with the reason of the request's signal if the sender has gone meanwhile. */
-async function stillWanted({ context }: AdmissionRequest, waiting: Promise<void>): Promise<void> {
-  await waiting;
+async function stillWanted({ context, object, old }: AdmissionRequest, waiting: Promise<void>): Promise<void> {
+  const kept = [object, old].filter((each) => each !== undefined);
+  await (context.outside?.(waiting, kept) ?? waiting);
   context.signal.throwIfAborted();
 }
 

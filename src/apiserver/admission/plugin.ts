@@ -8,8 +8,11 @@
  * Invariants:
  *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail
  *     later. What a plugin reserves it releases again.
- *  2. A plugin that waits holds up only its own request: while it waits, the request does not occupy the slot for long work. Its body
- *     still counts toward the limit on the memory of bodies, so that many waiting requests with large bodies make others wait.
+ *  2. A plugin that waits holds up only its own request: while it waits, the request occupies neither the slot for long work nor room
+ *     among the bodies of requests that are processed. The requests of clients that wait have limits of their own (http/bounds/limits.ts),
+ *     beyond which a request that would have to wait gets 429 TooManyRequests.
+ *  3. A plugin that waits ends its wait when the signal of the request's context aborts. Then the request has already ended, but the
+ *     plugin still keeps its object in memory.
  *
  * Source: "Admission Control in Kubernetes" of v1.33, k8s.io/apiserver/pkg/admission (behavior).
  */

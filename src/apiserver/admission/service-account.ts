@@ -18,14 +18,14 @@ export const serviceAccount: PluginFactory = (services) => {
   return {
     name: 'ServiceAccount',
     handles: on(PODS, 'CREATE'),
-    admit({ object, groupResource, namespace }) {
+    admit({ object, groupResource, namespace, context }) {
       const pod = object as Pod;
       if (isMirrorPod(pod)) return undefined;
       const name = serviceAccountNameOf(pod);
       const suffix = (): string => randomSuffix(services.randomBytes);
       const known = accounts.find(namespace, name);
       if (known !== undefined) return admitServiceAccount(pod, known, suffix());
-      return accounts.wait(namespace, name).then((account) => {
+      return accounts.wait(namespace, name, context.signal).then((account) => {
         if (account !== undefined) return admitServiceAccount(pod, account, suffix());
         const cause = `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`;
         throw forbidden(groupResource, pod.metadata.name || pod.metadata.generateName || '', cause);

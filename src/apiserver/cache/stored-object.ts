@@ -42,6 +42,10 @@ const VALUE_BYTES = 64;
  */
 export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 
+/** Returns the approximate memory of an object in bytes, without that of a serialized text. The object may change later. */
+export const uncachedBytes = (object: KubeObject): number =>
+  JSON.stringify(object).length + VALUE_BYTES * countValues(object);
+
 const knownBytes = new WeakMap<KubeObject, number>();
 
 /** Returns the heldBytes() of an object, computed only once. The object must be immutable. */

@@ -14,7 +14,7 @@ import {
 } from '../../machinery/status.ts';
 import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
-import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
+import type { CompletePart, Unfinished } from './bounds/unfinished.ts';
 
 /** The limit on the length of a request body. Upstream has the same limit. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
@@ -39,13 +39,13 @@ export interface ExpectedKind {
 
 export interface BodyReader {
   /**
-   * Reads the body, calls `use` with it, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body exceeds
-   * BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large and this
-   * body is the largest, and with 400 BadRequest if the connection ends before `use` is called. Does not read the rest of a rejected
-   * body. Before `use` is called, the body waits for room among the complete parts. The body counts as one of them until `use` ends,
-   * because `use` may keep the decoded body.
+   * Reads the body, calls `use` with the body and its room, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the
+   * body exceeds BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large
+   * and this body is the largest, and with 400 BadRequest if the connection ends before `use` is called. Does not read the rest of a
+   * rejected body. Before `use` is called, the body waits for room among the complete parts. The body counts as one of them until `use`
+   * ends, because `use` may keep the decoded body. Meanwhile, `use` may give up the room while it waits (see waits.ts).
    */
-  read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
+  read<T>(request: IncomingMessage, use: (body: Buffer, room: CompletePart) => Promise<T>): Promise<T>;
 }
 
 export function bodyReader(unfinished: Unfinished): BodyReader {
@@ -57,12 +57,12 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
       // Copy the chunks into one buffer, because a chunk of one byte takes hundreds of bytes of memory.
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
-      const part = await new Promise<UnfinishedPart>((resolve, reject) => {
+      const part = await new Promise<CompletePart>((resolve, reject) => {
         const end = (): void => {
           // Node.js emits close even after a request has been read completely, so listen for the end of the connection instead.
           request.off('close', fail);
           request.socket.once('close', fail);
-          reading.complete(() => settle(() => resolve(reading)));
+          reading.complete((complete) => settle(() => resolve(complete)));
         };
         const failWith = (error: Error): void =>
           settle(() => {
@@ -95,7 +95,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
         request.on('data', data).on('end', end).on('close', fail).on('error', fail);
       });
       try {
-        return await use(body.subarray(0, bytes));
+        return await use(body.subarray(0, bytes), part);
       } finally {
         part.end();
       }

@@ -6,7 +6,7 @@ import type { NodeConnection } from '../../ports/node-connection.ts';
 import type { NodeReports } from '../../ports/node-reports.ts';
 import type { StreamRoom } from '../streaming/spdy/stream-limit.ts';
 import type { BodyReader } from './body.ts';
-import type { Places } from './bounds/limits.ts';
+import type { Places, Waits } from './bounds/limits.ts';
 import type { Unfinished } from './bounds/unfinished.ts';
 
 export interface ServerContext {
@@ -18,6 +18,8 @@ export interface ServerContext {
   readonly bodies: BodyReader;
   /** Limits the bytes of request bodies and WebSocket messages together, over all clients. */
   readonly unfinished: Unfinished;
+  /** Limits the requests that wait, for example in an admission plugin. */
+  readonly waits: Waits;
   /** Limits the number of open watches. */
   readonly watches: Places;
   /** Limits the number of open requests for logs, exec, attach and port-forward. */

@@ -19,6 +19,8 @@ import {
   objectMediaType,
   patchMediaType,
 } from './body.ts';
+import type { CompletePart } from './bounds/unfinished.ts';
+import { waitsOutside } from './bounds/waits.ts';
 import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext } from './exchange.ts';
@@ -120,10 +122,14 @@ function write(
   };
 }
 
+/** Returns the context of a write. `room` is the room of its body, unless its body is no longer needed. */
+const writeContext = (server: ServerContext, exchange: Exchange, route: ResourceRoute, room?: CompletePart) =>
+  requestContext(exchange, route, { outside: waitsOutside(server.waits, exchange.signal, room) });
+
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, 'CreateOptions');
-  return server.bodies.read(exchange.request, async (body) => {
+  return server.bodies.read(exchange.request, async (body, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(body, type, expectedKind(route));
     await betweenSteps();
@@ -132,7 +138,7 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
       route.namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-    return server.backend.create(requestContext(exchange, route), object, options);
+    return server.backend.create(writeContext(server, exchange, route, room), object, options);
   });
 }
 
@@ -140,7 +146,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   const type = objectMediaType(exchange.request);
   const options = write(exchange, 'UpdateOptions');
   const kind = expectedKind(route);
-  return server.bodies.read(exchange.request, async (sent) => {
+  return server.bodies.read(exchange.request, async (sent, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(sent, type, kind);
     await betweenSteps();
@@ -161,7 +167,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
       `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
     );
     const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
-    return server.backend.update(requestContext(exchange, route), { ...object, metadata }, options);
+    return server.backend.update(writeContext(server, exchange, route, room), { ...object, metadata }, options);
   });
 }
 
@@ -182,11 +188,11 @@ async function patch(
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, 'PatchOptions', type);
-  return server.bodies.read(exchange.request, async (sent) => {
+  return server.bodies.read(exchange.request, async (sent, room) => {
     const betweenSteps = workInTurns();
     const body = await decodePatch(sent, type);
     await betweenSteps();
-    return server.backend.patch(requestContext(exchange, route), type, body, { ...options, onCreated });
+    return server.backend.patch(writeContext(server, exchange, route, room), type, body, { ...options, onCreated });
   });
 }
 
@@ -197,13 +203,13 @@ async function readDeleteOptions(server: ServerContext, exchange: Exchange): Pro
 
 async function remove(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
   const options = await readDeleteOptions(server, exchange);
-  return server.backend.delete(requestContext(exchange, route), options);
+  return server.backend.delete(writeContext(server, exchange, route), options);
 }
 
 async function deleteAll(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeList> {
   const options = await readDeleteOptions(server, exchange);
   const selected = listOptions(exchange.query, route.namespace);
-  return server.backend.deleteCollection(requestContext(exchange, route), { ...selected, ...options });
+  return server.backend.deleteCollection(writeContext(server, exchange, route), { ...selected, ...options });
 }
 
 /**

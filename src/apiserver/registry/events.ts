@@ -38,8 +38,9 @@ export async function recordEvents(
       reportingInstance: '',
     } as unknown as CoreV1Event;
     try {
-      const { user, source, signal, audit } = request;
-      const created: RequestContext = { user, source, signal, audit, verb: 'create', resource: EVENTS, namespace };
+      const { user, source, signal, audit, outside } = request;
+      const shared = { user, source, signal, audit, outside };
+      const created: RequestContext = { ...shared, verb: 'create', resource: EVENTS, namespace };
       await createObject(context, context.resources.find(EVENTS), namespace, event, { request: created });
     } catch (error) {
       const fields = { reason: draft.reason, object: name, error: (error as Error).message };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
+import type { RequestContext } from '../../ports/request.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import { StorageFullError } from '../../store/store.ts';
 import { turns } from '../server-fixture.ts';
@@ -15,6 +16,7 @@ import {
   ref,
   SERVICE_ACCOUNTS,
   startRegistry,
+  TEST_USER,
 } from './testing.ts';
 
 const data = (object: KubeObject): Record<string, string> => (object as { data?: Record<string, string> }).data ?? {};
@@ -220,6 +222,24 @@ describe('namespaces and ServiceAccounts', () => {
         'pods "a" is forbidden: error looking up service account default/robot: serviceaccount "robot" not found',
     });
   });
+});
+
+test('a new Pod no longer waits for its ServiceAccount when its client has disconnected', async () => {
+  const { backend } = await startRegistry();
+  const gone = new AbortController();
+  const request: RequestContext = {
+    user: TEST_USER,
+    source: 'client',
+    verb: 'create',
+    resource: PODS,
+    namespace: 'default',
+    signal: gone.signal,
+    audit: new Map(),
+  };
+  const creating = failure(backend.create(request, pod('a', { serviceAccountName: 'robot' })));
+  await turns(1);
+  gone.abort();
+  expect(await creating).toMatchObject({ code: 403 });
 });
 
 test('when more than 256 Pods wait for their ServiceAccounts, the Pod that has waited longest is refused', async () => {

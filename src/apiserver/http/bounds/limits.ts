@@ -1,4 +1,4 @@
-/** Limits the connections, TLS handshakes, watches, logs and streams that clients keep open. */
+/** Limits the connections, TLS handshakes, watches, logs and streams that clients keep open, and the requests that wait. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
@@ -17,6 +17,11 @@ export interface Limits {
   streams: number;
   /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two. */
   forwarded: number;
+  /**
+   * The maximum number of requests that wait, for example in an admission plugin. Each of them has a connection, and so has each watch
+   * and stream: some connections must be left for other requests.
+   */
+  waiting: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -25,7 +30,11 @@ export const DEFAULT_LIMITS: Limits = {
   watches: 2048,
   streams: 512,
   forwarded: 8192,
+  waiting: 1280,
 };
+
+/** The limit on the memory of all waiting requests together: their bodies, and the objects that they keep. */
+const WAITING_BYTES = 256 * 1024 * 1024;
 
 /** The Retry-After of requests that exceed a limit. Source: the max-in-flight filter of v1.33. */
 const RETRY_SECONDS = 1;
@@ -50,6 +59,28 @@ export function places(limit: number): Places {
       } finally {
         taken -= 1;
       }
+    },
+  };
+}
+
+/** Limits the requests that wait, and their memory. */
+export interface Waits {
+  /** Counts a waiting request until the returned function is called. Throws 429 TooManyRequests if a limit would be exceeded. */
+  begin(bytes: number): () => void;
+}
+
+export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
+  let count = 0;
+  let total = 0;
+  return {
+    begin(bytes) {
+      if (count >= limit || total + bytes > limitBytes) throw busy();
+      count += 1;
+      total += bytes;
+      return () => {
+        count -= 1;
+        total -= bytes;
+      };
     },
   };
 }

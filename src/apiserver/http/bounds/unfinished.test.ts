@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { unfinishedParts } from './unfinished.ts';
+import { turns } from '../../server-fixture.ts';
+import { type CompletePart, unfinishedParts } from './unfinished.ts';
 
 test('the largest unfinished part is refused if all unfinished parts together exceed the limit', () => {
   const unfinished = unfinishedParts(100);
@@ -50,6 +51,45 @@ test('complete small parts beyond the maximum number wait and count as being rea
   expect(happened.splice(0)).toEqual(['a', 'b', 'c refused']);
   parts[0]?.end();
   expect(happened).toEqual(['d']);
+});
+
+test('a part that left gets its room back after the parts that wait for room, and never after it has ended', async () => {
+  const unfinished = unfinishedParts(200 * 1024, 1);
+  const happened: string[] = [];
+  const begin = (name: string, bytes: number): Promise<CompletePart> => {
+    const part = unfinished.begin(() => undefined);
+    part.add(bytes);
+    return new Promise((resolve) => {
+      part.complete((complete) => {
+        happened.push(name);
+        resolve(complete);
+      });
+    });
+  };
+  for (const bytes of [1, 150 * 1024]) {
+    const first = await begin('first', bytes);
+    first.leave();
+    const ended = await begin('ended', bytes);
+    ended.leave();
+    const second = await begin('second', bytes);
+    const third = begin('third', bytes);
+    void first.return().then(() => happened.push('first returned'));
+    void ended.return().then(() => happened.push('ended returned'));
+    ended.end();
+    void ended.return().then(() => happened.push('ended returned'));
+    await turns(1);
+    expect(happened.splice(0)).toEqual(['first', 'ended', 'second']);
+    second.end();
+    (await third).end();
+    await turns(1);
+    expect(happened.splice(0)).toEqual(['third', 'first returned']);
+    const next = begin('next', bytes);
+    await turns(1);
+    expect(happened.splice(0)).toEqual([]);
+    first.end();
+    (await next).end();
+    happened.splice(0);
+  }
 });
 
 describe('room for complete parts', () => {

@@ -1,7 +1,7 @@
 /**
  * Counts the bytes of parts: request bodies and WebSocket messages. A part first counts as being read. A body that has been read
- * counts as complete while its request is handled. The bytes of all parts that are being read, and those of all complete parts, are
- * each bounded over all clients.
+ * counts as complete while its request is handled, except while the request waits, for example in an
+ * admission plugin (see waits.ts). The bytes of all parts that are being read, and those of all complete parts, are each bounded over all clients.
  */
 
 /** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */
@@ -24,9 +24,21 @@ export interface UnfinishedPart {
   add(bytes: number): void;
   /**
    * Marks the part as read. Calls `proceed` when there is room among the complete parts; a small part does not wait for large parts.
-   * Until that call, the part counts as being read and may be refused. From then on, the part counts as complete until end().
+   * Until that call, the part counts as being read and may be refused. From then on, the part counts as complete until end(), except
+   * between leave() and return().
    */
-  complete(proceed: () => void): void;
+  complete(proceed: (part: CompletePart) => void): void;
+  /** Stops counting the part. Further calls have no effect. */
+  end(): void;
+}
+
+/** A complete part, which can make room for others while its request waits. */
+export interface CompletePart {
+  readonly bytes: number;
+  /** Gives up the room of the part. */
+  leave(): void;
+  /** After leave(), resolves when the part has room again. Never resolves after end(). */
+  return(): Promise<void>;
   /** Stops counting the part. Further calls have no effect. */
   end(): void;
 }
@@ -89,6 +101,7 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
   const reading = countedParts();
   const small = completeParts(({ count }) => count() < maxSmall);
   const large = completeParts(({ bytes }, part) => bytes() + part.bytes <= limit);
+  const setOf = (part: Part) => (part.bytes <= SMALL_BYTES ? small : large);
   const end = (part: Part): void => {
     reading.remove(part);
     small.remove(part);
@@ -102,6 +115,11 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
   return {
     begin(refuse) {
       const part = { bytes: 0, refuse };
+      let ended = false;
+      const endPart = (): void => {
+        ended = true;
+        end(part);
+      };
       reading.add(part);
       return {
         add(bytes) {
@@ -111,12 +129,20 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
         },
         complete(proceed) {
           if (!reading.has(part)) return;
-          (part.bytes <= SMALL_BYTES ? small : large).add(part, () => {
+          setOf(part).add(part, () => {
             reading.remove(part);
-            proceed();
+            proceed({
+              bytes: part.bytes,
+              leave: () => setOf(part).remove(part),
+              return: () =>
+                new Promise((resolve) => {
+                  if (!ended) setOf(part).add(part, resolve);
+                }),
+              end: endPart,
+            });
           });
         },
-        end: () => end(part),
+        end: endPart,
       };
     },
   };

@@ -1,0 +1,38 @@
+/**
+ * Lets a request of a client wait, for example in an admission plugin, without the room of its body, so that other requests can
+ * proceed. The number and the memory of waiting requests are limited instead.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { untilAborted } from '../../../platform/on-abort.ts';
+import type { RequestContext } from '../../../ports/request.ts';
+import { uncachedBytes } from '../../cache/stored-object.ts';
+import type { Waits } from './limits.ts';
+import type { CompletePart } from './unfinished.ts';
+
+/** Returns the function `outside` of a RequestContext. `signal` is that of the request; `body` is the room that its body has, if any. */
+export function waitsOutside(
+  waits: Waits,
+  signal: AbortSignal,
+  body?: CompletePart,
+): NonNullable<RequestContext['outside']> {
+  return async (waiting, kept) => {
+    // A promise that needs nothing else settles within one turn, and is not worth the loss of the room.
+    const isOver = await Promise.race([waiting.then(yes, yes), nextTurn(false)]);
+    if (isOver) return waiting;
+    // Only the largest object counts, because the objects before and after a change share their content, or the cache has one of them.
+    const end = waits.begin((body?.bytes ?? 0) + Math.max(0, ...kept.map(uncachedBytes)));
+    body?.leave();
+    try {
+      await untilAborted(signal, waiting);
+    } finally {
+      // The request counts as waiting until its body has room again. If the client disconnects meanwhile, the body needs no room.
+      try {
+        if (body !== undefined) await untilAborted(signal, body.return());
+      } finally {
+        end();
+      }
+    }
+  };
+}
+
+const yes = (): boolean => true;
