@@ -2,8 +2,9 @@
  * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
  *
  * Boundary: decoding uses only the facts about the types. Unknown fields are ignored, and values are validated
- * later.
- * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
+ * later. As in Go, a field that occurs again replaces the earlier scalar, or is merged into the earlier message.
+ * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33; the code that gogo/protobuf
+ * generates (behavior and wording).
  */
 import protobuf from 'protobufjs/minimal.js';
 import { type FieldFacts, type JsonForm, jsonForms, perType, type Scalar, typeFacts } from '../../api/facts/facts.ts';
@@ -18,6 +19,8 @@ const { Reader } = protobuf;
 type Reader = protobuf.Reader;
 type Json = Record<string, unknown>;
 
+const VARINT = 0;
+const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 /** Scalars of which a list can be encoded as one value of the wire type LENGTH_DELIMITED. */
 const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int32', 'int64', 'double']);
@@ -45,21 +48,47 @@ const integer = (reader: Reader): number => {
   return typeof value === 'number' ? value : (value as { toNumber(): number }).toNumber();
 };
 
-/** Reads a message whose known fields are only integers and strings, and returns their values by field number. */
-function plain(reader: Reader, count: Count = { values: 0 }): Map<number, number | string> {
-  const values = new Map<number, number | string>();
+/** Creates the error for a field that has another wire type than that of its type. `name` is the name of the field in Go. */
+const wrongWireType = (wireType: number, name: string): Error =>
+  new Error(`proto: wrong wireType = ${wireType} for field ${name}`);
+
+/** The fields of a message that has only integers and strings, by field number: the name in Go and the wire type. */
+type Plain = Readonly<Record<number, readonly [name: string, wireType: number]>>;
+const TIMESTAMP: Plain = { 1: ['Seconds', VARINT], 2: ['Nanos', VARINT] };
+const DURATION: Plain = { 1: ['Duration', VARINT] };
+const QUANTITY: Plain = { 1: ['String_', LENGTH_DELIMITED] };
+const INT_OR_STRING: Plain = { 1: ['Type', VARINT], 2: ['IntVal', VARINT], 3: ['StrVal', LENGTH_DELIMITED] };
+const RAW: Plain = { 1: ['Raw', LENGTH_DELIMITED] };
+const TYPE_META: Plain = { 1: ['APIVersion', LENGTH_DELIMITED], 2: ['Kind', LENGTH_DELIMITED] };
+const UNKNOWN: Plain = {
+  1: ['TypeMeta', LENGTH_DELIMITED],
+  2: ['Raw', LENGTH_DELIMITED],
+  3: ['ContentEncoding', LENGTH_DELIMITED],
+  4: ['ContentType', LENGTH_DELIMITED],
+};
+
+type PlainValues = Map<number, number | string>;
+
+/** Reads a message that has only integers and strings, and returns its values by field number, in addition to those in `values`. */
+function plain(reader: Reader, fields: Plain, values: PlainValues = new Map()): PlainValues {
+  const count: Count = { values: 0 };
   while (reader.pos < reader.len) {
     add(count);
     const tag = reader.uint32();
-    if ((tag & 7) === LENGTH_DELIMITED) values.set(tag >>> 3, reader.string());
-    else if ((tag & 7) === 0) values.set(tag >>> 3, integer(reader));
-    else reader.skipType(tag & 7);
+    const field = fields[tag >>> 3];
+    if (field === undefined) {
+      reader.skipType(tag & 7);
+      continue;
+    }
+    const [name, wireType] = field;
+    if ((tag & 7) !== wireType) throw wrongWireType(tag & 7, name);
+    values.set(tag >>> 3, wireType === VARINT ? integer(reader) : reader.string());
   }
   return values;
 }
 
 function time(reader: Reader, format: (instant: Instant) => string): string | undefined {
-  const values = plain(sub(reader));
+  const values = plain(sub(reader), TIMESTAMP);
   // Go encodes its zero time, which means that there is no time, as an empty message.
   if (values.size === 0) return undefined;
   return format({ seconds: Number(values.get(1) ?? 0), nanos: Number(values.get(2) ?? 0) });
@@ -83,33 +112,46 @@ function readScalar(reader: Reader, scalar: Scalar): unknown {
   }
 }
 
-function readForm(reader: Reader, form: JsonForm): unknown {
+/** Reads a value of a type with a JSON form of its own. Values that are not in the message are those of `earlier`, except for times. */
+function readForm(reader: Reader, form: JsonForm, earlier: unknown): unknown {
   switch (form) {
     case 'time':
       return time(reader, timeText);
     case 'microTime':
       return time(reader, microTimeText);
-    case 'duration':
-      return formatDuration(Number(plain(sub(reader)).get(1) ?? 0) / 1_000_000);
+    case 'duration': {
+      const nanos = plain(sub(reader), DURATION).get(1);
+      return nanos === undefined ? (earlier ?? formatDuration(0)) : formatDuration(Number(nanos) / 1_000_000);
+    }
     case 'quantity':
-      return plain(sub(reader)).get(1) ?? '0';
+      return plain(sub(reader), QUANTITY).get(1) ?? earlier ?? '0';
     case 'intOrString': {
-      const values = plain(sub(reader));
+      const values: PlainValues = new Map();
+      if (typeof earlier === 'number') values.set(2, earlier);
+      else if (typeof earlier === 'string') values.set(1, 1).set(3, earlier);
+      plain(sub(reader), INT_OR_STRING, values);
       return values.get(1) === 1 ? (values.get(3) ?? '') : (values.get(2) ?? 0);
     }
-    case 'raw':
-      return JSON.parse(String(plain(sub(reader)).get(1) ?? 'null'));
+    case 'raw': {
+      const raw = plain(sub(reader), RAW).get(1);
+      return raw === undefined ? (earlier ?? null) : JSON.parse(String(raw));
+    }
   }
 }
 
-/** Reads a value of the field's type: the value of the field, or an element of its list or map. */
-function readValue(reader: Reader, { ref, scalar = 'any' }: FieldFacts, count: Count): unknown {
+/**
+ * Reads a value of the field's type: the value of the field, or an element of its list or map. A message is merged into `earlier`, the
+ * value of an earlier occurrence of the field.
+ */
+function readValue(reader: Reader, { ref, scalar = 'any' }: FieldFacts, count: Count, earlier?: unknown): unknown {
   if (ref === undefined) return readScalar(reader, scalar);
   const form = jsonForms.get(ref);
-  if (form !== undefined) return readForm(reader, form);
-  const message = readMessage(sub(reader), messageOf(ref), {}, count);
+  if (form !== undefined) return readForm(reader, form, earlier);
   const items = typeFacts(ref)?.items;
-  return items === undefined ? message : (message[items.json] ?? []);
+  if (items === undefined) return readMessage(sub(reader), messageOf(ref), (earlier ?? {}) as Json, count);
+  const list = (earlier ?? []) as unknown[];
+  readMessage(sub(reader), messageOf(ref), { [items.json]: list }, count);
+  return list;
 }
 
 const EMPTY = new Uint8Array([0]);
@@ -169,18 +211,41 @@ function readField(reader: Reader, wireType: number, field: FieldFacts, into: Js
     return;
   }
   if (ref !== undefined) add(count);
-  const content = readValue(reader, field, count);
+  const earlier = into[json];
+  const content = readValue(reader, field, count, earlier);
   // Go encodes empty values in protobuf even if it omits them in JSON, so this decoder omits them too.
-  if (content === undefined || (omitempty && !pointer && isZero(content))) return;
-  into[json] = content;
+  if (content !== undefined && !(omitempty && !pointer && isZero(content))) into[json] = content;
+  else if (earlier !== undefined) delete into[json];
+}
+
+/** The abbreviations at the start of JSON names that Go's names have in upper case. */
+const ABBREVIATIONS =
+  /^(api|aws|cpu|csi|dns|fc|fs|gce|grpc|http|id|ip|iqn|iscsi|nfs|os|pd|qos|rbd|se|tcp|tls|ttl|tty|uid|url)(?=[A-Z]|$)/;
+
+/** Returns the name of the field in Go. The facts contain only JSON names, from which Go's names follow with a few exceptions. */
+function goName({ json, inline, ref = '' }: FieldFacts): string {
+  if (inline || json === 'metadata') return ref.slice(ref.lastIndexOf('.') + 1);
+  if (json === '[]') return 'Items';
+  return json.replace(ABBREVIATIONS, (word) => word.toUpperCase()).replace(/^./, (first) => first.toUpperCase());
+}
+
+/** Returns whether the field may have the wire type. A list of some scalars may have that of its elements, or be packed. */
+function mayHave(wireType: number, { container, scalar }: FieldFacts): boolean {
+  if (container === 'map' || !PACKABLE.has(scalar)) return wireType === LENGTH_DELIMITED;
+  if (container === 'list' && wireType === LENGTH_DELIMITED) return true;
+  return wireType === (scalar === 'double' ? FIXED64 : VARINT);
 }
 
 function readMessage(reader: Reader, message: Message, into: Json, count: Count): Json {
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
     const field = message.get(tag >>> 3);
-    if (field === undefined) reader.skipType(tag & 7);
-    else if (field.inline) readMessage(sub(reader), messageOf(field.ref ?? ''), into, count);
+    if (field === undefined) {
+      reader.skipType(tag & 7);
+      continue;
+    }
+    if (!mayHave(tag & 7, field)) throw wrongWireType(tag & 7, goName(field));
+    if (field.inline) readMessage(sub(reader), messageOf(field.ref ?? ''), into, count);
     else readField(reader, tag & 7, field, into, count);
   }
   return into;
@@ -198,11 +263,13 @@ export function decodeProtobuf(
   if (!MAGIC.every((byte, index) => body[index] === byte))
     throw new Error('the body does not begin with the magic bytes');
   const reader = new Reader(body.subarray(MAGIC.length));
-  let typeMeta = new Map<number, number | string>();
+  const typeMeta: PlainValues = new Map();
   let raw: Uint8Array = new Uint8Array();
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
-    if (tag >>> 3 === 1) typeMeta = plain(sub(reader));
+    const field = UNKNOWN[tag >>> 3];
+    if (field !== undefined && field[1] !== (tag & 7)) throw wrongWireType(tag & 7, field[0]);
+    if (tag >>> 3 === 1) plain(sub(reader), TYPE_META, typeMeta);
     else if (tag >>> 3 === 2) raw = reader.bytes();
     else reader.skipType(tag & 7);
   }
@@ -211,5 +278,5 @@ export function decodeProtobuf(
   const type = typeOf(apiVersion, kind);
   // The caller refuses an object of an unexpected kind, so the fields of the object are not needed.
   if (type === undefined) return { apiVersion, kind };
-  return readMessage(new Reader(raw), messageOf(type), { apiVersion, kind }, { values: 0 });
+  return { apiVersion, kind, ...readMessage(new Reader(raw), messageOf(type), {}, { values: 0 }) };
 }
