@@ -1,15 +1,27 @@
 /** Encodes immutable objects as JSON. Each object is encoded once for all clients that read it. */
 
 const texts = new WeakMap<object, string>();
+/** The texts that the next call of encodeOnce() returns, and that are not kept. */
+const given = new WeakMap<object, string>();
 
-/** Returns JSON.stringify(object), and caches the text until the object is garbage-collected. The object must be immutable. */
+/** Returns JSON.stringify(object), and keeps the text until the object is garbage-collected. The object must be immutable. */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
   if (known !== undefined) return known;
+  const once = given.get(object);
+  if (once !== undefined) {
+    given.delete(object);
+    return once;
+  }
   const text = JSON.stringify(object);
   texts.set(object, text);
   return text;
 }
 
-/** Makes encodeOnce() return `text` for the object. The text must be JSON of the same value. */
-export const shareText = (object: object, text: string): void => void texts.set(object, text);
+/**
+ * Makes the next call of encodeOnce() for the object return `text`, which must be JSON of the same value. The text is not kept for further
+ * calls, because most objects that a client writes are not read soon.
+ */
+export function giveText(object: object, text: string): void {
+  if (!texts.has(object)) given.set(object, text);
+}

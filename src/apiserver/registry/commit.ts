@@ -4,7 +4,7 @@
  */
 import { MAX_VALUES } from '../../api/schema.ts';
 import { deepFreeze } from '../../machinery/deep-freeze.ts';
-import { shareText } from '../../machinery/encode.ts';
+import { giveText } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
@@ -51,8 +51,7 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 
 /**
  * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
- * that the response and other readers share one encoded text. For a client, which gets the object in the response, that text is made from
- * the text in the store.
+ * that the response and other readers share one encoded text. The text for the response to a client is made from the text in the store.
  */
 function written({ cache }: Storage, resource: Resource, { key, object, text, sender }: Put, revision: number) {
   const cached = cache.get(key);
@@ -60,7 +59,7 @@ function written({ cache }: Storage, resource: Resource, { key, object, text, se
   const served = resource.fromStored(cached);
   if (served !== cached || sender?.source !== 'client') return served;
   const shared = textAtRevision(text, revision);
-  if (shared !== undefined) shareText(cached, shared);
+  if (shared !== undefined) giveText(cached, shared);
   return served;
 }
 
