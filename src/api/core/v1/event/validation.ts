@@ -5,7 +5,7 @@
  * involvedObject has none.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
-import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
 import type { CoreV1Event } from '../../../generated/types.ts';
 
@@ -14,10 +14,10 @@ const MAX_MESSAGE_CHARACTERS = 1024;
 const NAMESPACE_MISMATCH = 'does not match event.namespace';
 
 function bounded(field: string, value: string | undefined, isRequired: boolean, max: number): FieldError[] {
-  return [
-    ...(isRequired && !value ? [required(field)] : []),
-    ...(Buffer.byteLength(value ?? '') > max ? [invalid(field, '', `can have at most ${max} characters`)] : []),
-  ];
+  return allErrors(
+    isRequired && !value ? [required(field)] : [],
+    Buffer.byteLength(value ?? '') > max ? [invalid(field, '', `can have at most ${max} characters`)] : [],
+  );
 }
 
 function validateNewer(event: CoreV1Event, reporter: 'reportingComponent' | 'reportingController'): FieldError[] {
@@ -29,13 +29,13 @@ function validateNewer(event: CoreV1Event, reporter: 'reportingComponent' | 'rep
   const component = event.reportingComponent ?? '';
   if (component === '') errors.push(required(reporter));
   errors.push(...qualifiedNameErrors(component).map((text) => invalid(reporter, component, text)));
-  return [
-    ...errors,
-    ...bounded('reportingInstance', event.reportingInstance, true, MAX_CHARACTERS),
-    ...bounded('action', event.action, true, MAX_CHARACTERS),
-    ...bounded('reason', event.reason, true, MAX_CHARACTERS),
-    ...bounded('message', event.message, false, MAX_MESSAGE_CHARACTERS),
-  ];
+  return allErrors(
+    errors,
+    bounded('reportingInstance', event.reportingInstance, true, MAX_CHARACTERS),
+    bounded('action', event.action, true, MAX_CHARACTERS),
+    bounded('reason', event.reason, true, MAX_CHARACTERS),
+    bounded('message', event.message, false, MAX_MESSAGE_CHARACTERS),
+  );
 }
 
 /** Validates an Event. `reporter`: the name that the field reportingComponent has in the API group of the request. */

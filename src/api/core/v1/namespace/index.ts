@@ -5,7 +5,7 @@
  * removed all finalizers from its spec, and its metadata has no finalizers either.
  * Source: pkg/registry/core/namespace and pkg/apis/core of v1.33.
  */
-import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import { kind } from '../../../declaration.ts';
@@ -18,12 +18,14 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
 function validateFinalizers(namespace: Namespace): FieldError[] {
-  return (namespace.spec?.finalizers ?? []).flatMap((name) => [
-    ...qualifiedNameErrors(name).map((text) => invalid('spec.finalizers', name, text)),
-    ...(name.includes('/') || STANDARD_FINALIZERS.has(name)
-      ? []
-      : [invalid('spec.finalizers', name, 'name is neither a standard finalizer name nor is it fully qualified')]),
-  ]);
+  return (namespace.spec?.finalizers ?? []).flatMap((name) =>
+    allErrors(
+      qualifiedNameErrors(name).map((text) => invalid('spec.finalizers', name, text)),
+      name.includes('/') || STANDARD_FINALIZERS.has(name)
+        ? []
+        : [invalid('spec.finalizers', name, 'name is neither a standard finalizer name nor is it fully qualified')],
+    ),
+  );
 }
 
 function validateStatus(namespace: Namespace): FieldError[] {
@@ -62,10 +64,8 @@ export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
     finalize: {
       verbs: ['update'],
       apply: (old, body) => ({ ...old, spec: (body as Namespace).spec }),
-      validate: (namespace, old) => [
-        ...validateObjectMetaUpdate(namespace.metadata, old.metadata),
-        ...validateFinalizers(namespace),
-      ],
+      validate: (namespace, old) =>
+        allErrors(validateObjectMetaUpdate(namespace.metadata, old.metadata), validateFinalizers(namespace)),
     },
   },
   // Like upstream, do not allow one request to delete all Namespaces.

@@ -1,5 +1,6 @@
 /** Validation of Nodes. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -55,7 +56,7 @@ function isCidr(text: string): boolean {
 }
 
 export function validateNode(node: Node): FieldError[] {
-  const errors = [...validateTaints(node), ...validateResources(node)];
+  const errors = allErrors(validateTaints(node), validateResources(node));
   const cidrs = node.spec?.podCIDRs ?? [];
   cidrs.forEach((cidr, index) => {
     if (!isCidr(cidr)) {

@@ -1,5 +1,5 @@
 /** Validation of PersistentVolumeClaims. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
-import { type FieldError, forbidden, invalid, required } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, forbidden, invalid, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -25,15 +25,15 @@ function validateRequest(spec: PersistentVolumeClaimSpec): FieldError[] {
 
 function validateSpec(spec: PersistentVolumeClaimSpec): FieldError[] {
   const className = spec.storageClassName ?? '';
-  return [
-    ...labelSelectorErrors(spec.selector, 'spec.selector'),
-    ...validateAccessModes(spec.accessModes, 'at least 1 access mode is required'),
-    ...validateRequest(spec),
-    ...(className === ''
+  return allErrors(
+    labelSelectorErrors(spec.selector, 'spec.selector'),
+    validateAccessModes(spec.accessModes, 'at least 1 access mode is required'),
+    validateRequest(spec),
+    className === ''
       ? []
-      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text))),
-    ...validateVolumeMode(spec.volumeMode),
-  ];
+      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text)),
+    validateVolumeMode(spec.volumeMode),
+  );
 }
 
 export const validateClaim = ({ spec = {} }: PersistentVolumeClaim): FieldError[] => validateSpec(spec);

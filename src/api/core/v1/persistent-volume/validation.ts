@@ -1,5 +1,12 @@
 /** Validation of PersistentVolumes. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
-import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT } from '../../../../machinery/object-meta.ts';
@@ -85,19 +92,19 @@ function validateSpec(spec: PersistentVolumeSpec | undefined): FieldError[] {
   if (spec === undefined) return [required('spec', 'must specify a volume type')];
   const policy = spec.persistentVolumeReclaimPolicy ?? '';
   const className = spec.storageClassName ?? '';
-  return [
-    ...validateAccessModes(spec.accessModes, ''),
-    ...validateCapacity(spec.capacity),
-    ...(policy === '' || RECLAIM_POLICIES.includes(policy)
+  return allErrors(
+    validateAccessModes(spec.accessModes, ''),
+    validateCapacity(spec.capacity),
+    policy === '' || RECLAIM_POLICIES.includes(policy)
       ? []
-      : [notSupported('spec.persistentVolumeReclaimPolicy', policy, RECLAIM_POLICIES)]),
-    ...(spec.nodeAffinity === undefined ? [] : validateNodeAffinity(spec.nodeAffinity)),
-    ...validateSources(spec),
-    ...(className === ''
+      : [notSupported('spec.persistentVolumeReclaimPolicy', policy, RECLAIM_POLICIES)],
+    spec.nodeAffinity === undefined ? [] : validateNodeAffinity(spec.nodeAffinity),
+    validateSources(spec),
+    className === ''
       ? []
-      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text))),
-    ...validateVolumeMode(spec.volumeMode),
-  ];
+      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text)),
+    validateVolumeMode(spec.volumeMode),
+  );
 }
 
 export const validateVolume = ({ spec }: PersistentVolume): FieldError[] => validateSpec(spec);

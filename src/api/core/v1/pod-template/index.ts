@@ -2,7 +2,7 @@
  * The PodTemplate: a template for Pods. A template is validated like a Pod. Admission applies only to the Pods created from it.
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
-import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { kind } from '../../../declaration.ts';
 import type { Pod, PodTemplate } from '../../../generated/types.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
@@ -59,11 +59,13 @@ function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] 
   const pod = expanded(object);
   const isRead = !sameValue(object.template?.metadata?.annotations, old?.template?.metadata?.annotations);
   const faults = isRead ? faultsOf(object).filter(({ differs }) => old === undefined || !differs) : [];
-  const errors = firstErrors(() => [
-    ...validatePod(pod),
-    ...validateAppArmorMatch(pod),
-    ...faults.map(({ path, text, cause }) => invalid(path, text, cause)),
-  ]).map((error) => ({ ...error, field: pathInTemplate(error.field) }));
+  const errors = firstErrors(() =>
+    allErrors(
+      validatePod(pod),
+      validateAppArmorMatch(pod),
+      faults.map(({ path, text, cause }) => invalid(path, text, cause)),
+    ),
+  ).map((error) => ({ ...error, field: pathInTemplate(error.field) }));
   if ((pod.spec?.ephemeralContainers ?? []).length > 0)
     errors.push(forbidden('template.spec.ephemeralContainers', 'ephemeral containers not allowed in pod template'));
   return errors;

@@ -1,6 +1,6 @@
 /** The subresources of a Pod. Source: pkg/registry/core/pod of v1.33. */
 
-import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { uidOf } from '../../../../machinery/meta.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -38,10 +38,10 @@ function applyStatus(old: Pod, body: KubeObject): Pod {
 
 function validateBinding(binding: Binding): FieldError[] {
   const { kind, name } = binding.target ?? {};
-  return [
-    ...(kind && kind !== 'Node' ? [notSupported('target.kind', kind, ['Node', '<empty>'])] : []),
-    ...(name ? [] : [required('target.name')]),
-  ];
+  return allErrors(
+    kind && kind !== 'Node' ? [notSupported('target.kind', kind, ['Node', '<empty>'])] : [],
+    name ? [] : [required('target.name')],
+  );
 }
 
 /**
@@ -116,10 +116,8 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'io.k8s.api.core.v1.Binding' },
     verbs: ['create'],
     apply: applyBinding,
-    validate: (pod, old) => [
-      ...validateObjectMetaUpdate(pod.metadata, old.metadata),
-      ...validateFixedAnnotations(pod, old),
-    ],
+    validate: (pod, old) =>
+      allErrors(validateObjectMetaUpdate(pod.metadata, old.metadata), validateFixedAnnotations(pod, old)),
   },
   // apply() only sets the condition; the API server then deletes the Pod.
   eviction: {

@@ -1,5 +1,5 @@
 /** Validation of Secrets. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
-import { type FieldError, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
 import { configMapKeyErrors } from '../../../../machinery/names.ts';
 import type { Secret } from '../../../generated/types.ts';
 import { DATA_LIMIT_BYTES } from '../immutable-data.ts';
@@ -54,5 +54,5 @@ export function validateContent(secret: Secret): FieldError[] {
     bytes += Buffer.byteLength(value, 'base64');
   }
   if (bytes > DATA_LIMIT_BYTES) errors.push(tooLong('data', DATA_LIMIT_BYTES));
-  return [...errors, ...validateType(secret)];
+  return allErrors(errors, validateType(secret));
 }

@@ -1,7 +1,14 @@
 /** Validation of a Service's cluster IPs and IP families. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 
 import { repeats } from '../../../../machinery/duplicates.ts';
-import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  duplicate,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../machinery/field-error.ts';
 import { ipErrors, ipFamily } from '../../../../machinery/names.ts';
 import type { ServiceSpec } from '../../../generated/types.ts';
 import { isHeadless } from './validate-ports.ts';
@@ -49,7 +56,7 @@ function validateAddresses(clusterIPs: string[]): FieldError[] {
 export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   if (spec.type === 'ExternalName') return [];
   const { clusterIPs = [], ipFamilies = [] } = spec;
-  const errors = [...validatePair(spec), ...validateFamilies(spec)];
+  const errors = allErrors(validatePair(spec), validateFamilies(spec));
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));

@@ -1,5 +1,6 @@
 /** Validation of a Service's ports. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -52,10 +53,10 @@ export function validatePorts(spec: ServiceSpec): FieldError[] {
   const numbers = new Set<string>();
   return ports.flatMap((port, index) => {
     const field = `spec.ports[${index}]`;
-    const errors = [
-      ...validateName(port.name ?? '', ports.length > 1, names, `${field}.name`),
-      ...validateNumbers(port, field),
-    ];
+    const errors = allErrors(
+      validateName(port.name ?? '', ports.length > 1, names, `${field}.name`),
+      validateNumbers(port, field),
+    );
     if (port.nodePort) {
       if (spec.type === 'ClusterIP') {
         errors.push(forbidden(`${field}.nodePort`, "may not be used when `type` is 'ClusterIP'"));

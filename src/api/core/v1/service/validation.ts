@@ -1,6 +1,13 @@
 /** Validation of Services. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { BlockList, isIPv6 } from 'node:net';
-import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
 import { validateLabels } from '../../../../machinery/object-meta.ts';
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
@@ -134,7 +141,7 @@ export function validateService(service: Service): FieldError[] {
   errors.push(...validateAffinity(spec), ...validateClusterIps(spec), ...validateExternalIps(spec));
   if (!spec.type) errors.push(required('spec.type'));
   else if (!TYPES.includes(spec.type)) errors.push(notSupported('spec.type', spec.type, TYPES));
-  return [...errors, ...validateTraffic(spec)];
+  return allErrors(errors, validateTraffic(spec));
 }
 
 /** Validates the IPs and host names of the load balancer. */

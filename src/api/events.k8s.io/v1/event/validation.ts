@@ -3,7 +3,7 @@
  * Like upstream's, the errors contain the field names of the core form, except reportingController.
  * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
-import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -12,18 +12,18 @@ import type { CoreV1Event } from '../../../generated/types.ts';
 
 function validateSeries({ series }: CoreV1Event): FieldError[] {
   if (series === undefined) return [];
-  return [
-    ...((series.count ?? 0) < 2 ? [invalid('series.count', '', 'should be at least 2')] : []),
-    ...(series.lastObservedTime === undefined ? [required('series.lastObservedTime')] : []),
-  ];
+  return allErrors(
+    (series.count ?? 0) < 2 ? [invalid('series.count', '', 'should be at least 2')] : [],
+    series.lastObservedTime === undefined ? [required('series.lastObservedTime')] : [],
+  );
 }
 
 export function validateNewEvent(event: CoreV1Event): FieldError[] {
-  const errors = [
-    ...validateEvent(event, 'reportingController'),
-    ...validateObjectMeta(event.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-    ...validateSeries(event),
-  ];
+  const errors = allErrors(
+    validateEvent(event, 'reportingController'),
+    validateObjectMeta(event.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    validateSeries(event),
+  );
   if (event.eventTime === undefined) errors.push(required('eventTime'));
   if (event.type !== 'Normal' && event.type !== 'Warning') {
     errors.push(invalid('type', '', `has invalid value: ${event.type ?? ''}`));
@@ -56,11 +56,11 @@ const immutableFields = [
 
 /** Validates an update of an Event. Apart from the metadata, only the series may change. */
 export function validateNewEventUpdate(event: CoreV1Event, old: CoreV1Event): FieldError[] {
-  const errors = [
-    ...validateEvent(event, 'reportingController'),
-    ...validateObjectMetaUpdate(event.metadata, old.metadata),
-    ...(jsonEqual(event.series ?? null, old.series ?? null) ? [] : validateSeries(event)),
-  ];
+  const errors = allErrors(
+    validateEvent(event, 'reportingController'),
+    validateObjectMetaUpdate(event.metadata, old.metadata),
+    jsonEqual(event.series ?? null, old.series ?? null) ? [] : validateSeries(event),
+  );
   for (const name of immutableFields) {
     if (jsonEqual(event[name] ?? null, old[name] ?? null)) continue;
     const field = name === 'reportingComponent' ? 'reportingController' : name;

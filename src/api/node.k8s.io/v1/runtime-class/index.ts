@@ -1,5 +1,5 @@
 /** The RuntimeClass: the runtime handler for a Pod, its overhead and scheduling constraints. Source: pkg/apis/node of v1.33. */
-import { duplicate, type FieldError, invalid } from '../../../../machinery/field-error.ts';
+import { allErrors, duplicate, type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { validateLabels } from '../../../../machinery/object-meta.ts';
 import { validateTolerations } from '../../../core/v1/pod/validation/validate-placement.ts';
@@ -9,13 +9,14 @@ import type { RuntimeClass, Toleration } from '../../../generated/types.ts';
 import { immutable } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldError[] => [
-  ...dns1123LabelErrors(handler).map((text) => invalid('handler', handler, text)),
-  ...validateResourceList(overhead?.podFixed, 'overhead.podFixed'),
-  ...validateLabels(scheduling?.nodeSelector, 'scheduling.nodeSelector'),
-  ...validateTolerations(scheduling?.tolerations, 'scheduling.tolerations'),
-  ...repeated(scheduling?.tolerations, 'scheduling.tolerations'),
-];
+const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldError[] =>
+  allErrors(
+    dns1123LabelErrors(handler).map((text) => invalid('handler', handler, text)),
+    validateResourceList(overhead?.podFixed, 'overhead.podFixed'),
+    validateLabels(scheduling?.nodeSelector, 'scheduling.nodeSelector'),
+    validateTolerations(scheduling?.tolerations, 'scheduling.tolerations'),
+    repeated(scheduling?.tolerations, 'scheduling.tolerations'),
+  );
 
 /** Rejects duplicate tolerations. Like upstream, compares all fields except tolerationSeconds. */
 function repeated(tolerations: readonly Toleration[] = [], path: string): FieldError[] {

@@ -6,6 +6,7 @@
  * wording).
  */
 import {
+  allErrors,
   type FieldError,
   forbidden,
   invalid,
@@ -80,12 +81,10 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   return annotationsOf(pod).flatMap(([key, value]) => {
     const name = key.slice(KEY_PREFIX.length);
     const known = ['', RUNTIME_DEFAULT, UNCONFINED].includes(value) || value.startsWith(LOCALHOST_PREFIX);
-    return [
-      ...(names.has(name) ? [] : [invalid(annotationPath(key), name, 'container not found')]),
-      ...(known
-        ? []
-        : [invalid(annotationPath(key), value, `invalid AppArmor profile name: ${JSON.stringify(value)}`)]),
-    ];
+    return allErrors(
+      names.has(name) ? [] : [invalid(annotationPath(key), name, 'container not found')],
+      known ? [] : [invalid(annotationPath(key), value, `invalid AppArmor profile name: ${JSON.stringify(value)}`)],
+    );
   });
 }
 
@@ -114,14 +113,14 @@ export function validateAppArmorMatch(pod: Pod): FieldError[] {
 export function validateAppArmorUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = new Map(annotationsOf(old));
   const now = new Map(annotationsOf(pod));
-  return [
-    ...[...before]
+  return allErrors(
+    [...before]
       .filter(([key, value]) => now.get(key) !== value)
       .map(([key]) => forbidden(annotationPath(key), 'may not remove or update AppArmor annotations')),
-    ...[...now.keys()]
+    [...now.keys()]
       .filter((key) => !before.has(key))
       .map((key) => forbidden(annotationPath(key), 'may not add AppArmor annotations')),
-  ];
+  );
 }
 
 const annotationsOf = ({ metadata }: Pod): [key: string, value: string][] =>

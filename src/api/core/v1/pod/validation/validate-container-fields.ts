@@ -1,5 +1,5 @@
 /** Validates the fields that containers of all lists have in common. Source: validation of v1.33 (rules and wording). */
-import { duplicate, type FieldError, invalid, required } from '../../../../../machinery/field-error.ts';
+import { allErrors, duplicate, type FieldError, invalid, required } from '../../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, portNameErrors, portNumberErrors } from '../../../../../machinery/names.ts';
 import type { Container, ContainerPort, PodSpec, Volume } from '../../../../generated/types.ts';
 import type { AnyContainer } from '../containers.ts';
@@ -35,20 +35,20 @@ export function validateFields(
 ): FieldError[] {
   const { fieldPaths = envFieldPaths, images = imageErrors(container, path) } = rules;
   const hostUsers = context.spec.hostUsers ?? true;
-  return [
-    ...requiredName(container.name, `${path}.name`, dns1123LabelErrors),
-    ...images,
-    ...choiceErrors(container.terminationMessagePolicy, `${path}.terminationMessagePolicy`, messagePolicies),
-    ...validatePorts(container.ports, `${path}.ports`),
-    ...validateEnv(container.env, `${path}.env`, fieldPaths),
-    ...validateEnvFrom(container.envFrom, `${path}.envFrom`),
-    ...validateMounts(container, context.volumes, `${path}.volumeMounts`),
-    ...validateDevices(container, context.volumes, `${path}.volumeDevices`),
-    ...choiceErrors(container.imagePullPolicy, `${path}.imagePullPolicy`, pullPolicies),
-    ...validateResources(container.resources, context.claimNames, `${path}.resources`),
-    ...validateResizePolicy(container, context.spec, `${path}.resizePolicy`),
-    ...validateSecurityContext(container.securityContext, hostUsers, `${path}.securityContext`),
-  ];
+  return allErrors(
+    requiredName(container.name, `${path}.name`, dns1123LabelErrors),
+    images,
+    choiceErrors(container.terminationMessagePolicy, `${path}.terminationMessagePolicy`, messagePolicies),
+    validatePorts(container.ports, `${path}.ports`),
+    validateEnv(container.env, `${path}.env`, fieldPaths),
+    validateEnvFrom(container.envFrom, `${path}.envFrom`),
+    validateMounts(container, context.volumes, `${path}.volumeMounts`),
+    validateDevices(container, context.volumes, `${path}.volumeDevices`),
+    choiceErrors(container.imagePullPolicy, `${path}.imagePullPolicy`, pullPolicies),
+    validateResources(container.resources, context.claimNames, `${path}.resources`),
+    validateResizePolicy(container, context.spec, `${path}.resizePolicy`),
+    validateSecurityContext(container.securityContext, hostUsers, `${path}.securityContext`),
+  );
 }
 
 /** Rejects whitespace around the image's name, in Pods and PodTemplates. Upstream allows whitespace in PodTemplates. */
@@ -74,7 +74,7 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
     if (hostPort) {
       errors.push(...portNumberErrors(hostPort).map((text) => invalid(`${at}.hostPort`, hostPort, text)));
     }
-    return [...errors, ...choiceErrors(protocol, `${at}.protocol`, protocols)];
+    return allErrors(errors, choiceErrors(protocol, `${at}.protocol`, protocols));
   });
 }
 

@@ -1,5 +1,6 @@
 /** Validates the lists of containers of a Pod. Source: validation of v1.33 (rules and wording). */
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -23,12 +24,12 @@ import { validateProbesAndHooks } from './validate-probes.ts';
 export function validateAllContainers(spec: PodSpec, volumes: ReadonlyMap<string, Volume>): FieldError[] {
   const claimNames = new Set((spec.resourceClaims ?? []).map((claim) => claim.name));
   const context: ContainerContext = { spec, volumes, claimNames };
-  return [
-    ...validateAppContainers(context),
-    ...validateInitContainers(context),
-    ...validateDeferContainers(context),
-    ...validateEphemeralContainers(spec.ephemeralContainers ?? [], context),
-  ];
+  return allErrors(
+    validateAppContainers(context),
+    validateInitContainers(context),
+    validateDeferContainers(context),
+    validateEphemeralContainers(spec.ephemeralContainers ?? [], context),
+  );
 }
 
 function validateAppContainers(context: ContainerContext): FieldError[] {
@@ -47,7 +48,7 @@ function validateAppContainers(context: ContainerContext): FieldError[] {
     }
     return found;
   });
-  return [...errors, ...validateHostPorts(spec.containers, path)];
+  return allErrors(errors, validateHostPorts(spec.containers, path));
 }
 
 function validateInitContainers(context: ContainerContext): FieldError[] {
@@ -103,7 +104,7 @@ function validateEphemeralContainers(
   const names = new Set([...targets, ...deferNames]);
   return containers.flatMap((container, index) => {
     const at = `spec.ephemeralContainers[${index}]`;
-    const errors = [...validateFields(container, context, at), ...validateImageSpaces(container, at)];
+    const errors = allErrors(validateFields(container, context, at), validateImageSpaces(container, at));
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     names.add(container.name);
     const target = container.targetContainerName;

@@ -5,6 +5,7 @@
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -87,15 +88,16 @@ function validateConditions(entry: DeferContainer, path: string): FieldError[] {
   if (when && when !== 'Always' && trigger !== 'PostExit') {
     errors.push(invalid(`${path}.when`, when, "must be 'Always' when `trigger` is not 'PostExit'"));
   }
-  return [...errors, ...choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies)];
+  return allErrors(errors, choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies));
 }
 
 /** Validates the fields of the Pod that configure defer containers, but not the list of defer containers. */
-export const validateDeferSettings = (spec: PodSpec): FieldError[] => [
-  ...validateReserve(spec),
-  ...(spec.preStopPolicy === undefined ? [] : choiceErrors(spec.preStopPolicy, 'spec.preStopPolicy', preStopPolicies)),
-  ...validateGraceExtension(spec),
-];
+export const validateDeferSettings = (spec: PodSpec): FieldError[] =>
+  allErrors(
+    validateReserve(spec),
+    spec.preStopPolicy === undefined ? [] : choiceErrors(spec.preStopPolicy, 'spec.preStopPolicy', preStopPolicies),
+    validateGraceExtension(spec),
+  );
 
 /** Checks that the reserve for PostExit entries, which is a part of the grace period, is shorter than the grace period. */
 function validateReserve({

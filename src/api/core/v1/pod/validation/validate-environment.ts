@@ -1,5 +1,5 @@
 /** Validates environment variables of a container. Source: validation of v1.33 (rules and wording). */
-import { type FieldError, invalid } from '../../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid } from '../../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, envVarNameErrors } from '../../../../../machinery/names.ts';
 import type { EnvFromSource, EnvVar } from '../../../../generated/types.ts';
 import { validateFieldRef, validateKeyRef, validateResourceFieldRef } from './validate-references.ts';
@@ -11,20 +11,22 @@ export const validateEnv = (
   path: string,
   fieldPaths: readonly string[],
 ): FieldError[] =>
-  (variables ?? []).flatMap((variable, index) => [
-    ...requiredName(variable.name, `${path}[${index}].name`, envVarNameErrors),
-    ...validateValueFrom(variable, `${path}[${index}].valueFrom`, fieldPaths),
-  ]);
+  (variables ?? []).flatMap((variable, index) =>
+    allErrors(
+      requiredName(variable.name, `${path}[${index}].name`, envVarNameErrors),
+      validateValueFrom(variable, `${path}[${index}].valueFrom`, fieldPaths),
+    ),
+  );
 
 function validateValueFrom({ value, valueFrom }: EnvVar, path: string, fieldPaths: readonly string[]): FieldError[] {
   if (!valueFrom) return [];
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = valueFrom;
-  const errors = [
-    ...(fieldRef ? validateFieldRef(fieldRef, `${path}.fieldRef`, fieldPaths) : []),
-    ...(resourceFieldRef ? validateResourceFieldRef(resourceFieldRef, `${path}.resourceFieldRef`, false) : []),
-    ...(configMapKeyRef ? validateKeyRef(configMapKeyRef, `${path}.configMapKeyRef`) : []),
-    ...(secretKeyRef ? validateKeyRef(secretKeyRef, `${path}.secretKeyRef`) : []),
-  ];
+  const errors = allErrors(
+    fieldRef ? validateFieldRef(fieldRef, `${path}.fieldRef`, fieldPaths) : [],
+    resourceFieldRef ? validateResourceFieldRef(resourceFieldRef, `${path}.resourceFieldRef`, false) : [],
+    configMapKeyRef ? validateKeyRef(configMapKeyRef, `${path}.configMapKeyRef`) : [],
+    secretKeyRef ? validateKeyRef(secretKeyRef, `${path}.secretKeyRef`) : [],
+  );
   const sources = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef].filter(Boolean).length;
   if (sources === 0) {
     const choices = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`';
@@ -40,11 +42,11 @@ function validateValueFrom({ value, valueFrom }: EnvVar, path: string, fieldPath
 export function validateEnvFrom(sources: readonly EnvFromSource[] | undefined, path: string): FieldError[] {
   return (sources ?? []).flatMap(({ prefix, configMapRef, secretRef }, index) => {
     const at = `${path}[${index}]`;
-    const errors = [
-      ...(prefix ? nameErrors(prefix, `${at}.prefix`, envVarNameErrors) : []),
-      ...(configMapRef ? requiredName(configMapRef.name, `${at}.configMapRef.name`, dns1123SubdomainErrors) : []),
-      ...(secretRef ? requiredName(secretRef.name, `${at}.secretRef.name`, dns1123SubdomainErrors) : []),
-    ];
+    const errors = allErrors(
+      prefix ? nameErrors(prefix, `${at}.prefix`, envVarNameErrors) : [],
+      configMapRef ? requiredName(configMapRef.name, `${at}.configMapRef.name`, dns1123SubdomainErrors) : [],
+      secretRef ? requiredName(secretRef.name, `${at}.secretRef.name`, dns1123SubdomainErrors) : [],
+    );
     if (!configMapRef && !secretRef) {
       errors.push(invalid(path, '', 'must specify one of: `configMapRef` or `secretRef`'));
     } else if (configMapRef && secretRef) {

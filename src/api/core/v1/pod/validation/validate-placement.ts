@@ -5,6 +5,7 @@
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -35,20 +36,20 @@ import type {
 } from '../../../../generated/types.ts';
 import { nameErrors } from './validate-values.ts';
 
-export const validatePlacement = (spec: PodSpec): FieldError[] => [
-  ...validateAffinity(spec.affinity, 'spec.affinity'),
-  ...(spec.readinessGates ?? []).flatMap(({ conditionType }, index) =>
-    nameErrors(conditionType ?? '', `spec.readinessGates[${index}].conditionType`, qualifiedNameErrors),
-  ),
-  ...validateSchedulingGates(spec.schedulingGates),
-  ...validateSpread(spec.topologySpreadConstraints, 'spec.topologySpreadConstraints'),
-];
+export const validatePlacement = (spec: PodSpec): FieldError[] =>
+  allErrors(
+    validateAffinity(spec.affinity, 'spec.affinity'),
+    (spec.readinessGates ?? []).flatMap(({ conditionType }, index) =>
+      nameErrors(conditionType ?? '', `spec.readinessGates[${index}].conditionType`, qualifiedNameErrors),
+    ),
+    validateSchedulingGates(spec.schedulingGates),
+    validateSpread(spec.topologySpreadConstraints, 'spec.topologySpreadConstraints'),
+  );
 
 export const validateNodeSelectorLabels = (labels: Record<string, string> | undefined, path: string): FieldError[] =>
-  Object.entries(labels ?? {}).flatMap(([key, value]) => [
-    ...nameErrors(key, path, qualifiedNameErrors),
-    ...nameErrors(value, path, labelValueErrors),
-  ]);
+  Object.entries(labels ?? {}).flatMap(([key, value]) =>
+    allErrors(nameErrors(key, path, qualifiedNameErrors), nameErrors(value, path, labelValueErrors)),
+  );
 
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
 
@@ -82,11 +83,11 @@ function validateToleration(toleration: Toleration, path: string): FieldError[] 
 }
 
 function validateAffinity(affinity: Affinity | undefined, path: string): FieldError[] {
-  return [
-    ...(affinity?.nodeAffinity ? validateNodeAffinity(affinity.nodeAffinity, `${path}.nodeAffinity`) : []),
-    ...(affinity?.podAffinity ? validatePodAffinity(affinity.podAffinity, `${path}.podAffinity`) : []),
-    ...(affinity?.podAntiAffinity ? validatePodAffinity(affinity.podAntiAffinity, `${path}.podAntiAffinity`) : []),
-  ];
+  return allErrors(
+    affinity?.nodeAffinity ? validateNodeAffinity(affinity.nodeAffinity, `${path}.nodeAffinity`) : [],
+    affinity?.podAffinity ? validatePodAffinity(affinity.podAffinity, `${path}.podAffinity`) : [],
+    affinity?.podAntiAffinity ? validatePodAffinity(affinity.podAntiAffinity, `${path}.podAntiAffinity`) : [],
+  );
 }
 
 function validateNodeAffinity(affinity: NodeAffinity, path: string): FieldError[] {
@@ -111,14 +112,15 @@ export function validateNodeSelector({ nodeSelectorTerms = [] }: NodeSelector, p
 const weightErrors = (weight: number, path: string): FieldError[] =>
   weight >= 1 && weight <= 100 ? [] : [invalid(`${path}.weight`, weight, 'must be in the range 1-100')];
 
-const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: string): FieldError[] => [
-  ...(term.matchExpressions ?? []).flatMap((requirement, index) =>
-    validateNodeRequirement(requirement, checkValues, `${path}.matchExpressions[${index}]`),
-  ),
-  ...(term.matchFields ?? []).flatMap((requirement, index) =>
-    validateNodeField(requirement, `${path}.matchFields[${index}]`),
-  ),
-];
+const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: string): FieldError[] =>
+  allErrors(
+    (term.matchExpressions ?? []).flatMap((requirement, index) =>
+      validateNodeRequirement(requirement, checkValues, `${path}.matchExpressions[${index}]`),
+    ),
+    (term.matchFields ?? []).flatMap((requirement, index) =>
+      validateNodeField(requirement, `${path}.matchFields[${index}]`),
+    ),
+  );
 
 /** Validates a requirement. `checkValues` is false for preferences, because upstream accepts any label value in preferences. */
 function validateNodeRequirement(
@@ -170,32 +172,33 @@ function validateNodeField({ key, operator, values = [] }: NodeSelectorRequireme
   return errors;
 }
 
-const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] => [
-  ...(affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) =>
-    validatePodTerm(term, `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
-  ),
-  ...(affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) => {
-    const at = `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
-    return [...weightErrors(term.weight, at), ...validatePodTerm(term.podAffinityTerm, `${at}.podAffinityTerm`)];
-  }),
-];
+const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] =>
+  allErrors(
+    (affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) =>
+      validatePodTerm(term, `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
+    ),
+    (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) => {
+      const at = `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
+      return allErrors(weightErrors(term.weight, at), validatePodTerm(term.podAffinityTerm, `${at}.podAffinityTerm`));
+    }),
+  );
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
   const mismatchLabelKeys = new Set(term.mismatchLabelKeys);
-  return [
-    ...labelSelectorErrors(term.labelSelector, `${path}.labelSelector`),
-    ...labelSelectorErrors(term.namespaceSelector, `${path}.namespaceSelector`),
-    ...(term.namespaces ?? []).flatMap((name) => nameErrors(name, `${path}.namespace`, dns1123LabelErrors)),
-    ...labelKeyErrors(term.matchLabelKeys, term.labelSelector, `${path}.matchLabelKeys`),
-    ...labelKeyErrors(term.mismatchLabelKeys, term.labelSelector, `${path}.mismatchLabelKeys`),
-    ...(term.matchLabelKeys ?? []).flatMap((key, index) =>
+  return allErrors(
+    labelSelectorErrors(term.labelSelector, `${path}.labelSelector`),
+    labelSelectorErrors(term.namespaceSelector, `${path}.namespaceSelector`),
+    (term.namespaces ?? []).flatMap((name) => nameErrors(name, `${path}.namespace`, dns1123LabelErrors)),
+    labelKeyErrors(term.matchLabelKeys, term.labelSelector, `${path}.matchLabelKeys`),
+    labelKeyErrors(term.mismatchLabelKeys, term.labelSelector, `${path}.mismatchLabelKeys`),
+    (term.matchLabelKeys ?? []).flatMap((key, index) =>
       mismatchLabelKeys.has(key)
         ? [invalid(`${path}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
         : [],
     ),
-    ...(term.topologyKey ? [] : [required(`${path}.topologyKey`, 'can not be empty')]),
-    ...nameErrors(term.topologyKey ?? '', `${path}.topologyKey`, qualifiedNameErrors),
-  ];
+    term.topologyKey ? [] : [required(`${path}.topologyKey`, 'can not be empty')],
+    nameErrors(term.topologyKey ?? '', `${path}.topologyKey`, qualifiedNameErrors),
+  );
 }
 
 function labelKeyErrors(keys: readonly string[] | undefined, selector: LabelSelector | undefined, path: string) {
@@ -252,6 +255,6 @@ function validateSpread(constraints: readonly TopologySpreadConstraint[] | undef
       }
     }
     errors.push(...labelKeyErrors(constraint.matchLabelKeys, constraint.labelSelector, `${at}.matchLabelKeys`));
-    return [...errors, ...labelSelectorErrors(constraint.labelSelector, `${at}.labelSelector`)];
+    return allErrors(errors, labelSelectorErrors(constraint.labelSelector, `${at}.labelSelector`));
   });
 }

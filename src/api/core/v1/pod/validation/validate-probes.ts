@@ -1,5 +1,12 @@
 /** Validates probes and lifecycle hooks of a container. Source: validation of v1.33 (rules and wording). */
-import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../../machinery/field-error.ts';
 import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from '../../../../generated/types.ts';
 import { nonNegative, portErrors, requiredText } from './validate-values.ts';
 
@@ -14,10 +21,10 @@ function validateHandler(handler: Handler, gracePeriodSeconds: number | undefine
   const given = handlerTypes.filter((type) => handler[type]);
   const [first, ...others] = given;
   if (first === undefined) return [required(path, 'must specify a handler type')];
-  return [
-    ...validateAction(first, handler, gracePeriodSeconds, `${path}.${first}`),
-    ...others.map((type) => forbidden(`${path}.${type}`, 'may not specify more than 1 handler type')),
-  ];
+  return allErrors(
+    validateAction(first, handler, gracePeriodSeconds, `${path}.${first}`),
+    others.map((type) => forbidden(`${path}.${type}`, 'may not specify more than 1 handler type')),
+  );
 }
 
 function validateAction(
@@ -50,36 +57,37 @@ function validateAction(
   }
 }
 
-const validateHttpGet = (action: HTTPGetAction, path: string): FieldError[] => [
-  ...requiredText(action.path, `${path}.path`),
-  ...portErrors(action.port, `${path}.port`),
-  ...(action.scheme === 'HTTP' || action.scheme === 'HTTPS'
-    ? []
-    : [notSupported(`${path}.scheme`, action.scheme ?? '', ['HTTP', 'HTTPS'])]),
-  ...(action.httpHeaders ?? [])
-    .filter((header) => !headerName.test(header.name ?? ''))
-    .map((header) =>
-      invalid(
-        `${path}.httpHeaders`,
-        header.name ?? '',
-        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
+const validateHttpGet = (action: HTTPGetAction, path: string): FieldError[] =>
+  allErrors(
+    requiredText(action.path, `${path}.path`),
+    portErrors(action.port, `${path}.port`),
+    action.scheme === 'HTTP' || action.scheme === 'HTTPS'
+      ? []
+      : [notSupported(`${path}.scheme`, action.scheme ?? '', ['HTTP', 'HTTPS'])],
+    (action.httpHeaders ?? [])
+      .filter((header) => !headerName.test(header.name ?? ''))
+      .map((header) =>
+        invalid(
+          `${path}.httpHeaders`,
+          header.name ?? '',
+          "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
+        ),
       ),
-    ),
-];
+  );
 
 function validateProbe(probe: Probe, gracePeriodSeconds: number | undefined, path: string): FieldError[] {
   const grace = probe.terminationGracePeriodSeconds;
-  return [
-    ...validateHandler(probe, gracePeriodSeconds, path),
-    ...nonNegative(probe.initialDelaySeconds, `${path}.initialDelaySeconds`),
-    ...nonNegative(probe.timeoutSeconds, `${path}.timeoutSeconds`),
-    ...nonNegative(probe.periodSeconds, `${path}.periodSeconds`),
-    ...nonNegative(probe.successThreshold, `${path}.successThreshold`),
-    ...nonNegative(probe.failureThreshold, `${path}.failureThreshold`),
-    ...(grace !== undefined && grace <= 0
+  return allErrors(
+    validateHandler(probe, gracePeriodSeconds, path),
+    nonNegative(probe.initialDelaySeconds, `${path}.initialDelaySeconds`),
+    nonNegative(probe.timeoutSeconds, `${path}.timeoutSeconds`),
+    nonNegative(probe.periodSeconds, `${path}.periodSeconds`),
+    nonNegative(probe.successThreshold, `${path}.successThreshold`),
+    nonNegative(probe.failureThreshold, `${path}.failureThreshold`),
+    grace !== undefined && grace <= 0
       ? [invalid(`${path}.terminationGracePeriodSeconds`, grace, 'must be greater than 0')]
-      : []),
-  ];
+      : [],
+  );
 }
 
 /** Checks that a liveness or startup probe requires exactly one success. */
@@ -97,7 +105,7 @@ export function validateProbesAndHooks(
     handler ? validateHandler(handler, gracePeriodSeconds, `${path}.lifecycle.${name}`) : [];
   const restarting = (probe: Probe | undefined, name: string): FieldError[] =>
     probe
-      ? [...validateProbe(probe, gracePeriodSeconds, `${path}.${name}`), ...onceSuccessful(probe, `${path}.${name}`)]
+      ? allErrors(validateProbe(probe, gracePeriodSeconds, `${path}.${name}`), onceSuccessful(probe, `${path}.${name}`))
       : [];
   const readiness = readinessProbe ? validateProbe(readinessProbe, gracePeriodSeconds, `${path}.readinessProbe`) : [];
   if (readinessProbe?.terminationGracePeriodSeconds !== undefined) {
@@ -109,11 +117,11 @@ export function validateProbesAndHooks(
       ),
     );
   }
-  return [
-    ...hook(lifecycle?.postStart, 'postStart'),
-    ...hook(lifecycle?.preStop, 'preStop'),
-    ...restarting(livenessProbe, 'livenessProbe'),
-    ...readiness,
-    ...restarting(startupProbe, 'startupProbe'),
-  ];
+  return allErrors(
+    hook(lifecycle?.postStart, 'postStart'),
+    hook(lifecycle?.preStop, 'preStop'),
+    restarting(livenessProbe, 'livenessProbe'),
+    readiness,
+    restarting(startupProbe, 'startupProbe'),
+  );
 }

@@ -2,7 +2,7 @@
  * Validates the references in environment variables and volumes to fields of the Pod, resources of a container, and keys of
  * ConfigMaps and Secrets. Source: validation of v1.33 (rules and wording).
  */
-import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import { configMapKeyErrors, dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../../machinery/names.ts';
 import { canonicalQuantity } from '../../../../../machinery/quantity.ts';
 import type { ConfigMapKeySelector, ObjectFieldSelector, ResourceFieldSelector } from '../../../../generated/types.ts';
@@ -128,7 +128,8 @@ export function validateResourceFieldRef(
 }
 
 /** Validates a reference to a key of a ConfigMap or a Secret. */
-export const validateKeyRef = ({ name, key }: ConfigMapKeySelector, path: string): FieldError[] => [
-  ...nameErrors(name ?? '', `${path}.name`, dns1123SubdomainErrors),
-  ...(key ? nameErrors(key, `${path}.key`, configMapKeyErrors) : requiredText(key, `${path}.key`)),
-];
+export const validateKeyRef = ({ name, key }: ConfigMapKeySelector, path: string): FieldError[] =>
+  allErrors(
+    nameErrors(name ?? '', `${path}.name`, dns1123SubdomainErrors),
+    key ? nameErrors(key, `${path}.key`, configMapKeyErrors) : requiredText(key, `${path}.key`),
+  );

@@ -1,5 +1,6 @@
 /** Validates resource requests and limits. Source: validation of v1.33 (rules and wording). */
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -94,10 +95,9 @@ function countErrors(list: Record<string, string> | undefined, path: string): Fi
 export function validateResourceList(list: Record<string, string> | undefined, path: string): FieldError[] {
   const errors = countErrors(list, path);
   if (errors.length > 0) return errors;
-  return Object.entries(list ?? {}).flatMap(([name, text]) => [
-    ...validateResourceName(name, `${path}[${name}]`),
-    ...validateAmount(name, text, `${path}[${name}]`),
-  ]);
+  return Object.entries(list ?? {}).flatMap(([name, text]) =>
+    allErrors(validateResourceName(name, `${path}[${name}]`), validateAmount(name, text, `${path}[${name}]`)),
+  );
 }
 
 /**
@@ -110,10 +110,10 @@ export function validateResources(
   path: string,
 ): FieldError[] {
   if (resources === undefined) return [];
-  const errors = [
-    ...countErrors(resources.limits, `${path}.limits`),
-    ...countErrors(resources.requests, `${path}.requests`),
-  ];
+  const errors = allErrors(
+    countErrors(resources.limits, `${path}.limits`),
+    countErrors(resources.requests, `${path}.requests`),
+  );
   if (errors.length > 0) return errors;
   const limits = new Map(Object.entries(resources.limits ?? {}));
   const [goodNames, goodLimits] = [new Set<string>(), new Set<string>()];
@@ -124,7 +124,7 @@ export function validateResources(
     const at = `${path}.limits[${name}]`;
     const nameErrors = validateResourceName(name, at);
     if (nameErrors.length === 0) goodNames.add(name);
-    const found = [...nameErrors, ...validateAmount(name, text, at), ...validateHugePages(name, text, at)];
+    const found = allErrors(nameErrors, validateAmount(name, text, at), validateHugePages(name, text, at));
     if (found.length === 0) goodLimits.add(name);
     else errors.push(...found);
   }

@@ -1,5 +1,12 @@
 /** Validates security contexts of Pods and containers. Source: validation of v1.33 (rules and wording). */
-import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  duplicate,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../../machinery/field-error.ts';
 import type { PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../../../../generated/types.ts';
 import { validateAppArmor } from '../compatibility/app-armor.ts';
 import { descendingPath, idErrors } from './validate-values.ts';
@@ -15,11 +22,11 @@ export function validateSecurityContext(
   path: string,
 ): FieldError[] {
   if (!context) return [];
-  const errors = [
-    ...idErrors(context.runAsUser, `${path}.runAsUser`),
-    ...idErrors(context.runAsGroup, `${path}.runAsGroup`),
-    ...oneOf(context.procMount, `${path}.procMount`, ['Default', 'Unmasked']),
-  ];
+  const errors = allErrors(
+    idErrors(context.runAsUser, `${path}.runAsUser`),
+    idErrors(context.runAsGroup, `${path}.runAsGroup`),
+    oneOf(context.procMount, `${path}.procMount`, ['Default', 'Unmasked']),
+  );
   if (hostUsers && context.procMount === 'Unmasked') {
     errors.push(invalid(`${path}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`'));
   }
@@ -31,20 +38,20 @@ export function validateSecurityContext(
       errors.push(invalid(path, context, clash('`capabilities.Add` CAP_SYS_ADMIN')));
     }
   }
-  return [...errors, ...validateAppArmor(context.appArmorProfile, `${path}.appArmorProfile`)];
+  return allErrors(errors, validateAppArmor(context.appArmorProfile, `${path}.appArmorProfile`));
 }
 
 export function validatePodSecurityContext(spec: PodSpec, path: string): FieldError[] {
   const context = spec.securityContext;
   if (!context) return [];
-  return [
-    ...idErrors(context.fsGroup, `${path}.fsGroup`),
-    ...idErrors(context.runAsUser, `${path}.runAsUser`),
-    ...idErrors(context.runAsGroup, `${path}.runAsGroup`),
-    ...(context.supplementalGroups ?? []).flatMap((group, index) =>
+  return allErrors(
+    idErrors(context.fsGroup, `${path}.fsGroup`),
+    idErrors(context.runAsUser, `${path}.runAsUser`),
+    idErrors(context.runAsGroup, `${path}.runAsGroup`),
+    (context.supplementalGroups ?? []).flatMap((group, index) =>
       idErrors(group, `${path}.supplementalGroups[${index}]`),
     ),
-    ...(spec.shareProcessNamespace && spec.hostPID
+    spec.shareProcessNamespace && spec.hostPID
       ? [
           invalid(
             `${path}.shareProcessNamespace`,
@@ -52,14 +59,14 @@ export function validatePodSecurityContext(spec: PodSpec, path: string): FieldEr
             'ShareProcessNamespace and HostPID cannot both be enabled',
           ),
         ]
-      : []),
-    ...validateSysctls(context, spec, `${path}.sysctls`),
-    ...oneOf(context.fsGroupChangePolicy, `${path}.fsGroupChangePolicy`, ['Always', 'OnRootMismatch']),
-    ...validateSeccomp(context.seccompProfile, `${path}.seccompProfile`),
-    ...validateAppArmor(context.appArmorProfile, `${path}.appArmorProfile`),
-    ...oneOf(context.supplementalGroupsPolicy, `${path}.supplementalGroupsPolicy`, ['Merge', 'Strict']),
-    ...oneOf(context.seLinuxChangePolicy, `${path}.seLinuxChangePolicy`, ['MountOption', 'Recursive']),
-  ];
+      : [],
+    validateSysctls(context, spec, `${path}.sysctls`),
+    oneOf(context.fsGroupChangePolicy, `${path}.fsGroupChangePolicy`, ['Always', 'OnRootMismatch']),
+    validateSeccomp(context.seccompProfile, `${path}.seccompProfile`),
+    validateAppArmor(context.appArmorProfile, `${path}.appArmorProfile`),
+    oneOf(context.supplementalGroupsPolicy, `${path}.supplementalGroupsPolicy`, ['Merge', 'Strict']),
+    oneOf(context.seLinuxChangePolicy, `${path}.seLinuxChangePolicy`, ['MountOption', 'Recursive']),
+  );
 }
 
 function validateSeccomp(profile: SeccompProfile | undefined, path: string): FieldError[] {

@@ -4,7 +4,7 @@
  */
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
-import { duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
+import { allErrors, duplicate, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from '../../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../../machinery/object-meta.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../../generated/types.ts';
@@ -16,7 +16,7 @@ import { nameErrors } from './validate-values.ts';
 export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   const status = pod.status ?? {};
   const oldStatus = old.status ?? {};
-  const errors = [...validateObjectMetaUpdate(pod.metadata, old.metadata), ...validateFixedAnnotations(pod, old)];
+  const errors = allErrors(validateObjectMetaUpdate(pod.metadata, old.metadata), validateFixedAnnotations(pod, old));
   (status.conditions ?? []).forEach(({ type }, index) => {
     errors.push(...nameErrors(type ?? '', `metadata.conditions[${index}].Type`, qualifiedNameErrors));
   });
@@ -57,13 +57,13 @@ function allRevivals(status: PodStatus, old: PodStatus, spec: PodSpec): FieldErr
     field: 'containerStatuses' | 'initContainerStatuses' | 'deferContainerStatuses' | 'ephemeralContainerStatuses',
     policyOf: (name: string) => string,
   ): FieldError[] => revivals(status[field], old[field], `status.${field}`, policyOf);
-  return [
-    ...revived('containerStatuses', () => ofPod),
-    ...revived('initContainerStatuses', (name) => (sidecars.has(name) ? 'Always' : ofPod)),
+  return allErrors(
+    revived('containerStatuses', () => ofPod),
+    revived('initContainerStatuses', (name) => (sidecars.has(name) ? 'Always' : ofPod)),
     // With restartPolicy Always, a defer container does not run again after its first success, just as with OnFailure.
-    ...revived('deferContainerStatuses', (name) => (persistent.has(name) ? 'OnFailure' : 'Never')),
-    ...revived('ephemeralContainerStatuses', () => 'Never'),
-  ];
+    revived('deferContainerStatuses', (name) => (persistent.has(name) ? 'OnFailure' : 'Never')),
+    revived('ephemeralContainerStatuses', () => 'Never'),
+  );
 }
 
 function revivals(

@@ -6,6 +6,7 @@
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import {
+  allErrors,
   duplicate,
   type FieldError,
   invalid,
@@ -23,25 +24,25 @@ const path = 'status.termination';
 export function validateTermination({ termination }: PodStatus, old: PodStatus, spec: PodSpec): FieldError[] {
   if (termination === undefined || sameValue(termination, old.termination)) return [];
   const entries = new Set((spec.deferContainers ?? []).map(({ name }) => name));
-  return [
-    ...choiceErrors(termination.reason, `${path}.reason`, terminationReasons),
-    ...(['startedAt', 'deadline'] as const)
+  return allErrors(
+    choiceErrors(termination.reason, `${path}.reason`, terminationReasons),
+    (['startedAt', 'deadline'] as const)
       .filter((field) => !termination[field])
       .map((field) => required(`${path}.${field}`)),
-    ...nonNegative(termination.extendedSeconds, `${path}.extendedSeconds`),
-    ...nonNegative(termination.outageSeconds, `${path}.outageSeconds`),
-    ...validateTurn(termination, entries),
-    ...validateSkip(termination, entries),
-    ...validateTerminated(termination.containers ?? [], spec),
-  ];
+    nonNegative(termination.extendedSeconds, `${path}.extendedSeconds`),
+    nonNegative(termination.outageSeconds, `${path}.outageSeconds`),
+    validateTurn(termination, entries),
+    validateSkip(termination, entries),
+    validateTerminated(termination.containers ?? [], spec),
+  );
 }
 
 function validateTurn({ turn }: PodTermination, entries: ReadonlySet<string>): FieldError[] {
   if (turn === undefined) return [];
-  return [
-    ...(entries.has(turn.entry) ? [] : [notFoundField(`${path}.turn.entry`, turn.entry)]),
-    ...(turn.since ? [] : [required(`${path}.turn.since`)]),
-  ];
+  return allErrors(
+    entries.has(turn.entry) ? [] : [notFoundField(`${path}.turn.entry`, turn.entry)],
+    turn.since ? [] : [required(`${path}.turn.since`)],
+  );
 }
 
 function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string>): FieldError[] {

@@ -4,7 +4,7 @@
  * scheduling gates and, while the Pod has gates, narrow the node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
-import { type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, forbidden, invalid } from '../../../../../machinery/field-error.ts';
 import { inclusiveRangeText } from '../../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../../machinery/object-meta.ts';
 import type { Container, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../../../generated/types.ts';
@@ -32,11 +32,11 @@ const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
 export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const spec = specOf(pod);
   const oldSpec = currentSpec(old);
-  const errors = [
-    ...validateObjectMetaUpdate(pod.metadata, old.metadata),
-    ...validateFixedAnnotations(pod, old),
-    ...validatePod(pod),
-  ];
+  const errors = allErrors(
+    validateObjectMetaUpdate(pod.metadata, old.metadata),
+    validateFixedAnnotations(pod, old),
+    validatePod(pod),
+  );
   for (const field of ['containers', 'initContainers', 'deferContainers'] as const) {
     if ((spec[field] ?? []).length !== (oldSpec[field] ?? []).length) {
       return [...errors, forbidden(`spec.${field}`, 'pod updates may not add or remove containers')];
@@ -62,12 +62,13 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   return errors;
 }
 
-export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
-  ...validateMirrorUpdate(pod, old),
-  ...validateAppArmorUpdate(pod, old),
-  ...validateOlderFormsUpdate(pod, old),
-  ...validateDeferSettingsUpdate(pod, old),
-];
+export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] =>
+  allErrors(
+    validateMirrorUpdate(pod, old),
+    validateAppArmorUpdate(pod, old),
+    validateOlderFormsUpdate(pod, old),
+    validateDeferSettingsUpdate(pod, old),
+  );
 
 /**
  * Returns a copy of the new spec without the changes that an update of any Pod may make. Any other difference from `old` is an error,

@@ -1,5 +1,5 @@
 /** Checks of single values, used for several parts of a Pod. `path`: the path of the value, for the errors. */
-import { type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../../machinery/field-error.ts';
 import {
   inclusiveRangeText,
   type NameErrors,
@@ -53,16 +53,15 @@ export const noBacksteps = (value: string, path: string): FieldError[] =>
   hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];
 
 /** Checks that the value is a relative path without '..' components. */
-export const descendingPath = (value: string, path: string): FieldError[] => [
-  ...(value.startsWith('/') ? [invalid(path, value, 'must be a relative path')] : []),
-  ...noBacksteps(value, path),
-];
+export const descendingPath = (value: string, path: string): FieldError[] =>
+  allErrors(value.startsWith('/') ? [invalid(path, value, 'must be a relative path')] : [], noBacksteps(value, path));
 
 /**
  * Checks that the value passes descendingPath() and does not start with '..', because volumes store internal files as `..data`. Like
  * upstream, reports both errors for the value '..', but only the first for a value that starts with '../'.
  */
-export const unreservedPath = (value: string, path: string): FieldError[] => [
-  ...descendingPath(value, path),
-  ...(value.startsWith('..') && !value.startsWith('../') ? [invalid(path, value, "must not start with '..'")] : []),
-];
+export const unreservedPath = (value: string, path: string): FieldError[] =>
+  allErrors(
+    descendingPath(value, path),
+    value.startsWith('..') && !value.startsWith('../') ? [invalid(path, value, "must not start with '..'")] : [],
+  );

@@ -1,5 +1,6 @@
 /** Validates the volumes of a Pod. Source: validation of v1.33 (rules and wording). */
 import {
+  allErrors,
   duplicate,
   type FieldError,
   forbidden,
@@ -74,11 +75,11 @@ export function validateVolumes(
   const byName = new Map<string, Volume>();
   const errors = (volumes ?? []).flatMap((volume, index) => {
     const path = `spec.volumes[${index}]`;
-    const found = [
-      ...validateSource(volume, path, fieldPaths),
-      ...requiredName(volume.name, `${path}.name`, dns1123LabelErrors),
-      ...(byName.has(volume.name) ? [duplicate(`${path}.name`, volume.name)] : []),
-    ];
+    const found = allErrors(
+      validateSource(volume, path, fieldPaths),
+      requiredName(volume.name, `${path}.name`, dns1123LabelErrors),
+      byName.has(volume.name) ? [duplicate(`${path}.name`, volume.name)] : [],
+    );
     if (found.length === 0) byName.set(volume.name, volume);
     return found;
   });
@@ -89,10 +90,10 @@ function validateSource(volume: Volume, path: string, fieldPaths: readonly strin
   const given = (Object.keys(volume) as SourceName[]).filter((key) => sources.has(key) && volume[key] != null);
   const [first, ...others] = given.length < 2 ? given : sourceOrder.filter((name) => volume[name] != null);
   if (first === undefined) return [required(path, 'must specify a volume type')];
-  return [
-    ...(validators[first]?.(volume, `${path}.${first}`, fieldPaths) ?? []),
-    ...others.map((name) => forbidden(`${path}.${name}`, 'may not specify more than 1 volume type')),
-  ];
+  return allErrors(
+    validators[first]?.(volume, `${path}.${first}`, fieldPaths) ?? [],
+    others.map((name) => forbidden(`${path}.${name}`, 'may not specify more than 1 volume type')),
+  );
 }
 
 /** The functions that validate required fields and formats of the sources. The fields of the other types of sources are not validated. */
@@ -101,62 +102,69 @@ const validators: Partial<
 > = {
   emptyDir: ({ emptyDir }, path) => validateSizeLimit(emptyDir?.sizeLimit, `${path}.sizeLimit`),
   hostPath: ({ hostPath }, path) => (hostPath ? validateHostPath(hostPath, path) : []),
-  gitRepo: ({ gitRepo }, path) => [
-    ...requiredText(gitRepo?.repository, `${path}.repository`),
-    ...descendingPath(gitRepo?.directory ?? '', `${path}.directory`),
-  ],
-  secret: ({ secret }, path) => [
-    ...requiredText(secret?.secretName, `${path}.secretName`),
-    ...fileModeErrors(secret?.defaultMode, `${path}.defaultMode`),
-    ...validateItems(secret?.items, `${path}.items`),
-  ],
-  configMap: ({ configMap }, path) => [
-    ...requiredText(configMap?.name, `${path}.name`),
-    ...fileModeErrors(configMap?.defaultMode, `${path}.defaultMode`),
-    ...validateItems(configMap?.items, `${path}.items`),
-  ],
-  downwardAPI: ({ downwardAPI }, path, fieldPaths) => [
-    ...fileModeErrors(downwardAPI?.defaultMode, `${path}.defaultMode`),
-    ...(downwardAPI?.items ?? []).flatMap((file) => validateDownwardFile(file, path, fieldPaths)),
-  ],
+  gitRepo: ({ gitRepo }, path) =>
+    allErrors(
+      requiredText(gitRepo?.repository, `${path}.repository`),
+      descendingPath(gitRepo?.directory ?? '', `${path}.directory`),
+    ),
+  secret: ({ secret }, path) =>
+    allErrors(
+      requiredText(secret?.secretName, `${path}.secretName`),
+      fileModeErrors(secret?.defaultMode, `${path}.defaultMode`),
+      validateItems(secret?.items, `${path}.items`),
+    ),
+  configMap: ({ configMap }, path) =>
+    allErrors(
+      requiredText(configMap?.name, `${path}.name`),
+      fileModeErrors(configMap?.defaultMode, `${path}.defaultMode`),
+      validateItems(configMap?.items, `${path}.items`),
+    ),
+  downwardAPI: ({ downwardAPI }, path, fieldPaths) =>
+    allErrors(
+      fileModeErrors(downwardAPI?.defaultMode, `${path}.defaultMode`),
+      (downwardAPI?.items ?? []).flatMap((file) => validateDownwardFile(file, path, fieldPaths)),
+    ),
   projected: ({ projected }, path, fieldPaths) => (projected ? validateProjected(projected, path, fieldPaths) : []),
   persistentVolumeClaim: ({ persistentVolumeClaim }, path) =>
     requiredText(persistentVolumeClaim?.claimName, `${path}.claimName`),
   ephemeral: ({ ephemeral }, path) => (ephemeral?.volumeClaimTemplate ? [] : [required(`${path}.volumeClaimTemplate`)]),
-  image: ({ image }, path) => [
-    ...requiredText(image?.reference, `${path}.reference`),
-    ...(['Always', 'IfNotPresent', 'Never', '', undefined].includes(image?.pullPolicy)
-      ? []
-      : [notSupported(`${path}.pullPolicy`, image?.pullPolicy, ['Always', 'IfNotPresent', 'Never'])]),
-  ],
-  nfs: ({ nfs }, path) => [
-    ...requiredText(nfs?.server, `${path}.server`),
-    ...requiredText(nfs?.path, `${path}.path`),
-    ...(nfs?.path && !nfs.path.startsWith('/') ? [invalid(`${path}.path`, nfs.path, 'must be an absolute path')] : []),
-  ],
+  image: ({ image }, path) =>
+    allErrors(
+      requiredText(image?.reference, `${path}.reference`),
+      ['Always', 'IfNotPresent', 'Never', '', undefined].includes(image?.pullPolicy)
+        ? []
+        : [notSupported(`${path}.pullPolicy`, image?.pullPolicy, ['Always', 'IfNotPresent', 'Never'])],
+    ),
+  nfs: ({ nfs }, path) =>
+    allErrors(
+      requiredText(nfs?.server, `${path}.server`),
+      requiredText(nfs?.path, `${path}.path`),
+      nfs?.path && !nfs.path.startsWith('/') ? [invalid(`${path}.path`, nfs.path, 'must be an absolute path')] : [],
+    ),
   iscsi: ({ iscsi }, path) => (iscsi ? validateIscsi(iscsi, path) : []),
   csi: ({ csi }, path) => (csi ? validateCsi(csi, path) : []),
-  glusterfs: ({ glusterfs }, path) => [
-    ...requiredText(glusterfs?.endpoints, `${path}.endpoints`),
-    ...requiredText(glusterfs?.path, `${path}.path`),
-  ],
-  rbd: ({ rbd }, path) => [
-    ...((rbd?.monitors ?? []).length === 0 ? [required(`${path}.monitors`)] : []),
-    ...requiredText(rbd?.image, `${path}.image`),
-  ],
+  glusterfs: ({ glusterfs }, path) =>
+    allErrors(requiredText(glusterfs?.endpoints, `${path}.endpoints`), requiredText(glusterfs?.path, `${path}.path`)),
+  rbd: ({ rbd }, path) =>
+    allErrors(
+      (rbd?.monitors ?? []).length === 0 ? [required(`${path}.monitors`)] : [],
+      requiredText(rbd?.image, `${path}.image`),
+    ),
   cephfs: ({ cephfs }, path) => ((cephfs?.monitors ?? []).length === 0 ? [required(`${path}.monitors`)] : []),
   cinder: ({ cinder }, path) => requiredText(cinder?.volumeID, `${path}.volumeID`),
   awsElasticBlockStore: ({ awsElasticBlockStore }, path) =>
     requiredText(awsElasticBlockStore?.volumeID, `${path}.volumeID`),
   gcePersistentDisk: ({ gcePersistentDisk }, path) => requiredText(gcePersistentDisk?.pdName, `${path}.pdName`),
-  azureFile: ({ azureFile }, path) => [
-    ...requiredText(azureFile?.secretName, `${path}.secretName`),
-    ...requiredText(azureFile?.shareName, `${path}.shareName`),
-  ],
-  azureDisk: ({ azureDisk }, path) => [
-    ...requiredText(azureDisk?.diskName, `${path}.diskName`),
-    ...requiredText(azureDisk?.diskURI, `${path}.diskURI`),
-  ],
+  azureFile: ({ azureFile }, path) =>
+    allErrors(
+      requiredText(azureFile?.secretName, `${path}.secretName`),
+      requiredText(azureFile?.shareName, `${path}.shareName`),
+    ),
+  azureDisk: ({ azureDisk }, path) =>
+    allErrors(
+      requiredText(azureDisk?.diskName, `${path}.diskName`),
+      requiredText(azureDisk?.diskURI, `${path}.diskURI`),
+    ),
   vsphereVolume: ({ vsphereVolume }, path) => requiredText(vsphereVolume?.volumePath, `${path}.volumePath`),
   portworxVolume: ({ portworxVolume }, path) => requiredText(portworxVolume?.volumeID, `${path}.volumeID`),
   photonPersistentDisk: ({ photonPersistentDisk }, path) => requiredText(photonPersistentDisk?.pdID, `${path}.pdID`),
@@ -184,22 +192,24 @@ const hostPathTypes = [
 
 export function validateHostPath({ path: value, type = '' }: HostPathVolumeSource, path: string): FieldError[] {
   if (!value) return [required(`${path}.path`)];
-  return [
-    ...noBacksteps(value, `${path}.path`),
-    ...((hostPathTypes as readonly string[]).includes(type) ? [] : [notSupported(`${path}.type`, type, hostPathTypes)]),
-  ];
+  return allErrors(
+    noBacksteps(value, `${path}.path`),
+    (hostPathTypes as readonly string[]).includes(type) ? [] : [notSupported(`${path}.type`, type, hostPathTypes)],
+  );
 }
 
 const validateItems = (items: readonly KeyToPath[] | undefined, path: string): FieldError[] =>
-  (items ?? []).flatMap((item, index) => [
-    ...requiredText(item.key, `${path}[${index}].key`),
-    ...requiredText(item.path, `${path}[${index}].path`),
-    ...unreservedPath(item.path ?? '', `${path}[${index}].path`),
-    ...fileModeErrors(item.mode, `${path}[${index}].mode`),
-  ]);
+  (items ?? []).flatMap((item, index) =>
+    allErrors(
+      requiredText(item.key, `${path}[${index}].key`),
+      requiredText(item.path, `${path}[${index}].path`),
+      unreservedPath(item.path ?? '', `${path}[${index}].path`),
+      fileModeErrors(item.mode, `${path}[${index}].mode`),
+    ),
+  );
 
 function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPaths: readonly string[]): FieldError[] {
-  const errors = [...requiredText(file.path, `${path}.path`), ...unreservedPath(file.path ?? '', `${path}.path`)];
+  const errors = allErrors(requiredText(file.path, `${path}.path`), unreservedPath(file.path ?? '', `${path}.path`));
   if (file.fieldRef) {
     errors.push(...validateFieldRef(file.fieldRef, `${path}.fieldRef`, fieldPaths));
     if (file.resourceFieldRef) {
@@ -210,7 +220,7 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPa
   } else {
     errors.push(required(path, 'one of fieldRef and resourceFieldRef is required'));
   }
-  return [...errors, ...fileModeErrors(file.mode, `${path}.mode`)];
+  return allErrors(errors, fileModeErrors(file.mode, `${path}.mode`));
 }
 
 /**
@@ -265,10 +275,10 @@ function validateProjected(
 }
 
 function validateIscsi(iscsi: ISCSIVolumeSource, path: string): FieldError[] {
-  const errors = [
-    ...requiredText(iscsi.targetPortal, `${path}.targetPortal`),
-    ...requiredText(iscsi.iqn, `${path}.iqn`),
-  ];
+  const errors = allErrors(
+    requiredText(iscsi.targetPortal, `${path}.targetPortal`),
+    requiredText(iscsi.iqn, `${path}.iqn`),
+  );
   if (iscsi.iqn && !/^(iqn|eui|naa)/.test(iscsi.iqn)) {
     errors.push(invalid(`${path}.iqn`, iscsi.iqn, 'must be valid format starting with iqn, eui, or naa'));
   }

@@ -5,7 +5,7 @@
  * and validate-update.ts the rules for updates. Rules that need other objects are in admission.ts and runtime-class.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
-import { type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
+import { allErrors, type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
 import {
   dns1123LabelErrors,
   dns1123SubdomainErrors,
@@ -71,44 +71,44 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
 
 export function validatePod(pod: Pod): FieldError[] {
   const spec = specOf(pod);
-  return [
-    ...validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
-    ...validateAppArmorAnnotations(pod),
-    ...validatePodSpec(spec),
-    ...validateTokenVolumes(spec),
-    ...spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
-    ...(spec.initContainers ?? []).flatMap((container, index) =>
+  return allErrors(
+    validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    validateAppArmorAnnotations(pod),
+    validatePodSpec(spec),
+    validateTokenVolumes(spec),
+    spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
+    (spec.initContainers ?? []).flatMap((container, index) =>
       validateImageSpaces(container, `spec.initContainers[${index}]`),
     ),
-    ...(spec.deferContainers ?? []).flatMap((container, index) =>
+    (spec.deferContainers ?? []).flatMap((container, index) =>
       validateImageSpaces(container, `spec.deferContainers[${index}]`),
     ),
-  ];
+  );
 }
 
 function validatePodSpec(spec: PodSpec): FieldError[] {
   const hasDefers = (spec.deferContainers ?? []).length > 0;
   const volumes = validateVolumes(spec.volumes, hasDefers ? deferVolumeFieldPaths : volumeFieldPaths);
-  return [
-    ...(spec.terminationGracePeriodSeconds === undefined ? [required('spec.terminationGracePeriodSeconds')] : []),
-    ...volumes.errors,
-    ...validateAllContainers(spec, volumes.byName),
-    ...validateHostNetworkPorts(spec),
-    ...validateDeferSettings(spec),
-    ...choiceErrors(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
-    ...choiceErrors(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
-    ...validateNodeSelectorLabels(spec.nodeSelector, 'spec.nodeSelector'),
-    ...validatePodSecurityContext(spec, 'spec.securityContext'),
-    ...validateDns(spec),
-    ...validatePlacement(spec),
-    ...validateHostUsers(spec),
-    ...validateNames(spec),
-    ...validateTolerations(spec.tolerations, 'spec.tolerations'),
-    ...validateHostAliases(spec),
-    ...validatePriority(spec),
-    ...validateResourceList(spec.overhead, 'spec.overhead'),
-    ...(spec.os ? choiceErrors(spec.os.name, 'spec.os.name', ['linux', 'windows']) : []),
-  ];
+  return allErrors(
+    spec.terminationGracePeriodSeconds === undefined ? [required('spec.terminationGracePeriodSeconds')] : [],
+    volumes.errors,
+    validateAllContainers(spec, volumes.byName),
+    validateHostNetworkPorts(spec),
+    validateDeferSettings(spec),
+    choiceErrors(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
+    choiceErrors(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
+    validateNodeSelectorLabels(spec.nodeSelector, 'spec.nodeSelector'),
+    validatePodSecurityContext(spec, 'spec.securityContext'),
+    validateDns(spec),
+    validatePlacement(spec),
+    validateHostUsers(spec),
+    validateNames(spec),
+    validateTolerations(spec.tolerations, 'spec.tolerations'),
+    validateHostAliases(spec),
+    validatePriority(spec),
+    validateResourceList(spec.overhead, 'spec.overhead'),
+    spec.os ? choiceErrors(spec.os.name, 'spec.os.name', ['linux', 'windows']) : [],
+  );
 }
 
 function validateNames(spec: PodSpec): FieldError[] {
@@ -129,14 +129,12 @@ function validateNames(spec: PodSpec): FieldError[] {
 }
 
 function validatePriority(spec: PodSpec): FieldError[] {
-  return [
-    ...(spec.priorityClassName
-      ? nameErrors(spec.priorityClassName, 'spec.priorityClassName', dns1123SubdomainErrors)
-      : []),
-    ...(spec.preemptionPolicy === undefined
+  return allErrors(
+    spec.priorityClassName ? nameErrors(spec.priorityClassName, 'spec.priorityClassName', dns1123SubdomainErrors) : [],
+    spec.preemptionPolicy === undefined
       ? []
-      : choiceErrors(spec.preemptionPolicy, 'spec.preemptionPolicy', ['PreemptLowerPriority', 'Never'])),
-  ];
+      : choiceErrors(spec.preemptionPolicy, 'spec.preemptionPolicy', ['PreemptLowerPriority', 'Never']),
+  );
 }
 
 /**
@@ -226,12 +224,14 @@ function searchErrors(value: string): string[] {
 }
 
 const validateHostAliases = ({ hostAliases }: PodSpec): FieldError[] =>
-  (hostAliases ?? []).flatMap(({ ip, hostnames }, index) => [
-    ...nameErrors(ip ?? '', `spec.hostAliases[${index}].ip`, ipErrors),
-    ...(hostnames ?? []).flatMap((hostname, nameIndex) =>
-      nameErrors(hostname, `spec.hostAliases[${index}].hostnames[${nameIndex}]`, dns1123SubdomainErrors),
+  (hostAliases ?? []).flatMap(({ ip, hostnames }, index) =>
+    allErrors(
+      nameErrors(ip ?? '', `spec.hostAliases[${index}].ip`, ipErrors),
+      (hostnames ?? []).flatMap((hostname, nameIndex) =>
+        nameErrors(hostname, `spec.hostAliases[${index}].hostnames[${nameIndex}]`, dns1123SubdomainErrors),
+      ),
     ),
-  ]);
+  );
 
 function validateTokenVolumes(spec: PodSpec): FieldError[] {
   if (spec.serviceAccountName) return [];
