@@ -10,8 +10,9 @@ const decoder = new TextDecoder();
 
 /** Returns the JSON text of the object for the store. */
 export function storedText(object: KubeObject): string {
-  const { resourceVersion, ...metadata } = object.metadata;
-  return JSON.stringify(resourceVersion === undefined ? object : { ...object, metadata });
+  if (object.metadata.resourceVersion === undefined) return JSON.stringify(object);
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return JSON.stringify({ ...object, metadata });
 }
 
 /** The beginning of the JSON of most objects: apiVersion and kind, in this order or in that of Go's types, and then the metadata. */

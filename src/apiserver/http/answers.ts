@@ -13,7 +13,7 @@ import { drainedOrClosed } from './wait-for-drain.ts';
 /** The length of one piece in UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
 /** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
-const WHOLE_CHARS = 128 * 1024;
+export const WHOLE_CHARS = 128 * 1024;
 /** The fastest compression level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;
 /** The memory of one compressor: its window, tables and buffers. */
@@ -99,7 +99,9 @@ export async function sendParts(
 
 /** Concatenates parts that are either all texts or all bytes. */
 const wholeOf = (parts: readonly (string | Uint8Array)[]): string | Uint8Array =>
-  typeof parts[0] === 'string' ? parts.join('') : joined(parts as Uint8Array[]);
+  typeof parts[0] === 'string'
+    ? (parts as string[]).reduce((whole, part) => whole + part)
+    : joined(parts as Uint8Array[]);
 
 /** Returns the whole body if it has fewer than WHOLE_CHARS characters, otherwise undefined. */
 function shortBody(parts: readonly (string | Uint8Array)[]): string | Uint8Array | undefined {

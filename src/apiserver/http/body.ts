@@ -225,8 +225,7 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
   }
   const wrong = placeError(parsed);
   if (wrong !== undefined) throw unfit(expected, wrong);
-  const metadata = parsed['metadata'] ?? {};
-  return { ...parsed, apiVersion, kind, metadata } as KubeObject;
+  return Object.assign(parsed, { apiVersion, kind, metadata: parsed['metadata'] ?? {} }) as unknown as KubeObject;
 }
 
 /**

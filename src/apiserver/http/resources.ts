@@ -10,7 +10,7 @@ import { objectBytes } from '../cache/stored-object.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
 import { type Representation, representationFor } from '../representation/representation.ts';
 import { serveStream } from '../streaming/streams.ts';
-import { PIECE_CHARS, sendParts } from './answers.ts';
+import { PIECE_CHARS, sendParts, WHOLE_CHARS } from './answers.ts';
 import {
   decodeDeleteOptions,
   decodeObject,
@@ -60,7 +60,9 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   const answer = await answerOne(server, exchange, route, () => {
     created = true;
   });
-  if (answer.kind === kind.kind) exchange.outgoing.hold(answer as KubeObject);
+  // A short response is copied at once and keeps no object.
+  if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
+    exchange.outgoing.hold(answer as KubeObject);
   return sendParts(exchange, created ? 201 : 200, representation.contentType, representation.object(answer));
 }
 
