@@ -26,6 +26,6 @@ test.each([
   writeFileSync(file('package.json'), '{"type":"module"}');
   writeFileSync(file(main), 'console.log(JSON.stringify(process.execArgv))');
   const options = JSON.parse(await runCommandOk(file('bin/lifepod'), [])) as string[];
-  expect(options).toContain('--max-semi-space-size=8');
+  expect(options).toContain('--max-semi-space-size=4');
   expect(!options.includes('--no-wasm-tier-up')).toBe(optimizes);
 });
