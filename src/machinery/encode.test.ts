@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeOnce, giveText } from './encode.ts';
+import { dropText, encodeOnce, giveText } from './encode.ts';
 
 test('encodeOnce() keeps the text of an object', () => {
   const object = { a: 1 };
@@ -15,5 +15,12 @@ test('giveText() gives the text of an object only to the next call of encodeOnce
   expect(encodeOnce(object)).toBe('{ "a": 1 }');
   expect(encodeOnce(object)).toBe('{"a":1}');
   giveText(object, '{ "a": 1 }');
+  expect(encodeOnce(object)).toBe('{"a":1}');
+});
+
+test('dropText() drops a text that was not used', () => {
+  const object = { a: 1 };
+  giveText(object, '{ "a": 1 }');
+  dropText(object);
   expect(encodeOnce(object)).toBe('{"a":1}');
 });

@@ -20,8 +20,11 @@ export function encodeOnce(object: object): string {
 
 /**
  * Makes the next call of encodeOnce() for the object return `text`, which must be JSON of the same value. The text is not kept for further
- * calls, because most objects that a client writes are not read soon.
+ * calls, because most objects that a client writes are not read soon. If there is no such call, dropText() must be called.
  */
 export function giveText(object: object, text: string): void {
   if (!texts.has(object)) given.set(object, text);
 }
+
+/** Drops the text of giveText(), for example because the client has requested another representation than JSON. */
+export const dropText = (object: object): void => void given.delete(object);

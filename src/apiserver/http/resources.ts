@@ -1,6 +1,6 @@
 /** Serves requests for resources: decodes the request, calls the backend, and encodes the result. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { encodeOnce } from '../../machinery/encode.ts';
+import { dropText, encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
@@ -63,7 +63,9 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   // A short response is copied at once and keeps no object.
   if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
     exchange.outgoing.hold(answer as KubeObject);
-  return sendParts(exchange, created ? 201 : 200, representation.contentType, representation.object(answer));
+  const parts = representation.object(answer);
+  dropText(answer);
+  return sendParts(exchange, created ? 201 : 200, representation.contentType, parts);
 }
 
 const sendList = async (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
