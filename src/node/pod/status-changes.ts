@@ -5,6 +5,7 @@
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, PodCondition, PodStatus } from '../../api/generated/types.ts';
+import { jsonEqual } from '../../machinery/json-value.ts';
 
 /** How long a passing state waits at most: longer than the start of a container takes, too short for a person to notice. */
 export const PASSING_MILLIS = 250;
@@ -37,39 +38,38 @@ const ABOUT_TO_START: ReadonlySet<string> = new Set(['ContainerCreating', 'PodIn
  */
 export function mayWaitMillis(written: PodStatus, next: PodStatus): number {
   if (written.startTime === undefined) return 0;
-  if (isSame(withoutGeneration(written), withoutGeneration(next))) return GENERATION_MILLIS;
+  if (jsonEqual(withoutGeneration(written), withoutGeneration(next))) return GENERATION_MILLIS;
   const isPassing =
     !isFinalPhase(next.phase) &&
-    isSame(otherFields(written), otherFields(next)) &&
-    isSame(awaited(written.conditions), awaited(next.conditions)) &&
+    jsonEqual(otherFields(written), otherFields(next)) &&
+    jsonEqual(awaited(written.conditions), awaited(next.conditions)) &&
     areAllPassing(written.initContainerStatuses, next.initContainerStatuses) &&
     areAllPassing(written.containerStatuses, next.containerStatuses);
   return isPassing ? PASSING_MILLIS : 0;
 }
 
-const otherFields = (status: PodStatus): [string, unknown][] =>
-  sorted(Object.entries(status).filter(([field]) => !COMPARED_IN_PARTS.has(field)));
+function otherFields(status: PodStatus): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(status)) if (!COMPARED_IN_PARTS.has(field)) fields[field] = value;
+  return fields;
+}
 
-const awaited = (conditions: readonly PodCondition[] = []): [string, unknown][] =>
-  sorted(
-    conditions
-      .filter(({ type }) => type !== SANDBOX_CONDITION)
-      .map(({ type, status, reason, message }) => [type, [status, reason ?? '', message ?? '']]),
+/** Returns a value for each condition by its type, because the order of the conditions has no meaning. */
+function byType(conditions: readonly PodCondition[], read: (condition: PodCondition) => unknown) {
+  const values: Record<string, unknown> = {};
+  for (const condition of conditions) values[condition.type] = read(condition);
+  return values;
+}
+
+const awaited = (conditions: readonly PodCondition[] = []): Record<string, unknown> =>
+  byType(conditions, ({ type, status, reason = '', message = '' }) =>
+    type === SANDBOX_CONDITION ? undefined : [status, reason, message],
   );
 
-const withoutGeneration = ({ observedGeneration: _, conditions = [], ...status }: PodStatus): [string, unknown][] =>
-  sorted([
-    ...Object.entries(status),
-    ...conditions.map(({ type, observedGeneration, ...condition }): [string, unknown] => [
-      type,
-      sorted(Object.entries(condition)),
-    ]),
-  ]);
-
-/** Sorts the fields, since the status of the API server has them in another order than that of the core. */
-const sorted = (fields: [string, unknown][]): [string, unknown][] => fields.sort(([a], [b]) => (a < b ? -1 : 1));
-
-const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+const withoutGeneration = ({ observedGeneration: _, conditions = [], ...status }: PodStatus): unknown => [
+  status,
+  byType(conditions, ({ observedGeneration: _generation, ...condition }) => condition),
+];
 
 function areAllPassing(written: readonly ContainerStatus[] = [], next: readonly ContainerStatus[] = []): boolean {
   const before = new Map(written.map((status) => [status.name, status]));
@@ -83,7 +83,9 @@ function areAllPassing(written: readonly ContainerStatus[] = [], next: readonly 
 function isStepOfStart(old: ContainerStatus, next: ContainerStatus): boolean {
   const { waiting, terminated } = next.state ?? {};
   const ends = [old.state?.terminated, old.lastState?.terminated];
-  const newEnds = [terminated, next.lastState?.terminated].filter((end) => !ends.some((known) => isSame(known, end)));
+  const newEnds = [terminated, next.lastState?.terminated].filter(
+    (end) => !ends.some((known) => jsonEqual(known, end)),
+  );
   if (newEnds.some((end) => end !== undefined) || next.ready !== old.ready) return false;
-  return waiting === undefined || ABOUT_TO_START.has(waiting.reason ?? '') || isSame(waiting, old.state?.waiting);
+  return waiting === undefined || ABOUT_TO_START.has(waiting.reason ?? '') || jsonEqual(waiting, old.state?.waiting);
 }

@@ -3,6 +3,7 @@
  * wait (status-changes.ts) is written together with the change that follows, and at the latest when its time is over.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import { jsonEqual } from '../../machinery/json-value.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
@@ -25,15 +26,14 @@ export interface StatusWriter {
 interface WantedStatus {
   pod: Pod;
   status: PodStatus;
-  text: string;
   /** When it must be written. */
   due: Millis;
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
   const { timers } = ports;
-  /** The last write, which succeeded or is under way. `text`: the serialized status; '' if the write failed. */
-  let written: { status: PodStatus; text: string } | undefined;
+  /** The last write, which is under way, has succeeded or has failed. */
+  let written: { status: PodStatus; failed?: boolean } | undefined;
   let wanted: WantedStatus | undefined;
   let writing: Promise<void> | undefined;
   let timer: Timer | undefined;
@@ -44,7 +44,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
       try {
         await ports.writeStatus(next.pod, next.status);
       } catch (error) {
-        written = { ...next, text: '' };
+        written = { status: next.status, failed: true };
         ports.log.warn('cannot write the status of a Pod', { pod: next.pod.metadata.name, error: String(error) });
         wanted = { ...next, ...wanted, due: next.due };
         await pause(timers, RETRY_MILLIS, signal);
@@ -70,11 +70,10 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   };
   return {
     write(pod, status) {
-      // Sort the fields, since the core copies some of them from the API server, which orders them differently.
-      const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
-      if (text === (wanted?.text ?? written?.text)) return;
+      const last = wanted?.status ?? (written?.failed === true ? undefined : written?.status);
+      if (jsonEqual(status, last)) return;
       const due = timers.now() + mayWaitMillis(written?.status ?? pod.status ?? {}, status);
-      wanted = { pod, status, text, due: Math.min(due, wanted?.due ?? due) };
+      wanted = { pod, status, due: Math.min(due, wanted?.due ?? due) };
       proceed();
     },
     async flushed() {
