@@ -1,5 +1,12 @@
-/** Returns a copy of the object without the fields whose value is undefined. */
-export const defined = <T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
+/**
+ * Returns a copy of the object, which must be a plain object, without the fields whose value is undefined. A decision on a Pod calls this
+ * function many times, so it is a loop, which takes a third of the time of Object.fromEntries().
+ */
+export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const copy: Partial<T> = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined) copy[name] = value;
+  }
+  return copy as { [K in keyof T]: Exclude<T[K], undefined> };
+}

@@ -31,7 +31,8 @@ export function createSimulatedApi(first: Pod, timers: Timers, changed: () => vo
       return removed;
     },
     change,
-    writeStatus: (status) => change({ ...pod, status: withSkips(structuredClone(status), pod.status) }),
+    // JSON is how the status reaches the real API, and takes less time than structuredClone().
+    writeStatus: (status) => change({ ...pod, status: withSkips(JSON.parse(JSON.stringify(status)), pod.status) }),
     deletePod({ graceSeconds, reason }) {
       if (removed) return;
       if (reason !== undefined) change(withDeletionReason(pod, reason, timers.now()));
