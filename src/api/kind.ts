@@ -47,9 +47,9 @@ export interface EventDraft {
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /**
    * The kind of the request's body, such as v1/Binding; absent if the body has the kind of the object, or if there is
-   * no body.
+   * no body. `olderVersions`: other versions of the group that the body may have, because the kind is the same in them.
    */
-  bodyKind?: { group: string; version: string; kind: string; schema: string };
+  bodyKind?: { group: string; version: string; kind: string; schema: string; olderVersions?: readonly string[] };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** For subresources that are connections (streams and the node's proxy): the kind of the query's options, such as PodExecOptions. */
   connects?: string;

@@ -4,12 +4,14 @@ import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
 import { configMapKind } from './core/v1/config-map/index.ts';
 import { eventKind } from './core/v1/event/index.ts';
+import { limitRangeKind } from './core/v1/limit-range/index.ts';
 import { namespaceKind } from './core/v1/namespace/index.ts';
 import { nodeKind } from './core/v1/node/index.ts';
 import { persistentVolumeKind } from './core/v1/persistent-volume/index.ts';
 import { persistentVolumeClaimKind } from './core/v1/persistent-volume-claim/index.ts';
 import { podKind } from './core/v1/pod/index.ts';
 import { podTemplateKind } from './core/v1/pod-template/index.ts';
+import { resourceQuotaKind } from './core/v1/resource-quota/index.ts';
 import { secretKind } from './core/v1/secret/index.ts';
 import { serviceKind } from './core/v1/service/index.ts';
 import { serviceAccountKind } from './core/v1/service-account/index.ts';
@@ -19,6 +21,7 @@ import { podRecordKind } from './lifepod.io/v1/pod-record/index.ts';
 import { nodeMetricsKind } from './metrics.k8s.io/v1beta1/node-metrics/index.ts';
 import { podMetricsKind } from './metrics.k8s.io/v1beta1/pod-metrics/index.ts';
 import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
+import { podDisruptionBudgetKind } from './policy/v1/pod-disruption-budget/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
@@ -27,17 +30,20 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(bindingKind),
   anyKind(configMapKind),
   anyKind(eventKind),
+  anyKind(limitRangeKind),
   anyKind(namespaceKind),
   anyKind(nodeKind),
   anyKind(persistentVolumeKind),
   anyKind(persistentVolumeClaimKind),
   anyKind(podKind),
   anyKind(podTemplateKind),
+  anyKind(resourceQuotaKind),
   anyKind(secretKind),
   anyKind(serviceKind),
   anyKind(serviceAccountKind),
   anyKind(leaseKind),
   anyKind(runtimeClassKind),
+  anyKind(podDisruptionBudgetKind),
   anyKind(priorityClassKind),
   anyKind(storageClassKind),
   anyKind(eventsV1EventKind),

@@ -97,7 +97,7 @@ export const workloads: readonly Sentence[] = [
   {
     says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0, exit work included.',
     tests: [[order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on']],
-    awaits: ['src/api/policy/v1'],
+    awaits: ['src/controllers/disruption'],
   },
 ];
 

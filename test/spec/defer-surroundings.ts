@@ -93,12 +93,12 @@ export const resourceSentences: readonly Sentence[] = [
         'the limits of a Pod cover the apps together with the largest PreExit defer container, or a larger PostExit one',
       ],
     ],
-    awaits: ['src/api/core/v1/resource-quota'],
+    awaits: ['src/apiserver/admission/resource-quota.ts'],
   },
   {
     says: "LimitRange defaults and a quota's demand for values do not apply to entries without resources.",
     tests: [],
-    awaits: ['src/api/core/v1/limit-range', 'src/api/core/v1/resource-quota'],
+    awaits: ['src/apiserver/admission/limit-ranger.ts', 'src/apiserver/admission/resource-quota.ts'],
   },
   {
     says: 'PodSecurity and every other admission plugin look at `deferContainers` as at containers.',

@@ -35,6 +35,8 @@ export interface ExpectedKind {
   kind: string;
   /** The full name of the kind's type. */
   schema: string;
+  /** Other versions of the group in which the kind is the same, so that a body of one of them is read too. */
+  olderVersions?: readonly string[];
 }
 
 export interface BodyReader {
@@ -204,6 +206,10 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
 const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
+/** Whether a body of an older version can be read as the expected kind. */
+const isOlderVersion = ({ group, olderVersions = [] }: ExpectedKind, apiVersion: unknown): boolean =>
+  olderVersions.some((version) => apiVersion === apiVersionOf(group, version));
+
 /**
  * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`.
  * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge
@@ -211,13 +217,11 @@ const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): Ap
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
-  const apiVersion = parsed['apiVersion'] || apiVersionOf(expected.group, expected.version);
+  const apiVersion = apiVersionOf(expected.group, expected.version);
+  const given = parsed['apiVersion'] || apiVersion;
   const kind = parsed['kind'] || expected.kind;
-  if (apiVersion !== apiVersionOf(expected.group, expected.version)) {
-    throw badRequest(
-      `the API version in the data (${apiVersion}) does not match the expected API version ` +
-        `(${apiVersionOf(expected.group, expected.version)})`,
-    );
+  if (given !== apiVersion && !isOlderVersion(expected, given)) {
+    throw badRequest(`the API version in the data (${given}) does not match the expected API version (${apiVersion})`);
   }
   if (kind !== expected.kind) {
     const cause = `converting (${expected.version}.${kind}) to (${expected.version}.${expected.kind}): unknown conversion`;

@@ -122,7 +122,14 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
   // apply() only sets the condition; the API server then deletes the Pod.
   eviction: {
     operation: 'evict',
-    bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'io.k8s.api.policy.v1.Eviction' },
+    bodyKind: {
+      group: 'policy',
+      version: 'v1',
+      kind: 'Eviction',
+      schema: 'io.k8s.api.policy.v1.Eviction',
+      // kubectl sends this version before 1.22.
+      olderVersions: ['v1beta1'],
+    },
     verbs: ['create'],
     ends: true,
     apply: markEvicted,

@@ -37,12 +37,13 @@ const MAX_PREFIX_CHARACTERS = 253;
  */
 const hasQuotaName = (name: string): boolean =>
   !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
-const isExtended = (name: string): boolean =>
+export const isExtended = (name: string): boolean =>
   !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
 /** Whether the limit may be higher than the request. Huge pages and extended resources cannot be overcommitted. */
-const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
+export const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
-function validateResourceName(name: string, path: string): FieldError[] {
+/** Validates the name of a resource of a container. */
+export function validateResourceName(name: string, path: string): FieldError[] {
   const errors = nameErrors(name, path, qualifiedNameErrors);
   if (errors.length > 0) return errors;
   if (!name.includes('/')) {

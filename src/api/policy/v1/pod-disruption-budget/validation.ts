@@ -1,0 +1,44 @@
+/** Validation of PodDisruptionBudgets. Source: pkg/apis/policy/validation of v1.33 (behavior and wording). */
+import { allErrors, type FieldError, invalid } from '../../../../machinery/field-error.ts';
+import { labelSelectorErrors } from '../../../../machinery/labels.ts';
+import { conditionListErrors } from '../../../conditions.ts';
+import type { PodDisruptionBudget } from '../../../generated/types.ts';
+import { at, nonNegative, oneOf, type Rule } from '../../../rules.ts';
+
+const PERCENT =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%', or '93%', regex used for validation is '[0-9]+%')";
+
+/** Validates a number that is not negative, or a percentage up to 100%. */
+function amountErrors(value: number | string): string[] {
+  if (typeof value === 'number') return nonNegative(value);
+  if (!/^[0-9]+%$/.test(value)) return [PERCENT];
+  return Number(value.slice(0, -1)) > 100 ? ['must not be greater than 100%'] : [];
+}
+
+const fields: readonly Rule<object>[] = [
+  at('spec.minAvailable', amountErrors),
+  at('spec.maxUnavailable', amountErrors),
+];
+const policy = oneOf('spec.unhealthyPodEvictionPolicy', ['AlwaysAllow', 'IfHealthyBudget']);
+
+export function validateBudget(budget: PodDisruptionBudget): FieldError[] {
+  const { spec = {} } = budget;
+  return allErrors(
+    spec.minAvailable !== undefined && spec.maxUnavailable !== undefined
+      ? [invalid('spec', spec, 'minAvailable and maxUnavailable cannot be both set')]
+      : [],
+    ...fields.map((rule) => rule(budget)),
+    labelSelectorErrors(spec.selector, 'spec.selector'),
+    policy(budget),
+  );
+}
+
+const numbers = ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'].map((name) =>
+  at(`status.${name}`, nonNegative),
+);
+
+export const validateBudgetStatus = (budget: PodDisruptionBudget): FieldError[] =>
+  allErrors(
+    conditionListErrors(budget.status?.conditions, 'status.conditions'),
+    ...numbers.map((rule) => rule(budget)),
+  );
