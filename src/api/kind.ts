@@ -117,14 +117,18 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
    */
   uncached?: boolean;
   /**
-   * For read-only kinds whose objects are not stored: each read computes an object from an object of the resource `from`, and from
-   * the resource usage that the node reports.
+   * For read-only kinds whose objects are not stored: all `objects`, or how each read computes an object from an object of the resource
+   * `from`, and from the resource usage that the node reports.
    */
-  computed?: {
-    from: ResourceRef;
-    /** Computes the object; undefined if the node reports no usage for `source`. */
-    make(source: KubeObject, usage: NodeUsage): T | undefined;
-  };
+  computed?:
+    | { objects: readonly T[] }
+    | {
+        from: ResourceRef;
+        /** Computes the object; undefined if the node reports no usage for `source`. */
+        make(source: KubeObject, usage: NodeUsage): T | undefined;
+      };
+  /** The warning that clients get with each response if the kind is deprecated. */
+  deprecation?: string;
 
   /**
    * Called on PUT of the main resource before the defaults: copies fields from `old` to `object` that some clients omit because their

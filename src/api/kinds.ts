@@ -2,6 +2,7 @@
 import { anyKind } from './catalog.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
+import { componentStatusKind } from './core/v1/component-status/index.ts';
 import { configMapKind } from './core/v1/config-map/index.ts';
 import { eventKind } from './core/v1/event/index.ts';
 import { limitRangeKind } from './core/v1/limit-range/index.ts';
@@ -28,6 +29,7 @@ import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 /** The kinds that an engine serves from its start. */
 export const kinds: readonly KindDefinition[] = [
   anyKind(bindingKind),
+  anyKind(componentStatusKind),
   anyKind(configMapKind),
   anyKind(eventKind),
   anyKind(limitRangeKind),

@@ -149,3 +149,17 @@ test('an unauthenticated client gets 401 for metrics and the proxy of a Node', a
     expect(await at.call('GET', path, { agent: at.anonymous })).toMatchObject({ code: 401 });
   }
 });
+
+test('ComponentStatuses are read with a warning that they are deprecated, and cannot be written', async () => {
+  const list = await at.call('GET', '/api/v1/componentstatuses');
+  expect(list.json).toMatchObject({ kind: 'ComponentStatusList' });
+  expect(list.headers['warning']).toBe('299 - "v1 ComponentStatus is deprecated in v1.19+"');
+  const selected = await at.call('GET', '/api/v1/componentstatuses?fieldSelector=metadata.name%3Dscheduler');
+  expect(selected.json).toMatchObject({ items: [{ metadata: { name: 'scheduler' } }] });
+  expect((await at.call('GET', '/api/v1/componentstatuses/etcd-0')).json).toMatchObject({
+    kind: 'ComponentStatus',
+    conditions: [{ type: 'Healthy', status: 'True', message: 'ok' }],
+  });
+  expect((await at.call('GET', '/api/v1/componentstatuses/odd')).code).toBe(404);
+  expect((await at.call('DELETE', '/api/v1/componentstatuses/scheduler')).code).toBe(405);
+});

@@ -1,4 +1,4 @@
-/** Reads kinds whose objects are not stored but computed from stored objects and the usage that the node reports. */
+/** Reads kinds whose objects are not stored: those that never change, or are computed from stored objects and the usage of the node. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
@@ -16,9 +16,15 @@ export async function getComputed(
   server: ServerContext,
   exchange: Exchange,
   route: ResourceRoute,
-  { from, make }: Computed,
+  computed: Computed,
 ): Promise<KubeObject> {
   const { ref, name = '' } = route;
+  if ('objects' in computed) {
+    const found = computed.objects.find(({ metadata }) => metadata.name === name);
+    if (found === undefined) throw notFound(ref, name);
+    return found;
+  }
+  const { from, make } = computed;
   const request = requestContext(exchange, route, { resource: from });
   const source = await server.backend.get(request).catch((error: unknown) => {
     throw isApiError(error, 'NotFound') ? notFound(ref, name) : error;
@@ -33,15 +39,25 @@ export async function listComputed(
   server: ServerContext,
   exchange: Exchange,
   route: ResourceRoute,
-  { from, make }: Computed,
+  computed: Computed,
   { namespace, labelSelector = '', fieldSelector = '' }: ListOptions,
 ): Promise<KubeList> {
   const { kind } = route;
   const { matches } = parseSelection(kind, { labelSelector, fieldSelector });
+  const all =
+    'objects' in computed ? computed.objects : await madeObjects(server, exchange, route, computed, namespace);
+  const items = all.filter((object) => matches?.(object) ?? true);
+  return { apiVersion: apiVersionOf(kind.group, kind.version), kind: `${kind.kind}List`, metadata: {}, items };
+}
+
+async function madeObjects(
+  server: ServerContext,
+  exchange: Exchange,
+  route: ResourceRoute,
+  { from, make }: Exclude<Computed, { objects: unknown }>,
+  namespace: string | undefined,
+): Promise<KubeObject[]> {
   const request = requestContext(exchange, route, { resource: from });
   const [sources, usage] = await Promise.all([server.backend.list(request, { namespace }), server.nodes.usage()]);
-  const items = sources.items
-    .map((source) => make(source, usage))
-    .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];
-  return { apiVersion: apiVersionOf(kind.group, kind.version), kind: `${kind.kind}List`, metadata: {}, items };
+  return sources.items.map((source) => make(source, usage)).filter((object) => object !== undefined);
 }

@@ -37,6 +37,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   if (definition?.operation === 'log') {
     return server.streams.within(() => serveLogs(server, exchange, route));
   }
+  if (kind.deprecation !== undefined) exchange.warnings.push(kind.deprecation);
   if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
   if (definition?.connects !== undefined) {
     return server.streams.within(() => serveStream(server, exchange, route));

@@ -19,7 +19,8 @@ const usage: NodeUsage = {
 };
 const metricsOf = (kind: 'Node' | 'Pod', name: string, namespace?: string) => {
   const object = { apiVersion: 'v1', kind, metadata: { name, namespace } };
-  return kind === 'Node' ? nodeMetricsKind.computed?.make(object, usage) : podMetricsKind.computed?.make(object, usage);
+  const { computed } = kind === 'Node' ? nodeMetricsKind : podMetricsKind;
+  return computed !== undefined && 'make' in computed ? computed.make(object, usage) : undefined;
 };
 
 it('only the node that reports the usage has metrics', () => {
