@@ -1,0 +1,109 @@
+/**
+ * Templates for Pods: their defaults, validation and warnings, for all kinds with a template. A template is validated like a Pod. Admission
+ * applies only to the Pods created from it.
+ * Source: ValidatePodTemplateSpec of pkg/apis/core/validation, and pkg/api/pod of v1.33.
+ */
+import { allErrors, type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import type { Pod, PodTemplateSpec } from '../../../generated/types.ts';
+import { sameValue } from '../pod/compare.ts';
+import type { FormFault } from '../pod/compatibility/annotation-json.ts';
+import { validateAppArmorMatch } from '../pod/compatibility/app-armor.ts';
+import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/compatibility/defer-settings.ts';
+import { dropDisabledFields } from '../pod/compatibility/disabled-fields.ts';
+import { readOlderForms } from '../pod/compatibility/older-forms.ts';
+import { specOf } from '../pod/containers.ts';
+import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
+import { formFaults, validatePod } from '../pod/validation/validation.ts';
+import { podWarnings } from '../pod/validation/warnings.ts';
+
+/** Returns a Pod with the template's labels, annotations and spec. The Pod and the template share these objects. */
+const podOf = (template: PodTemplateSpec | undefined): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'template',
+    namespace: 'default',
+    labels: template?.metadata?.labels ?? {},
+    annotations: template?.metadata?.annotations ?? {},
+  },
+  spec: specOf(template ?? {}),
+});
+
+/** Sets the defaults of the template's spec. */
+export function defaultTemplate(template: PodTemplateSpec): void {
+  template.spec ??= { containers: [] };
+  template.spec.containers ??= [];
+  defaultPodSpec(template.spec);
+}
+
+/** Removes the fields of disabled features, except those that `old` has too. */
+export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined, old?: PodTemplateSpec): void =>
+  dropDisabledFields(podOf(template), old && podOf(old));
+
+/**
+ * Like podOf(), but returns a copy in which absent fields are set from annotations or to their defaults. In the template itself, fields
+ * given in annotations remain only in the annotations.
+ */
+function expanded(template: PodTemplateSpec | undefined): Pod {
+  const pod = structuredClone(podOf(template));
+  readOlderForms(pod);
+  readDeferSettings(pod);
+  if (pod.spec !== undefined) defaultPodSpec(pod.spec);
+  return pod;
+}
+
+const inTemplate = (path: string, template: string): string => `${template}.${path.replace(/^metadata\./, '')}`;
+
+function faultsOf(template: PodTemplateSpec | undefined): FormFault[] {
+  const pod = expanded(template);
+  defaultPod(pod);
+  return formFaults(pod);
+}
+
+/**
+ * Validates a template at a path. `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts and
+ * defer-settings.ts must equal the fields that they represent. On update, they must only be decodable, and only if any annotation has
+ * changed. The AppArmor annotations must always match the fields.
+ */
+export function validateTemplate(
+  template: PodTemplateSpec | undefined,
+  old: PodTemplateSpec | undefined,
+  path: string,
+): FieldError[] {
+  const pod = expanded(template);
+  const isRead = !sameValue(template?.metadata?.annotations, old?.metadata?.annotations);
+  const faults = isRead ? faultsOf(template).filter(({ differs }) => old === undefined || !differs) : [];
+  const errors = firstErrors(() =>
+    allErrors(
+      validatePod(pod),
+      validateAppArmorMatch(pod),
+      faults.map((fault) => invalid(fault.path, fault.text, fault.cause)),
+    ),
+  ).map((error) => ({ ...error, field: inTemplate(error.field, path) }));
+  if ((pod.spec?.ephemeralContainers ?? []).length > 0)
+    errors.push(forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'));
+  return errors;
+}
+
+/** Returns the warnings about a template at a path. `old`: the template that is replaced; undefined on create. */
+export function templateWarnings(
+  template: PodTemplateSpec | undefined,
+  old: PodTemplateSpec | undefined,
+  path: string,
+): string[] {
+  const pod = expanded(template);
+  const warnings = podWarnings(pod).map((sentence) => `${path}.${sentence}`);
+  if (old === undefined) return warnings;
+  const dropped = droppedDeferFields(specOf(pod), specOf(podOf(old)));
+  return [
+    ...warnings,
+    ...faultsOf(template).map(
+      (fault) => `${inTemplate(fault.path, path)}: ${fault.cause}; otherwise no Pod can be created from the template`,
+    ),
+    ...(dropped.length === 0
+      ? []
+      : [
+          `${path}.spec: the update omits and therefore removes ${dropped.join(', ')}; clients whose types lack these fields can set them in the annotations ${deferAnnotations.join(' and ')}`,
+        ]),
+  ];
+}
