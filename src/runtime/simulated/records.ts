@@ -12,6 +12,8 @@ import { type Cause, type Run, type Runs, SIGKILL_EXIT } from './runs.ts';
 export interface RecordOptions {
   timers: Timers;
   runs: Runs;
+  /** Returns the address of the sandbox with this number; absent: 10.0.x.y. */
+  podIp?: (serial: number) => string;
   /** Called after a sandbox of the Pod has been ended or removed. */
   changed(podUid: string): void;
 }
@@ -34,7 +36,9 @@ export interface Records {
 /** The exit code that containerd reports for a process whose exit it does not know. */
 const UNKNOWN_EXIT = 255;
 
-export function createRecords({ timers, runs, changed }: RecordOptions): Records {
+const defaultIp = (serial: number): string => `10.0.${serial >> 8}.${serial & 255}`;
+
+export function createRecords({ timers, runs, podIp = defaultIp, changed }: RecordOptions): Records {
   const { containers, trace } = runs;
   const sandboxes = new Map<string, SandboxObservation>();
   let serial = 0;
@@ -53,7 +57,7 @@ export function createRecords({ timers, runs, changed }: RecordOptions): Records
     runSandbox({ pod: { uid, namespace, name }, attempt }) {
       for (const each of sandboxes.values()) if (each.podUid === uid && each.attempt === attempt) return each.id;
       const id = `sandbox-${++serial}`;
-      const ips = [`10.0.${serial >> 8}.${serial & 255}`];
+      const ips = [podIp(serial)];
       const createdAt = timers.now();
       sandboxes.set(id, { id, podUid: uid, namespace, name, attempt, ready: true, createdAt, ips });
       trace.push({ at: createdAt, what: 'sandbox', id, podUid: uid, name: '', attempt, sandboxId: id });

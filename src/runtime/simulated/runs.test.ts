@@ -142,3 +142,14 @@ test('a container that was ended during an abandoned start keeps that exit when 
   expect(run).toMatchObject({ state: 'exited', exitCode: 137, finishedAt: 50 });
   expect(changes).toEqual(['uid']);
 });
+
+test('a simulated run whose script has a startError fails to start, as with a real runtime', () => {
+  const { timers, changes, runs, run, traced } = created({ startError: 'no such file' });
+  timers.advance(10);
+  expect(() => runs.begin(run)).toThrow('no such file');
+  expect(run).toMatchObject({ state: 'exited', exitCode: 128, reason: 'StartError', message: 'no such file' });
+  expect(run).toMatchObject({ finishedAt: 10 });
+  expect(run.startedAt).toBeUndefined();
+  expect(traced()).toEqual([]);
+  expect(changes).toEqual(['uid']);
+});

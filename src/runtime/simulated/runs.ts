@@ -13,6 +13,8 @@ export interface RunScript {
   stopMillis?: number;
   /** The exit code after the stop signal; absent: 143, as for a process that SIGTERM ended. */
   stopExitCode?: number;
+  /** The message of the error with which the container fails to start; absent: the container starts. */
+  startError?: string;
 }
 
 /** Why a run ended, unless the run ended on its own or because of the stop signal, or failed to start. */
@@ -53,6 +55,7 @@ export interface Runs {
   /** The runs by container ID. */
   readonly containers: Map<string, Run>;
   readonly trace: TraceEntry[];
+  /** Starts the container. If its script has a startError, ends it instead and throws. */
   begin(run: Run): void;
   /** Ends the run if its container is running, or if its start was abandoned and has not failed yet. */
   end(run: Run, exitCode: number, cause?: Cause): void;
@@ -95,10 +98,16 @@ export function createRuns({ timers, script, changed }: RunOptions): Runs {
     trace,
     end,
     begin(run) {
+      const { runMillis, exitCode = 0, startError } = script(run);
+      if (startError !== undefined) {
+        Object.assign(run, { state: 'exited', exitCode: START_ERROR_EXIT, reason: 'StartError', message: startError });
+        run.finishedAt = timers.now();
+        changed(run.podUid);
+        throw new Error(startError);
+      }
       run.state = 'running';
       run.startedAt = timers.now();
       note('start', run);
-      const { runMillis, exitCode = 0 } = script(run);
       if (runMillis !== undefined) run.ending = timers.at(timers.now() + runMillis, () => end(run, exitCode));
       changed(run.podUid);
     },

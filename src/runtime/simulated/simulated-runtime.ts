@@ -28,7 +28,12 @@ export type { RunScript, TraceEntry } from './runs.ts';
 export interface SimulatedRuntimeOptions extends CallOptions, ImageOptions {
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
   /** Returns the duration and the result of a command in a container; absent: every command succeeds immediately. */
-  exec?: (run: { pod: PodIdentity; name: string; attempt: number }, command: readonly string[]) => ExecScript;
+  exec?: (
+    run: { pod: PodIdentity; name: string; attempt: number; startedAt?: Millis },
+    command: readonly string[],
+  ) => ExecScript;
+  /** Returns the address of the sandbox with this number; absent: 10.0.x.y. */
+  podIp?: (serial: number) => string;
 }
 
 export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
@@ -53,12 +58,12 @@ export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
 }
 
 export function createSimulatedRuntime(options: SimulatedRuntimeOptions): SimulatedRuntime {
-  const { timers, script } = options;
+  const { timers, script, podIp } = options;
   const calls = createCalls(options);
   const { send, events } = createEvents(calls);
   const changed = (podUid: string): void => send({ type: 'changed', podUid });
   const runs = createRuns({ timers, script, changed });
-  const records = createRecords({ timers, runs, changed });
+  const records = createRecords({ timers, runs, ...(podIp && { podIp }), changed });
   const { containers, trace } = runs;
   let abandonMillis: Millis | undefined;
 
