@@ -35,6 +35,8 @@ export interface NodeStatusOptions extends RegistrationOptions {
   problems?(): string[];
   /** Reported as the kubelet's version, such as v1.33.0+lifepod. */
   version: string;
+  /** Reads the system information for the status; absent: that of this machine. */
+  systemInfo?: typeof readSystemInfo;
   timers: Timers;
   log: Log;
   signal: AbortSignal;
@@ -175,7 +177,7 @@ const reported = (status: NodeStatus | undefined, next: NodeStatus): unknown => 
 });
 
 async function readStatus(
-  { capacity, internalIp, nodeName, pressure, version, problems }: NodeStatusOptions,
+  { capacity, internalIp, nodeName, pressure, version, problems, systemInfo = readSystemInfo }: NodeStatusOptions,
   runtime: RuntimeState,
   before: readonly NodeCondition[],
   now: number,
@@ -189,7 +191,7 @@ async function readStatus(
     ],
     capacity: capacity.capacity,
     allocatable: capacity.allocatable,
-    nodeInfo: await readSystemInfo(runtime.version, version),
+    nodeInfo: await systemInfo(runtime.version, version),
     images: [...runtime.images],
     ...(runtime.features === undefined ? {} : featureStatus(runtime.features)),
     conditions,

@@ -10,8 +10,8 @@ let backend: RegistryBackend;
 beforeEach(async () => {
   backend = await registryBackend();
 });
-const register = (podCidr = '10.244.0.0/24'): Promise<Node> =>
-  registerNode({ client: clientOf(backend), nodeName: 'n', podCidr });
+const register = (podCidr = '10.244.0.0/24', labels: Record<string, string> = {}): Promise<Node> =>
+  registerNode({ client: clientOf(backend), nodeName: 'n', podCidr, labels });
 const nodeCalls = (): string[] => backend.calls.filter((call) => call.includes(' nodes '));
 
 test('registerNode() creates a missing Node, and only updates the labels and the Pod CIDR of an existing one', async () => {
@@ -33,6 +33,11 @@ test('registerNode() creates a missing Node, and only updates the labels and the
     spec: { podCIDR: '10.244.0.0/24', unschedulable: true },
   });
   expect(nodeCalls()).toEqual(['patch nodes /n']);
+});
+
+test('registerNode() adds the labels of its options, which cannot replace the labels that every Node has', async () => {
+  const { metadata } = await register(undefined, { zone: 'a', 'kubernetes.io/os': 'other' });
+  expect(metadata.labels).toEqual({ ...nodeLabels('n'), zone: 'a' });
 });
 
 test('registerNode() updates a Node that another client creates in the meantime, and creates one that disappears', async () => {

@@ -9,6 +9,8 @@ export interface RegistrationOptions {
   client: Client;
   nodeName: string;
   podCidr: string;
+  /** Labels of the Node in addition to those that every Node has. Absent: none. */
+  labels?: Readonly<Record<string, string>>;
 }
 
 export function nodeLabels(nodeName: string): Record<string, string> {
@@ -23,9 +25,9 @@ export function nodeLabels(nodeName: string): Record<string, string> {
 }
 
 /** Creates the Node, or updates the labels and the Pod CIDR of an existing one. Resolves with the Node. */
-export async function registerNode({ client, nodeName, podCidr }: RegistrationOptions): Promise<Node> {
+export async function registerNode({ client, nodeName, podCidr, labels: more }: RegistrationOptions): Promise<Node> {
   const nodes = client.resource<Node>(NODES);
-  const labels = nodeLabels(nodeName);
+  const labels = { ...more, ...nodeLabels(nodeName) };
   const spec = { podCIDR: podCidr, podCIDRs: [podCidr] };
   for (;;) {
     try {
