@@ -14,7 +14,7 @@ export interface VirtualTimers extends Timers {
   /**
    * Advances the clock from timer to timer until `until` (called before and after each step) returns true. If no timer is left, or the
    * next one is later than the time `limit`, sets the clock to `limit` and ends. Resolves to the last result of `until`. Rejects after
-   * MOST_STEPS steps.
+   * the maximum number of steps.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
@@ -25,7 +25,17 @@ const MOST_STEPS = 50_000;
 /** Resolves once all promises have settled, except those that depend on timers, input, output, or later turns of the event loop. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-export function createVirtualTimers(start: Millis = Date.UTC(2026, 0, 31)): VirtualTimers {
+export interface VirtualTimersOptions {
+  /** Resolves when nothing can happen any more at the current time. Absent: one turn of the event loop, which is enough without I/O. */
+  settled?: () => Promise<void>;
+  /** The maximum number of steps in one call of run(). Absent: MOST_STEPS. */
+  mostSteps?: number;
+}
+
+export function createVirtualTimers(
+  start: Millis = Date.UTC(2026, 0, 31),
+  { settled = settle, mostSteps = MOST_STEPS }: VirtualTimersOptions = {},
+): VirtualTimers {
   const heap = createTimerHeap();
   let now = start;
   const callDue = (at: Millis): void => {
@@ -46,9 +56,9 @@ export function createVirtualTimers(start: Millis = Date.UTC(2026, 0, 31)): Virt
     suspend: (millis) => callDue(now + millis),
     async run(until, limit) {
       for (let steps = 0; ; steps++) {
-        if (steps > MOST_STEPS)
-          throw new Error(`no rest after ${MOST_STEPS} steps: something wakes itself again and again`);
-        await settle();
+        if (steps > mostSteps)
+          throw new Error(`no rest after ${mostSteps} steps: something wakes itself again and again`);
+        await settled();
         if (until()) return true;
         const next = heap.nextTime();
         if (next === undefined || next > limit) {
