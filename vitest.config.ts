@@ -28,7 +28,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/nodes/**/*.test.ts', 'test/tidy/**/*.test.ts'],
           testTimeout: 60_000,
           maxWorkers: 2,
           isolate: false,

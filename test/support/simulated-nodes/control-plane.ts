@@ -1,0 +1,118 @@
+/** The parts of a simulated cluster that, in a cluster, do not run on every node: the API, the scheduler and the controllers, all real. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createCatalog } from '../../../src/api/catalog.ts';
+import { kinds } from '../../../src/api/kinds.ts';
+import { dnsServiceAddress, kubernetesServiceAddress } from '../../../src/apiserver/admission/service-range.ts';
+import { writeKubeconfig } from '../../../src/apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki } from '../../../src/apiserver/pki/pki.ts';
+import { createTokenIssuer } from '../../../src/apiserver/pki/tokens.ts';
+import { bootstrap } from '../../../src/apiserver/registry/bootstrap.ts';
+import { createRegistry, type Registry } from '../../../src/apiserver/registry/registry.ts';
+import { startApiServer } from '../../../src/apiserver/server.ts';
+import { createSharedInformers, type SharedInformers } from '../../../src/client/shared-informers.ts';
+import type { ControllerName, ControllerOptions } from '../../../src/controllers/controller.ts';
+import { startControllers } from '../../../src/controllers/controllers.ts';
+import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from '../../../src/engine/record-settings.ts';
+import { API_SERVER, clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
+import { LIFEPOD_VERSION } from '../../../src/engine/version.ts';
+import { createLocalFolders } from '../../../src/node/volumes/local-folders.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
+import { apiFor } from '../../../src/ports/api-for.ts';
+import type { NodeConnection } from '../../../src/ports/node-connection.ts';
+import type { NodeReports } from '../../../src/ports/node-reports.ts';
+import { startScheduler } from '../../../src/scheduler/scheduler.ts';
+import { openLmdbStore } from '../../../src/store/lmdb/lmdb-store.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+
+const HOST = '127.0.0.1';
+const SERVICE_CIDR = '10.96.0.0/16';
+export const CLUSTER_DOMAIN = 'cluster.local';
+export const CLUSTER_DNS = dnsServiceAddress(SERVICE_CIDR);
+
+export interface ControlPlane {
+  registry: Registry;
+  informers: SharedInformers;
+  /** The path of the administrator's kubeconfig; undefined without the HTTPS server. */
+  kubeconfig: string | undefined;
+  /** Starts the scheduler and the controllers, and resolves when they have started. */
+  startLoops(options: { controllers: boolean }): Promise<void>;
+}
+
+export interface ControlPlaneOptions extends Platform {
+  folder: string;
+  store: 'memory' | 'lmdb';
+  /** Whether the API server serves HTTPS, for kubectl. */
+  https: boolean;
+  nodes: NodeConnection & NodeReports;
+  signal: AbortSignal;
+}
+
+/** Opens the store and starts the API. Adds the functions that stop them to `closers`. */
+export async function startControlPlane(
+  options: ControlPlaneOptions,
+  closers: AsyncDisposableStack,
+): Promise<ControlPlane> {
+  const { folder, timers, log, signal } = options;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const store =
+    options.store === 'memory' ? createMemoryStore() : await openLmdbStore({ directory: join(folder, 'store'), log });
+  closers.defer(() => store.close());
+  // The certificates are for the machine's time, which the clients of the server know.
+  const pki = await loadOrCreatePki(folder, {
+    hostnames: [],
+    ips: [kubernetesServiceAddress(SERVICE_CIDR)],
+    now: Date.now(),
+  });
+  const { issue } = createTokenIssuer(pki, `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`, timers.now);
+  const catalog = createCatalog(kinds);
+  const registry = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
+  closers.defer(() => registry.close());
+  let apiServerPort = 6443;
+  let kubeconfig: string | undefined;
+  if (options.https) {
+    const api = await startApiServer({
+      backend: registry,
+      catalog,
+      nodes: options.nodes,
+      pki,
+      host: HOST,
+      port: 0,
+      version: LIFEPOD_VERSION,
+      timers,
+      log,
+    });
+    closers.defer(() => api.close());
+    apiServerPort = api.port;
+    kubeconfig = join(folder, 'kubeconfig');
+    writeKubeconfig(kubeconfig, { server: `https://${HOST}:${api.port}`, pki });
+  }
+  const systemObjects = () => bootstrap(apiFor(registry, API_SERVER), { serviceCidr: SERVICE_CIDR, apiServerPort });
+  await systemObjects();
+  const informers = createSharedInformers({ client: clientFor(registry, API_SERVER), timers, log });
+  return {
+    registry,
+    informers,
+    kubeconfig,
+    async startLoops({ controllers }) {
+      const shared = { informers, timers, log, signal };
+      const optionsOf = (name: ControllerName): ControllerOptions => ({
+        ...shared,
+        client: clientFor(registry, controllerUser(name)),
+      });
+      const scheduler = clientFor(registry, SCHEDULER);
+      await Promise.all([
+        startScheduler({ ...shared, client: scheduler, schedulerName: 'default-scheduler' }),
+        controllers &&
+          startControllers({
+            optionsOf,
+            catalog,
+            caPem: pki.caCertificate,
+            bootstrap: systemObjects,
+            recordLimits: parseRecordLimits(DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE),
+            folders: createLocalFolders(folder, 'node-1'),
+          }),
+      ]);
+    },
+  };
+}

@@ -1,0 +1,236 @@
+/**
+ * A cluster whose nodes are simulated: the real registry, API server, scheduler and controllers, and a real node agent for each node, which
+ * runs Pods on a simulated runtime, without processes. For tests of workloads on several nodes, and of scale.
+ *
+ * A test declares the cluster with `await using`, so that everything is stopped and removed even if the test fails. In virtual time, the
+ * clock advances only during the methods of the cluster that wait: until(), during() and the functions that start nodes.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Namespace, Node, ServiceAccount } from '../../../src/api/generated/types.ts';
+import { NAMESPACES, NODES, SERVICE_ACCOUNTS } from '../../../src/api/resources.ts';
+import type { Client } from '../../../src/client/client.ts';
+import { clientFor } from '../../../src/engine/users.ts';
+import type { KubeObject, ResourceRef } from '../../../src/machinery/meta.ts';
+import { isApiError } from '../../../src/machinery/status.ts';
+import type { Millis } from '../../../src/machinery/time.ts';
+import { unmountUnder } from '../../../src/node/volumes/mounts.ts';
+import { onAbort } from '../../../src/platform/on-abort.ts';
+import type { Log, Timers } from '../../../src/platform/platform.ts';
+import { silentLog } from '../../../src/platform/silent-log.ts';
+import type { UserInfo } from '../../../src/ports/request.ts';
+import { type ClusterTime, clusterTime } from './cluster-time.ts';
+import { CLUSTER_DNS, CLUSTER_DOMAIN, type ControlPlane, startControlPlane } from './control-plane.ts';
+import { connectionTo } from './node-connections.ts';
+import {
+  type ContainerScript,
+  createSimulatedNode,
+  type NodeSpec,
+  type SimulatedNode,
+  type SimulatedRun,
+} from './simulated-node.ts';
+
+export type { ContainerScript, NodeSpec, SimulatedNode, SimulatedRun } from './simulated-node.ts';
+
+export interface SimulatedClusterOptions {
+  /** The number of nodes, named node-1 and so on, or a specification of each. */
+  nodes: number | readonly NodeSpec[];
+  /** Absent: real. */
+  time?: 'real' | 'virtual';
+  /** Absent: memory. In virtual time, only memory. */
+  store?: 'memory' | 'lmdb';
+  /** Whether the API server serves HTTPS, so that kubectl can be used. Only in real time. Absent: no. */
+  https?: boolean;
+  /** false: no controllers run. */
+  controllers?: boolean;
+  /** What the containers do. Absent: each runs until it is stopped. */
+  script?: (run: SimulatedRun) => ContainerScript;
+  /** The images that each node has; others are pulled. */
+  images?: string[];
+  log?: Log;
+}
+
+export interface SimulatedCluster extends AsyncDisposable {
+  readonly timers: Timers;
+  /** The nodes that have not been removed, by name. */
+  readonly nodes: ReadonlyMap<string, SimulatedNode>;
+  /** The administrator's client. */
+  readonly client: Client;
+  /** A client of another user. */
+  clientOf(user: UserInfo): Client;
+  /** The path of the administrator's kubeconfig, with `https`. */
+  readonly kubeconfig: string | undefined;
+  node(name: string): SimulatedNode;
+  /** Adds a node and starts its agent. */
+  addNode(spec?: NodeSpec): Promise<SimulatedNode>;
+  /** Starts the agent of a node after SimulatedNode.kill(). */
+  restart(name: string): Promise<void>;
+  /** Ends the agent of the node and its containers for ever, and deletes the Node object. */
+  removeNode(name: string): Promise<void>;
+  /** Creates a namespace whose Pods get no token, so that nothing has to be mounted for them. */
+  createNamespace(name: string): Promise<void>;
+  /**
+   * Resolves with the objects of the resource once `isTrue` returns true for them. Rejects with the last objects if it takes longer than
+   * `limit`, by default 10 minutes.
+   */
+  until<T extends KubeObject>(
+    ref: ResourceRef,
+    isTrue: (objects: readonly T[]) => boolean,
+    limit?: Millis,
+  ): Promise<readonly T[]>;
+  /** Resolves with the result of `work`, and lets virtual time pass meanwhile. */
+  during<T>(work: Promise<T>, limit?: Millis): Promise<T>;
+}
+
+const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+
+/** Starts a cluster with the namespace `default`. Resolves when all agents have started; the nodes may not be Ready yet. */
+export async function startSimulatedCluster(options: SimulatedClusterOptions): Promise<SimulatedCluster> {
+  if (options.time === 'virtual' && (options.https || options.store === 'lmdb'))
+    throw new Error('in virtual time, a simulated cluster has a store in memory and no HTTPS server');
+  const closers = new AsyncDisposableStack();
+  try {
+    const folder = await mkdtemp(join(tmpdir(), 'lifepod-simulated-'));
+    closers.defer(() => removeFolder(folder));
+    const time = clusterTime(options.time ?? 'real');
+    const ending = new AbortController();
+    const nodes = new Map<string, SimulatedNode>();
+    const platform = { timers: time.timers, log: options.log ?? silentLog };
+    const { store = 'memory', https = false, controllers = true } = options;
+    const given = { ...platform, folder, store, https, nodes: connectionTo(nodes), signal: ending.signal };
+    const plane = await startControlPlane(given, closers);
+    closers.defer(() => {
+      for (const node of nodes.values()) node.kill();
+      ending.abort();
+    });
+    const cluster = clusterOf(options, { folder, time, nodes, plane, closers, signal: ending.signal });
+    await time.during(plane.startLoops({ controllers }));
+    await cluster.createNamespace('default');
+    const specs = typeof options.nodes === 'number' ? Array<NodeSpec>(options.nodes).fill({}) : options.nodes;
+    await Promise.all(specs.map((spec) => cluster.addNode(spec)));
+    return cluster;
+  } catch (error) {
+    await closers.disposeAsync();
+    throw error;
+  }
+}
+
+interface Parts {
+  folder: string;
+  time: ClusterTime;
+  nodes: Map<string, SimulatedNode>;
+  plane: ControlPlane;
+  closers: AsyncDisposableStack;
+  signal: AbortSignal;
+}
+
+function clusterOf(options: SimulatedClusterOptions, parts: Parts): SimulatedCluster {
+  const { folder, time, nodes, plane, closers } = parts;
+  const { registry, informers, kubeconfig } = plane;
+  const { timers, during } = time;
+  const client = clientFor(registry, ADMIN);
+  const { log = silentLog, images = ['busybox:1.28'], script = () => ({}) } = options;
+  const dns = { clusterDns: CLUSTER_DNS, clusterDomain: CLUSTER_DOMAIN };
+  const shared = { backend: registry, informers, folder, images, script, timers, log, ...dns };
+  let numbers = 0;
+  const node = (name: string): SimulatedNode => {
+    const found = nodes.get(name);
+    if (found === undefined) throw new Error(`there is no node ${name}`);
+    return found;
+  };
+  return {
+    timers,
+    nodes,
+    client,
+    clientOf: (user) => clientFor(registry, user),
+    kubeconfig,
+    node,
+    async addNode(spec = {}) {
+      const added = createSimulatedNode({ ...shared, number: ++numbers, spec });
+      nodes.set(added.name, added);
+      await during(added.start());
+      return added;
+    },
+    restart: (name) => during(node(name).start()),
+    async removeNode(name) {
+      node(name).kill();
+      nodes.delete(name);
+      await during(client.resource<Node>(NODES).delete(name));
+    },
+    createNamespace: (name) => during(createNamespace(client, name)),
+    until: (ref, isTrue, limit) => {
+      const watched = untilObjects(plane, parts.signal, ref, isTrue);
+      return during(watched.found, limit)
+        .catch((error: Error) => {
+          throw new Error(`${ref.resource}: ${error.message}: ${watched.seen()}`);
+        })
+        .finally(watched.end);
+    },
+    during,
+    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+  };
+}
+
+async function createNamespace(client: Client, name: string): Promise<void> {
+  const unlessExists = (error: unknown): void => {
+    if (!isApiError(error, 'AlreadyExists')) throw error;
+  };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+  await client.resource<Namespace>(NAMESPACES).create(namespace).catch(unlessExists);
+  const accounts = client.resource<ServiceAccount>(SERVICE_ACCOUNTS);
+  const withoutToken = { automountServiceAccountToken: false };
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: name } };
+  await accounts.create({ ...account, ...withoutToken }).catch(unlessExists);
+  await accounts.patch('default', name, 'application/merge-patch+json', withoutToken);
+}
+
+interface Watched<T> {
+  /** Resolves with the objects once they are as wanted. */
+  found: Promise<readonly T[]>;
+  /** Describes the objects as they are now. */
+  seen(): string;
+  end(): void;
+}
+
+function untilObjects<T extends KubeObject>(
+  { informers }: ControlPlane,
+  ending: AbortSignal,
+  ref: ResourceRef,
+  isTrue: (objects: readonly T[]) => boolean,
+): Watched<T> {
+  const enough = new AbortController();
+  const signal = AbortSignal.any([ending, enough.signal]);
+  const found = Promise.withResolvers<readonly T[]>();
+  let isDue = false;
+  const look = (): void => {
+    isDue = false;
+    const objects = [...followed.list()];
+    try {
+      if (isTrue(objects)) found.resolve(objects);
+    } catch (error) {
+      found.reject(error);
+    }
+  };
+  /** Looks once after all the changes of a turn. */
+  const changed = (): void => {
+    if (!isDue) setImmediate(look);
+    isDue = true;
+  };
+  const followed = informers.follow<T>(ref, { signal }, { added: changed, updated: changed, deleted: changed });
+  void followed.synced.then(changed);
+  onAbort(ending, () => found.reject(new Error('the cluster has ended')));
+  const shown = ({ metadata, status }: KubeObject & { status?: object }): string =>
+    `${metadata.namespace ?? ''}/${metadata.name} ${JSON.stringify(status)}`;
+  return {
+    found: found.promise,
+    seen: () => [...followed.list()].map(shown).join('\n').slice(0, 4000),
+    end: () => enough.abort(),
+  };
+}
+
+async function removeFolder(folder: string): Promise<void> {
+  await unmountUnder(folder, new AbortController().signal);
+  // What a killed agent was writing may still appear.
+  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+}
