@@ -13,6 +13,7 @@ import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
+import { startNodeLifecycle } from './node-lifecycle/node-lifecycle.ts';
 import { startNodeTaints } from './node-taints/node-taints.ts';
 import type { VolumeFolders } from './persistent-volumes/local-path.ts';
 import { startPersistentVolumes } from './persistent-volumes/persistent-volumes.ts';
@@ -54,6 +55,7 @@ export async function startControllers({
     startEventsTtl(optionsOf('event-ttl-controller')),
     startPodGc({ ...optionsOf('pod-garbage-collector'), ...options }),
     startPersistentVolumes({ ...optionsOf('persistent-volume-binder'), ...options }),
+    startNodeLifecycle(optionsOf('node-controller')),
     startNodeTaints(optionsOf('node-controller')),
     startTaintEviction(optionsOf('taint-eviction-controller')),
     startUnboundRecords(optionsOf('unbound-record-controller')),

@@ -74,6 +74,7 @@ test('DNS, scheduler, controllers and node agent together watch each resource on
   const followed = [
     'configmaps',
     'events',
+    'leases',
     'namespaces',
     'nodes',
     'persistentvolumeclaims',

@@ -135,6 +135,43 @@ test('a removed node takes its Pods with it, and a new node gets new ones', asyn
   await cluster.until<Pod>(PODS, allReady(5));
 });
 
+test('a node whose agent stays dead becomes NotReady, and its Pods are evicted, unless the agent comes back within five minutes', async () => {
+  await using cluster = await startSimulatedCluster({ nodes: 3, time: 'virtual' });
+  await create(cluster, ...numbered(6));
+  await cluster.until<Pod>(PODS, allReady(6));
+  const isOn = ({ spec }: Pod): boolean => spec?.nodeName === 'node-2';
+  const areMarked = (pods: readonly Pod[]): boolean => pods.every((pod) => isReady(pod) !== isOn(pod));
+  cluster.node('node-2').kill();
+  await cluster.until<Pod>(PODS, areMarked);
+  await cluster.restart('node-2');
+  await cluster.until<Pod>(PODS, allReady(6));
+
+  const died = cluster.timers.now();
+  cluster.node('node-2').kill();
+  const isUnknown = (node: Node): boolean => conditionOf(node, 'Ready') === 'Unknown';
+  await cluster.until<Node>(NODES, (nodes) => nodes.some(isUnknown));
+  expect(cluster.timers.now() - died).toBeGreaterThanOrEqual(40_000);
+  expect(cluster.timers.now() - died).toBeLessThanOrEqual(51_000);
+  await cluster.until<Pod>(PODS, areMarked);
+
+  const pods = await cluster.until<Pod>(PODS, (all) =>
+    all.filter(isOn).every(({ metadata }) => metadata.deletionTimestamp !== undefined),
+  );
+  const millis = cluster.timers.now() - died;
+  expect(millis).toBeGreaterThan(5 * 60_000);
+  expect(millis).toBeLessThan(7 * 60_000);
+  expect(pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toHaveLength(2);
+  expect(pods.filter(isOn).map((pod) => conditionOf(pod, 'DisruptionTarget'))).toEqual(['True', 'True']);
+  const nodes = (await cluster.client.resource<Node>(NODES).list()).items.filter(isReady);
+  expect(nodes.map(({ metadata }) => metadata.name)).toEqual(['node-1', 'node-3']);
+
+  // The agent comes back, ends the Pods, and the node is Ready again.
+  await cluster.restart('node-2');
+  await cluster.until<Node>(NODES, allReady(3));
+  await cluster.until<Pod>(PODS, allReady(4));
+  await cluster.until<Node>(NODES, (all) => all.every(({ spec }) => (spec?.taints ?? []).length === 0));
+});
+
 test('clients reach the API of a simulated cluster over HTTPS', async () => {
   await using cluster = await startSimulatedCluster({ nodes: 3, https: true, store: 'lmdb' });
   await cluster.until<Node>(NODES, allReady(3));
