@@ -31,15 +31,9 @@ export function factsOf(
       events.set([about?.fieldPath, reason, key].join('/'), { type, reason, message, ...(fieldPath && { fieldPath }) });
   const step: Facts['step'] = (type, { at = source.view.now, key, ...details } = {}) => {
     const id = key ?? (about === undefined ? type : `${type}/${about.name}/${attempt}`);
-    const known: Record<string, unknown> = { key: id, at, type };
-    const all: Readonly<Record<string, unknown>> = {
-      container: about?.name,
-      containerKind: about?.kind,
-      attempt,
-      ...details,
-    };
-    for (const field in all) if (all[field] !== undefined && all[field] !== '') known[field] = all[field];
-    steps.set(id, known as unknown as Transition);
+    const all = { container: about?.name, containerKind: about?.kind, attempt, ...details };
+    const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== '');
+    steps.set(id, { key: id, at, type, ...Object.fromEntries(known) });
   };
   return { ...source, normal: addTo('Normal'), warning: addTo('Warning'), step };
 }

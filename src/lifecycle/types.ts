@@ -39,13 +39,11 @@ export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind
 /** Identifies the operation of an action: a retry has the same key as the action that failed. Keys are compared, never parsed. */
 export function actionKey(action: Action): string {
   // `fields` identify the action: for a run or sandbox, its ID instead of the container's name and attempt. Absent fields are skipped.
-  const fields = 'id' in action ? RUN_FIELDS : OTHER_FIELDS;
+  const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
   let key: string = action.kind;
   for (const field of fields) if (field in action) key += `/${action[field as keyof Action] ?? ''}`;
   return action.kind === 'checkImage' || action.kind === 'pullImage' ? `${key}/${action.image}` : key;
 }
-const RUN_FIELDS = ['id', 'probe', 'hook', 'deadline'] as const;
-const OTHER_FIELDS = ['container', 'attempt', 'version', 'key'] as const;
 
 /** The key of a probe or a hook of one run. */
 export const runKey = (containerId: string, what: ProbeKind | HookKind): string => `${containerId}/${what}`;
