@@ -192,6 +192,16 @@ test('a simulated cluster whose test fails leaves nothing behind', async () => {
   expect(existsSync(dirname(kubeconfig))).toBe(false);
 });
 
+test('a simulated cluster that ends in the middle of its work does not hold up the next one', async () => {
+  for (const time of ['real', 'virtual'] as const) {
+    await using cluster = await startSimulatedCluster({ nodes: 10, time });
+    for (const pod of numbered(100)) void cluster.client.resource<Pod>(PODS).create(pod);
+  }
+  await using cluster = await startSimulatedCluster({ nodes: 3, time: 'virtual' });
+  await create(cluster, ...numbered(30));
+  await cluster.until<Pod>(PODS, allReady(30));
+});
+
 test('a simulated cluster in virtual time has no HTTPS server and no store on the disk', async () => {
   await expect(startSimulatedCluster({ nodes: 1, time: 'virtual', https: true })).rejects.toThrow('no HTTPS server');
   await expect(startSimulatedCluster({ nodes: 1, time: 'virtual', store: 'lmdb' })).rejects.toThrow('in memory');

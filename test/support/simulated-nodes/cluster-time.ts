@@ -39,10 +39,11 @@ function virtualTime(): ClusterTime {
   let running: Promise<never> | undefined;
   return timeOf(timers, (isOver) => {
     // All that wait share one run of the clock. While there are any, there is a timer: that of the limit.
-    running ??= timers.run(isOver, Number.MAX_SAFE_INTEGER).then(() => {
-      running = undefined;
-      return new Promise(() => undefined);
-    });
+    const ended = (): boolean => {
+      if (isOver()) running = undefined;
+      return running === undefined;
+    };
+    running ??= timers.run(ended, Number.MAX_SAFE_INTEGER).then(() => new Promise(() => undefined));
     return running;
   });
 }

@@ -8,7 +8,7 @@ import { writeKubeconfig } from '../../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki } from '../../../src/apiserver/pki/pki.ts';
 import { createTokenIssuer } from '../../../src/apiserver/pki/tokens.ts';
 import { bootstrap } from '../../../src/apiserver/registry/bootstrap.ts';
-import { createRegistry, type Registry } from '../../../src/apiserver/registry/registry.ts';
+import { createRegistry } from '../../../src/apiserver/registry/registry.ts';
 import { startApiServer } from '../../../src/apiserver/server.ts';
 import { createSharedInformers, type SharedInformers } from '../../../src/client/shared-informers.ts';
 import type { ControllerName, ControllerOptions } from '../../../src/controllers/controller.ts';
@@ -19,11 +19,13 @@ import { LIFEPOD_VERSION } from '../../../src/engine/version.ts';
 import { createLocalFolders } from '../../../src/node/volumes/local-folders.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import { apiFor } from '../../../src/ports/api-for.ts';
+import type { ResourceBackend } from '../../../src/ports/backend.ts';
 import type { NodeConnection } from '../../../src/ports/node-connection.ts';
 import type { NodeReports } from '../../../src/ports/node-reports.ts';
 import { startScheduler } from '../../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { countedBackend } from './counted-backend.ts';
 
 const HOST = '127.0.0.1';
 const SERVICE_CIDR = '10.96.0.0/16';
@@ -31,7 +33,7 @@ export const CLUSTER_DOMAIN = 'cluster.local';
 export const CLUSTER_DNS = dnsServiceAddress(SERVICE_CIDR);
 
 export interface ControlPlane {
-  registry: Registry;
+  registry: ResourceBackend;
   informers: SharedInformers;
   /** The path of the administrator's kubeconfig; undefined without the HTTPS server. */
   kubeconfig: string | undefined;
@@ -66,8 +68,10 @@ export async function startControlPlane(
   });
   const { issue } = createTokenIssuer(pki, `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`, timers.now);
   const catalog = createCatalog(kinds);
-  const registry = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
-  closers.defer(() => registry.close());
+  const inner = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
+  closers.defer(() => inner.close());
+  const { backend: registry, idle } = countedBackend(inner);
+  closers.defer(idle);
   let apiServerPort = 6443;
   let kubeconfig: string | undefined;
   if (options.https) {

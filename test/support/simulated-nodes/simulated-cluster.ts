@@ -17,6 +17,7 @@ import { isApiError } from '../../../src/machinery/status.ts';
 import type { Millis } from '../../../src/machinery/time.ts';
 import { unmountUnder } from '../../../src/node/volumes/mounts.ts';
 import { onAbort } from '../../../src/platform/on-abort.ts';
+import { pause } from '../../../src/platform/pause.ts';
 import type { Log, Timers } from '../../../src/platform/platform.ts';
 import { silentLog } from '../../../src/platform/silent-log.ts';
 import type { UserInfo } from '../../../src/ports/request.ts';
@@ -81,6 +82,8 @@ export interface SimulatedCluster extends AsyncDisposable {
   ): Promise<readonly T[]>;
   /** Resolves with the result of `work`, and lets virtual time pass meanwhile. */
   during<T>(work: Promise<T>, limit?: Millis): Promise<T>;
+  /** Lets virtual time pass. Rejects in real time, in which a test must wait for an event. */
+  pass(millis: Millis): Promise<void>;
 }
 
 const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
@@ -168,6 +171,10 @@ function clusterOf(options: SimulatedClusterOptions, parts: Parts): SimulatedClu
         .finally(watched.end);
     },
     during,
+    async pass(millis) {
+      if (options.time !== 'virtual') throw new Error('only virtual time can pass');
+      await during(pause(timers, millis), millis + 1);
+    },
     [Symbol.asyncDispose]: () => closers.disposeAsync(),
   };
 }
