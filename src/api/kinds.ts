@@ -1,4 +1,5 @@
 /** The built-in kinds. To add a kind, create its folder and list it here. */
+import { jobKind } from './batch/v1/job/index.ts';
 import { anyKind } from './catalog.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
@@ -43,6 +44,7 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(secretKind),
   anyKind(serviceKind),
   anyKind(serviceAccountKind),
+  anyKind(jobKind),
   anyKind(leaseKind),
   anyKind(runtimeClassKind),
   anyKind(podDisruptionBudgetKind),

@@ -1,0 +1,126 @@
+/**
+ * The Job: Pods that run until a number of them have succeeded.
+ * Source: pkg/registry/batch/job, pkg/apis/batch and pkg/printers of v1.33.
+ */
+import { dns1123LabelErrors } from '../../../../machinery/names.ts';
+import { parseTime } from '../../../../machinery/time.ts';
+import { sameValue } from '../../../core/v1/pod/compare.ts';
+import {
+  defaultTemplate,
+  dropDisabledTemplateFields,
+  templateWarnings,
+} from '../../../core/v1/pod-template/template.ts';
+import { kind } from '../../../declaration.ts';
+import type { Job, JobSpec, PodTemplateSpec } from '../../../generated/types.ts';
+import type { WriteContext } from '../../../kind.ts';
+import { onUpdate } from '../../../rules.ts';
+import { ageColumn, column, humanDuration, labelsCell, nameColumn } from '../../../table.ts';
+import { generateSelector } from './selector.ts';
+import { validateJob, validateJobStatus, validateJobUpdate } from './validation.ts';
+
+const DEFAULT_BACKOFF_LIMIT = 6;
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** Sets the defaults of a Job's spec except those of its template. */
+function defaultJobSpec(spec: JobSpec): void {
+  if (spec.parallelism === undefined) spec.completions ??= 1;
+  spec.parallelism ??= 1;
+  spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? DEFAULT_BACKOFF_LIMIT : MAX_INT32;
+  spec.completionMode ??= 'NonIndexed';
+  spec.suspend ??= false;
+  spec.podReplacementPolicy ??= spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed';
+  spec.manualSelector ??= false;
+  for (const { onPodConditions = [] } of spec.podFailurePolicy?.rules ?? [])
+    for (const condition of onPodConditions) condition.status ||= 'True';
+}
+
+/** Gives the Job the labels of its template if it has none. */
+function defaultLabels({ metadata, spec }: Job): void {
+  const labels = spec?.template?.metadata?.labels ?? {};
+  if (Object.keys(metadata.labels ?? {}).length === 0 && Object.keys(labels).length > 0)
+    metadata.labels = { ...labels };
+}
+
+const hasCondition = ({ status }: Job, type: string): boolean =>
+  (status?.conditions ?? []).some((condition) => condition.type === type && condition.status === 'True');
+
+function statusCell(job: Job): string {
+  if (hasCondition(job, 'Complete')) return 'Complete';
+  if (hasCondition(job, 'Failed')) return 'Failed';
+  if (job.metadata.deletionTimestamp !== undefined) return 'Terminating';
+  return ['Suspended', 'FailureTarget'].find((type) => hasCondition(job, type)) ?? 'Running';
+}
+
+function completionsCell({ spec, status }: Job): string {
+  const succeeded = status?.succeeded ?? 0;
+  if (spec?.completions !== undefined) return `${succeeded}/${spec.completions}`;
+  const parallelism = spec?.parallelism ?? 0;
+  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+}
+
+function durationCell({ status }: Job, { now }: WriteContext): string {
+  const start = parseTime(status?.startTime);
+  return start === undefined ? '' : humanDuration((parseTime(status?.completionTime) ?? now) - start);
+}
+
+/** The names or images of the containers of a template. */
+export const containersCell = (template: PodTemplateSpec | undefined, field: 'name' | 'image'): string =>
+  (template?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
+
+const nameWarnings = ({ metadata }: Job): string[] => {
+  const texts = dns1123LabelErrors(metadata.name);
+  const advice =
+    'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended';
+  return texts.length === 0 ? [] : [`${advice}: [${texts.join(' ')}]`];
+};
+
+export const jobKind = kind<Job>('batch/v1', 'Job', {
+  categories: ['all'],
+  defaults(job) {
+    job.spec ??= { template: {} };
+    job.spec.template ??= {};
+    defaultTemplate(job.spec.template);
+    defaultJobSpec(job.spec);
+    defaultLabels(job);
+  },
+  status: { initial: () => ({}), rules: [validateJobStatus] },
+  prepareForCreate(job) {
+    const template = job.spec?.template;
+    const areDefault = sameValue(job.metadata.labels, template?.metadata?.labels);
+    job.metadata.generation = 1;
+    dropDisabledTemplateFields(template);
+    generateSelector(job);
+    if (areDefault) delete job.metadata.labels;
+    defaultLabels(job);
+  },
+  prepareForUpdate(job, old) {
+    dropDisabledTemplateFields(job.spec?.template, old.spec?.template);
+    const generation = old.metadata.generation ?? 0;
+    job.metadata.generation = sameValue(job.spec, old.spec) ? generation : generation + 1;
+  },
+  rules: [validateJob, onUpdate(validateJobUpdate)],
+  warnings: (job, old) =>
+    job.metadata.generation === old?.metadata.generation
+      ? []
+      : [
+          ...(old === undefined ? nameWarnings(job) : []),
+          ...templateWarnings(job.spec?.template, old?.spec?.template, 'spec.template'),
+        ],
+  selectableFields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
+  columns: [
+    nameColumn,
+    column('Status', 'The state of the Job.', statusCell),
+    column('Completions', 'How many Pods have succeeded, and how many must.', completionsCell),
+    column('Duration', 'The time from the start of the Job to its completion.', durationCell),
+    ageColumn,
+    column('Containers', 'The names of the app containers.', ({ spec }) => containersCell(spec?.template, 'name'), {
+      wide: true,
+    }),
+    column('Images', 'The images of the app containers.', ({ spec }) => containersCell(spec?.template, 'image'), {
+      wide: true,
+    }),
+    column('Selector', 'The labels of the Pods of the Job.', ({ spec }) => labelsCell(spec?.selector?.matchLabels), {
+      wide: true,
+    }),
+  ],
+});

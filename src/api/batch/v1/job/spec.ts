@@ -1,0 +1,105 @@
+/** Validation of the spec of Jobs and of templates of Jobs. Source: pkg/apis/batch/validation of v1.33 (behavior and wording). */
+import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { validateTemplate } from '../../../core/v1/pod-template/template.ts';
+import type { JobSpec } from '../../../generated/types.ts';
+import { validateFailurePolicy, validateSuccessPolicy } from './policies.ts';
+
+const SOFT_LIMIT = 100_000;
+const HIGH_COMPLETIONS_LIMIT = 10_000;
+const MAX_MANAGED_BY_CHARACTERS = 63;
+
+const NUMBERS = [
+  'parallelism',
+  'completions',
+  'activeDeadlineSeconds',
+  'backoffLimit',
+  'ttlSecondsAfterFinished',
+  'backoffLimitPerIndex',
+  'maxFailedIndexes',
+] as const;
+
+const validateNumbers = (spec: JobSpec, path: string): FieldError[] =>
+  NUMBERS.flatMap((name) => {
+    const value = spec[name];
+    return value !== undefined && value < 0
+      ? [invalid(`${path}.${name}`, value, 'must be greater than or equal to 0')]
+      : [];
+  });
+
+function validateManagedBy({ managedBy }: JobSpec, path: string): FieldError[] {
+  if (managedBy === undefined) return [];
+  const at = `${path}.managedBy`;
+  const [domain = '', ...rest] = managedBy.split('/');
+  const errors: FieldError[] = [];
+  if (managedBy === '') errors.push(required(at));
+  else if (rest.join('/') === '')
+    errors.push(invalid(at, managedBy, 'must be a domain-prefixed path (such as "acme.io/foo")'));
+  else errors.push(...dns1123SubdomainErrors(domain).map((text) => invalid(at, domain, text)));
+  if (managedBy.length > MAX_MANAGED_BY_CHARACTERS)
+    errors.push(invalid(at, managedBy, `must be no more than ${MAX_MANAGED_BY_CHARACTERS} characters`));
+  return errors;
+}
+
+function validateIndexed(spec: JobSpec, path: string): FieldError[] {
+  const { completions, parallelism, maxFailedIndexes, backoffLimitPerIndex } = spec;
+  const errors: FieldError[] = [];
+  const bound = (name: 'parallelism' | 'maxFailedIndexes', max: number, text: string): void => {
+    const value = spec[name];
+    if (value !== undefined && value > max) errors.push(invalid(`${path}.${name}`, value, text));
+  };
+  if (completions === undefined) errors.push(required(`${path}.completions`, 'when completion mode is Indexed'));
+  bound('parallelism', SOFT_LIMIT, `must be less than or equal to ${SOFT_LIMIT} when completion mode is Indexed`);
+  if (completions !== undefined) bound('maxFailedIndexes', completions, 'must be less than or equal to completions');
+  bound('maxFailedIndexes', SOFT_LIMIT, `must be less than or equal to ${SOFT_LIMIT}`);
+  if (completions === undefined || completions <= SOFT_LIMIT || backoffLimitPerIndex === undefined) return errors;
+  if (maxFailedIndexes === undefined)
+    errors.push(required(`${path}.maxFailedIndexes`, `must be specified when completions is above ${SOFT_LIMIT}`));
+  const text = `must be less than or equal to ${HIGH_COMPLETIONS_LIMIT} when completions are above ${SOFT_LIMIT} and used with backoff limit per index`;
+  if (parallelism !== undefined) bound('parallelism', HIGH_COMPLETIONS_LIMIT, text);
+  bound('maxFailedIndexes', HIGH_COMPLETIONS_LIMIT, text);
+  return errors;
+}
+
+function validateMode(spec: JobSpec, path: string): FieldError[] {
+  const { completionMode = 'NonIndexed' } = spec;
+  if (completionMode === 'Indexed') return validateIndexed(spec, path);
+  if (completionMode !== 'NonIndexed')
+    return [notSupported(`${path}.completionMode`, completionMode, ['NonIndexed', 'Indexed'])];
+  return (['backoffLimitPerIndex', 'maxFailedIndexes'] as const)
+    .filter((name) => spec[name] !== undefined)
+    .map((name) => invalid(`${path}.${name}`, spec[name], 'requires indexed completion mode'));
+}
+
+function validateReplacement({ podReplacementPolicy: policy, podFailurePolicy }: JobSpec, path: string): FieldError[] {
+  const known = podFailurePolicy === undefined ? ['Failed', 'TerminatingOrFailed'] : ['Failed'];
+  return policy === undefined || known.includes(policy)
+    ? []
+    : [notSupported(`${path}.podReplacementPolicy`, policy, known)];
+}
+
+function validateRestartPolicy({ template, podFailurePolicy }: JobSpec, path: string): FieldError[] {
+  const at = `${path}.template.spec.restartPolicy`;
+  const policy = template?.spec?.restartPolicy ?? '';
+  if (policy === '' || policy === 'Always') return [required(at, 'valid values: "OnFailure", "Never"')];
+  if (policy !== 'OnFailure' && policy !== 'Never') return [notSupported(at, policy, ['OnFailure', 'Never'])];
+  return podFailurePolicy !== undefined && policy !== 'Never'
+    ? [invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified')]
+    : [];
+}
+
+/** The rules that a Job and a template of a Job have in common. `old`: the spec that is replaced; undefined on create. */
+export const validateSharedSpec = (spec: JobSpec, old: JobSpec | undefined, path: string): FieldError[] =>
+  allErrors(
+    validateNumbers(spec, path),
+    spec.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined
+      ? [required(`${path}.backoffLimitPerIndex`, 'when maxFailedIndexes is specified')]
+      : [],
+    validateManagedBy(spec, path),
+    validateMode(spec, path),
+    validateFailurePolicy(spec, `${path}.podFailurePolicy`),
+    validateSuccessPolicy(spec, `${path}.successPolicy`),
+    validateReplacement(spec, path),
+    validateTemplate(spec.template, old?.template, `${path}.template`),
+    validateRestartPolicy(spec, path),
+  );
