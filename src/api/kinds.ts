@@ -1,4 +1,5 @@
 /** The built-in kinds. To add a kind, create its folder and list it here. */
+import { cronJobKind } from './batch/v1/cron-job/index.ts';
 import { jobKind } from './batch/v1/job/index.ts';
 import { anyKind } from './catalog.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
@@ -44,6 +45,7 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(secretKind),
   anyKind(serviceKind),
   anyKind(serviceAccountKind),
+  anyKind(cronJobKind),
   anyKind(jobKind),
   anyKind(leaseKind),
   anyKind(runtimeClassKind),

@@ -1,4 +1,4 @@
-/** Tests that kubectl creates and shows Jobs. */
+/** Tests that kubectl creates and shows Jobs and CronJobs. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 
@@ -20,4 +20,10 @@ test('kubectl creates, shows and changes a Job, whose selector is generated', as
   expect(await fixture.ok('describe', 'job', 'sum')).toMatch(/^Completion Mode: +NonIndexed$/m);
   expect(await fixture.ok('patch', 'job', 'sum', '-p', '{"spec":{"suspend":true}}')).toBe('job.batch/sum patched\n');
   expect((await fixture.get('job/sum')).metadata.generation).toBe(2);
+});
+
+test('kubectl creates a CronJob, and a Job from it', async () => {
+  await fixture.ok('create', 'cronjob', 'daily', '--image=busybox:1.28', '--schedule=@daily', '--', 'true');
+  expect(await fixture.ok('get', 'cj')).toMatch(/^daily +@daily +<none> +False +0 +<none> +\d+s$/m);
+  expect(await fixture.ok('create', 'job', 'now', '--from=cronjob/daily')).toBe('job.batch/now created\n');
 });

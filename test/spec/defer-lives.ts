@@ -82,7 +82,7 @@ export const workloads: readonly Sentence[] = [
       [fields, 'the type PodTemplateSpec contains defer containers'],
       ['src/api/core/v1/pod-template/pod-template.test.ts', 'defer containers of a template'],
     ],
-    awaits: ['src/api/apps/v1', 'src/api/batch/v1/cron-job', 'src/api/core/v1/replication-controller'],
+    awaits: ['src/api/apps/v1', 'src/api/core/v1/replication-controller'],
   },
   {
     says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",
