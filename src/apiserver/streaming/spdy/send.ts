@@ -15,3 +15,26 @@ export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fi
     send(side, piece);
   }
 }
+
+/**
+ * Performs `work`, and sends the frames that it writes to this side together when it ends, also if it fails. A write to a socket takes much
+ * longer than the rest of the work on a small frame.
+ */
+export async function inOneWrite(side: Writable, work: () => Promise<void>): Promise<void> {
+  side.cork();
+  try {
+    await work();
+  } finally {
+    side.uncork();
+  }
+}
+
+/** Within inOneWrite(): sends the frames that were written so far, and awaits `work`, which may take long. */
+export async function afterFlush(side: Writable, work: () => Promise<void>): Promise<void> {
+  side.uncork();
+  try {
+    await work();
+  } finally {
+    side.cork();
+  }
+}

@@ -254,10 +254,18 @@ test('a SPDY client may send at most 1024 HEADERS frames', async () => {
 });
 
 test('the stream that starts a command waits for the turn of the command', async () => {
-  const turn = Promise.withResolvers<void>();
-  const { fromClient, toRuntime } = relay({ ...COMMAND, start: { atStream: 2, turn: () => turn.promise } });
+  const [turn, awaited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const start = {
+    atStream: 2,
+    turn: () => {
+      awaited.resolve();
+      return turn.promise;
+    },
+  };
+  const { fromClient, toRuntime } = relay({ ...COMMAND, start });
   const passed = fromClient(Buffer.concat([open(1, 'error'), open(3, 'stdout', false)]));
-  expect(toRuntime()).toHaveLength(1);
+  await awaited.promise;
+  expect(toRuntime()).toMatchObject([{ type: 'synStream', streamId: 1 }]);
   turn.resolve();
   await passed;
   expect(toRuntime()).toMatchObject([{ type: 'synStream', streamId: 3 }]);

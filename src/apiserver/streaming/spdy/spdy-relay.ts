@@ -28,7 +28,7 @@ import {
 } from './frames.ts';
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
 import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
-import { send, sendData } from './send.ts';
+import { afterFlush, inOneWrite, send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-limit.ts';
 
 /** The limit on streams that one connection has open. A port-forward has two streams for each forwarded connection. */
@@ -128,11 +128,13 @@ export function createSpdyRelay(
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
   return {
     async fromClient(bytes) {
-      for (const [index, frame] of parseClient(bytes).entries()) {
-        // Do not yield before the first frame, so that a client that sends one frame does not wait for clients that send many.
-        if (index > 0) await betweenFrames();
-        await takeOfClient(relaying, frame);
-      }
+      await inOneWrite(runtime, async () => {
+        for (const [index, frame] of parseClient(bytes).entries()) {
+          // Do not yield before the first frame, so that a client that sends one frame does not wait for clients that send many.
+          if (index > 0) await betweenFrames();
+          await takeOfClient(relaying, frame);
+        }
+      });
     },
     async fromRuntime(bytes) {
       const frames = parseRuntime(bytes);
@@ -178,7 +180,7 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
     throw new ProtocolError(`the client opened more than ${relaying.maxStreams} streams on a connection`);
   }
   relaying.opened += 1;
-  if (relaying.opened === rules.start?.atStream) await rules.start.turn();
+  if (relaying.opened === rules.start?.atStream) await afterFlush(runtime, rules.start.turn);
   if (relaying.closing) return;
   const content = type === 'resize' ? createSizeReader() : unchanged;
   const joined = relaying.resets.opened(streamId, headers);
