@@ -49,11 +49,13 @@ describe('discovery and OpenAPI', () => {
     expect(await ok('version')).toContain('Server Version: v1.33.0+lifepod-0.0.0');
     expect(await ok('cluster-info')).toContain(`is running at`);
     expect((await ok('api-versions')).trim().split('\n')).toEqual([
+      'batch/v1',
       'coordination.k8s.io/v1',
       'events.k8s.io/v1',
       'lifepod.io/v1',
       'metrics.k8s.io/v1beta1',
       'node.k8s.io/v1',
+      'policy/v1',
       'scheduling.k8s.io/v1',
       'storage.k8s.io/v1',
       'v1',
@@ -64,6 +66,7 @@ describe('discovery and OpenAPI', () => {
     expect(resources).toMatch(/^leases +coordination\.k8s\.io\/v1 +true +Lease$/m);
     const ofTheCluster = await ok('api-resources', '--verbs=list', '--namespaced=false', '-o', 'name');
     expect(ofTheCluster.trim().split('\n')).toEqual([
+      'componentstatuses',
       'namespaces',
       'nodes',
       'persistentvolumes',
