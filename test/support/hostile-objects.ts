@@ -34,12 +34,19 @@ const podSpec = {
   tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
 };
 
+const jobSpec = { template: { metadata: { labels: { a: 'b' } }, spec: { ...podSpec, restartPolicy: 'Never' } } };
+
 /** The fields, by kind or schema, that a valid object needs in addition to its name. */
 const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
   Pod: { spec: podSpec },
   PodTemplate: { template: { metadata: { labels: { a: 'b' } }, spec: podSpec } },
+  Job: { spec: { ...jobSpec, completions: 2, completionMode: 'Indexed', backoffLimitPerIndex: 1 } },
+  CronJob: { spec: { schedule: '*/5 * * * *', timeZone: 'Etc/UTC', jobTemplate: { spec: jobSpec } } },
+  ResourceQuota: { spec: { hard: { pods: '4', 'requests.cpu': '1' }, scopes: ['NotTerminating'] } },
+  LimitRange: { spec: { limits: [{ type: 'Container', max: { cpu: '1' }, default: { cpu: '500m' } }] } },
+  PodDisruptionBudget: { spec: { minAvailable: '50%', selector: { matchLabels: { a: 'b' } } } },
   Service: { spec: { selector: { a: 'b' }, ports: [{ port: 80, targetPort: 'web' }], clusterIP: 'None' } },
   Binding: { target: { kind: 'Node', name: 'none' } },
   Event: {
