@@ -73,7 +73,7 @@ export default defineConfig({
           name: 'own',
           include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
