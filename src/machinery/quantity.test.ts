@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -172,4 +174,14 @@ describe('properties of quantities', () => {
       }),
     );
   });
+});
+
+it('parsed quantities do not keep the longer texts in memory from which they were cut', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 50; i++) canonicalQuantity(`${1_000_000_000_000 + i}.0${' '.repeat(1_000_000)}`);
+  collect();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
 });

@@ -64,7 +64,8 @@ export function parseQuantity(text: string): Quantity | undefined {
   if (quantity === undefined) {
     quantity = parse(text) ?? 'invalid';
     if (parsed.size >= MAX_PARSED) parsed.clear();
-    parsed.set(text, quantity);
+    // A copy, because V8 makes `text` a part of a longer string if it was cut from one, which would then stay in memory.
+    parsed.set(Buffer.from(text).toString(), quantity);
   }
   return quantity === 'invalid' ? undefined : quantity;
 }
