@@ -43,9 +43,11 @@ const VALUE_BYTES = 64;
  */
 export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 
+/** Returns the approximate memory of the structure of a JSON value in bytes, without its strings. */
+export const structureBytes = (value: unknown): number => VALUE_BYTES * countValues(value);
+
 /** Returns the approximate memory of an object in bytes, without that of a serialized text. The object may change later. */
-export const uncachedBytes = (object: KubeObject): number =>
-  JSON.stringify(object).length + VALUE_BYTES * countValues(object);
+export const uncachedBytes = (object: KubeObject): number => JSON.stringify(object).length + structureBytes(object);
 
 const knownBytes = new WeakMap<KubeObject, number>();
 

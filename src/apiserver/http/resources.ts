@@ -19,8 +19,7 @@ import {
   objectMediaType,
   patchMediaType,
 } from './body.ts';
-import type { CompletePart } from './bounds/unfinished.ts';
-import { waitsOutside } from './bounds/waits.ts';
+import { type ReadBody, waitsOutside } from './bounds/waits.ts';
 import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext } from './exchange.ts';
@@ -127,9 +126,9 @@ function write(
   };
 }
 
-/** Returns the context of a write. `room` is the room of its body, unless its body is no longer needed. */
-const writeContext = (server: ServerContext, exchange: Exchange, route: ResourceRoute, room?: CompletePart) =>
-  requestContext(exchange, route, { outside: waitsOutside(server.waits, exchange.signal, room) });
+/** Returns the context of a write. `body` is its body, unless it is no longer needed. */
+const writeContext = (server: ServerContext, exchange: Exchange, route: ResourceRoute, body?: ReadBody) =>
+  requestContext(exchange, route, { outside: waitsOutside(server.waits, exchange.signal, body) });
 
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
@@ -143,7 +142,8 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
       route.namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-    return server.backend.create(writeContext(server, exchange, route, room), object, options);
+    const context = writeContext(server, exchange, route, { room, value: object });
+    return server.backend.create(context, object, options);
   });
 }
 
@@ -172,7 +172,8 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
       `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
     );
     const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
-    return server.backend.update(writeContext(server, exchange, route, room), { ...object, metadata }, options);
+    const context = writeContext(server, exchange, route, { room, value: object });
+    return server.backend.update(context, { ...object, metadata }, options);
   });
 }
 
@@ -197,7 +198,8 @@ async function patch(
     const betweenSteps = workInTurns();
     const body = await decodePatch(sent, type);
     await betweenSteps();
-    return server.backend.patch(writeContext(server, exchange, route, room), type, body, { ...options, onCreated });
+    const context = writeContext(server, exchange, route, { room, value: body });
+    return server.backend.patch(context, type, body, { ...options, onCreated });
   });
 }
 

@@ -1,7 +1,7 @@
 /**
  * Counts the bytes of parts: request bodies and WebSocket messages. A part first counts as being read. A body that has been read
- * counts as complete while its request is handled, except while the request waits, for example in an
- * admission plugin (see waits.ts). The bytes of all parts that are being read, and those of all complete parts, are each bounded over all clients.
+ * counts as complete while its request is handled, except while the request waits, for example in an admission plugin (see waits.ts).
+ * The bytes of all parts that are being read, and those of all complete parts, are each bounded over all clients.
  */
 
 /** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */

@@ -8,10 +8,10 @@ import { waitsOutside } from './waits.ts';
 const REFUSED = { code: 429, reason: 'TooManyRequests' };
 
 /** Returns the room of a body, which records what happens to it, and a function that makes return() resolve. */
-function bodyOf(bytes: number) {
+function bodyOf(bytes: number, value: unknown = {}) {
   const happened: string[] = [];
   const room = Promise.withResolvers<void>();
-  const body: CompletePart = {
+  const part: CompletePart = {
     bytes,
     leave: () => happened.push('left'),
     return: () => {
@@ -20,7 +20,7 @@ function bodyOf(bytes: number) {
     },
     end: () => undefined,
   };
-  return { body, happened, giveRoom: room.resolve };
+  return { body: { room: part, value }, happened, giveRoom: room.resolve };
 }
 
 /** Begins a wait without a body that lasts until the returned function is called. Resolves once the wait counts. */
@@ -52,6 +52,14 @@ test('the memory of a wait is that of its body and of the largest object', async
     waitsOutside(limitedWaits(1, limitBytes), AbortSignal.abort(), bodyOf(5000).body)(never, objects);
   await expect(outside(5500)).rejects.toMatchObject(REFUSED);
   await expect(outside(6500)).rejects.toThrow('aborted');
+});
+
+test('the memory of a wait includes the structure of the body, whose fields need not be those of the object', async () => {
+  const body = (values: number) => bodyOf(10, { unknown: Array.from({ length: values }, () => ({})) }).body;
+  const outside = (values: number) =>
+    waitsOutside(limitedWaits(1, 64_000), AbortSignal.abort(), body(values))(new Promise<void>(() => {}), []);
+  await expect(outside(990)).rejects.toThrow('aborted');
+  await expect(outside(1000)).rejects.toMatchObject(REFUSED);
 });
 
 test('a promise that settles within one turn of the event loop is not refused, and the body keeps its room', async () => {

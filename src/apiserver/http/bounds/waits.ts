@@ -5,34 +5,43 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { untilAborted } from '../../../platform/on-abort.ts';
 import type { RequestContext } from '../../../ports/request.ts';
-import { uncachedBytes } from '../../cache/stored-object.ts';
+import { structureBytes, uncachedBytes } from '../../cache/stored-object.ts';
 import type { Waits } from './limits.ts';
 import type { CompletePart } from './unfinished.ts';
 
-/** Returns the function `outside` of a RequestContext. `signal` is that of the request; `body` is the room that its body has, if any. */
+/** The body of a request: the room that it has, and its value, which may have many more fields than the object that is made from it. */
+export interface ReadBody {
+  room: CompletePart;
+  value: unknown;
+}
+
+/** Returns the function `outside` of a RequestContext. `signal` is that of the request; `body` is its body, if it still needs one. */
 export function waitsOutside(
   waits: Waits,
   signal: AbortSignal,
-  body?: CompletePart,
+  body?: ReadBody,
 ): NonNullable<RequestContext['outside']> {
   return async (waiting, kept) => {
     // A promise that needs nothing else settles within one turn, and is not worth the loss of the room.
     const isOver = await Promise.race([waiting.then(yes, yes), nextTurn(false)]);
     if (isOver) return waiting;
     // Only the largest object counts, because the objects before and after a change share their content, or the cache has one of them.
-    const end = waits.begin((body?.bytes ?? 0) + Math.max(0, ...kept.map(uncachedBytes)));
-    body?.leave();
+    const end = waits.begin(bodyBytes(body) + Math.max(0, ...kept.map(uncachedBytes)));
+    body?.room.leave();
     try {
       await untilAborted(signal, waiting);
     } finally {
       // The request counts as waiting until its body has room again. If the client disconnects meanwhile, the body needs no room.
       try {
-        if (body !== undefined) await untilAborted(signal, body.return());
+        if (body !== undefined) await untilAborted(signal, body.room.return());
       } finally {
         end();
       }
     }
   };
 }
+
+const bodyBytes = (body: ReadBody | undefined): number =>
+  body === undefined ? 0 : body.room.bytes + structureBytes(body.value);
 
 const yes = (): boolean => true;
