@@ -4,6 +4,7 @@
  */
 import { sameValue } from '../../../core/v1/pod/compare.ts';
 import {
+  containersCell,
   defaultTemplate,
   dropDisabledTemplateFields,
   templateWarnings,
@@ -11,7 +12,6 @@ import {
 import { kind } from '../../../declaration.ts';
 import type { CronJob, PodTemplateSpec } from '../../../generated/types.ts';
 import { ageCell, ageColumn, column, labelsCell, nameColumn } from '../../../table.ts';
-import { containersCell } from '../job/index.ts';
 import { validateCronJob } from './validation.ts';
 
 const SUCCESSFUL_HISTORY = 3;

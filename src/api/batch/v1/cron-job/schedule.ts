@@ -2,6 +2,7 @@
  * Checks the schedules of CronJobs.
  * Source: ParseStandard of github.com/robfig/cron v3, which v1.33 uses (behavior and wording).
  */
+import { parseDuration } from '../../../../machinery/time.ts';
 
 interface Bounds {
   min: number;
@@ -20,7 +21,6 @@ const FIELDS: readonly Bounds[] = [
   { min: 0, max: 6, names: numbered(0, 'sun mon tue wed thu fri sat') },
 ];
 const DESCRIPTORS = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']);
-const DURATION = /^[+-]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/;
 
 const quoted = (text: string): string => JSON.stringify(text);
 
@@ -65,7 +65,7 @@ export function scheduleError(schedule: string): string | undefined {
     if (DESCRIPTORS.has(spec)) return undefined;
     if (!spec.startsWith('@every ')) return `unrecognized descriptor: ${spec}`;
     const duration = spec.slice('@every '.length);
-    if (DURATION.test(duration)) return undefined;
+    if (parseDuration(duration) !== undefined) return undefined;
     return `failed to parse duration ${spec}: time: invalid duration ${quoted(duration)}`;
   }
   const fields = spec.split(/\s+/).filter((field) => field !== '');

@@ -31,13 +31,17 @@ function validateTimeZone({ timeZone }: CronJobSpec, old: CronJob | undefined): 
     return [
       invalid(path, timeZone, 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'),
     ];
+  return isKnownZone(timeZone) ? [] : [invalid(path, timeZone, `unknown time zone ${timeZone}`)];
+}
+
+function isKnownZone(timeZone: string): boolean {
+  // Intl also accepts offsets such as +01:00, which are not names of time zones.
+  if (!/^[A-Za-z]/.test(timeZone)) return false;
   try {
-    // Offsets such as +01:00 are no names of time zones.
-    if (/^[A-Za-z]/.test(timeZone)) new Intl.DateTimeFormat('en', { timeZone });
-    else return [invalid(path, timeZone, `unknown time zone ${timeZone}`)];
-    return [];
+    new Intl.DateTimeFormat('en', { timeZone });
+    return true;
   } catch {
-    return [invalid(path, timeZone, `unknown time zone ${timeZone}`)];
+    return false;
   }
 }
 

@@ -5,13 +5,15 @@
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { parseTime } from '../../../../machinery/time.ts';
 import { sameValue } from '../../../core/v1/pod/compare.ts';
+import { MAX_INT32 } from '../../../core/v1/pod/validation/validate-values.ts';
 import {
+  containersCell,
   defaultTemplate,
   dropDisabledTemplateFields,
   templateWarnings,
 } from '../../../core/v1/pod-template/template.ts';
 import { kind } from '../../../declaration.ts';
-import type { Job, JobSpec, PodTemplateSpec } from '../../../generated/types.ts';
+import type { Job, JobSpec } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { onUpdate } from '../../../rules.ts';
 import { ageColumn, column, humanDuration, labelsCell, nameColumn } from '../../../table.ts';
@@ -19,7 +21,6 @@ import { generateSelector } from './selector.ts';
 import { validateJob, validateJobStatus, validateJobUpdate } from './validation.ts';
 
 const DEFAULT_BACKOFF_LIMIT = 6;
-const MAX_INT32 = 2 ** 31 - 1;
 
 /** Sets the defaults of a Job's spec except those of its template. */
 function defaultJobSpec(spec: JobSpec): void {
@@ -62,10 +63,6 @@ function durationCell({ status }: Job, { now }: WriteContext): string {
   const start = parseTime(status?.startTime);
   return start === undefined ? '' : humanDuration((parseTime(status?.completionTime) ?? now) - start);
 }
-
-/** The names or images of the containers of a template. */
-export const containersCell = (template: PodTemplateSpec | undefined, field: 'name' | 'image'): string =>
-  (template?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
 
 const nameWarnings = ({ metadata }: Job): string[] => {
   const texts = dns1123LabelErrors(metadata.name);

@@ -3,6 +3,7 @@ import { allErrors, type FieldError, invalid, notSupported, required } from '../
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateTemplate } from '../../../core/v1/pod-template/template.ts';
 import type { JobSpec } from '../../../generated/types.ts';
+import { nonNegative } from '../../../rules.ts';
 import { validateFailurePolicy, validateSuccessPolicy } from './policies.ts';
 
 const SOFT_LIMIT = 100_000;
@@ -21,10 +22,8 @@ const NUMBERS = [
 
 const validateNumbers = (spec: JobSpec, path: string): FieldError[] =>
   NUMBERS.flatMap((name) => {
-    const value = spec[name];
-    return value !== undefined && value < 0
-      ? [invalid(`${path}.${name}`, value, 'must be greater than or equal to 0')]
-      : [];
+    const value = spec[name] ?? 0;
+    return nonNegative(value).map((text) => invalid(`${path}.${name}`, value, text));
   });
 
 function validateManagedBy({ managedBy }: JobSpec, path: string): FieldError[] {

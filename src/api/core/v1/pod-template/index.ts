@@ -6,9 +6,13 @@ import { kind } from '../../../declaration.ts';
 import type { PodTemplate } from '../../../generated/types.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
 import { sameValue } from '../pod/compare.ts';
-import { defaultTemplate, dropDisabledTemplateFields, templateWarnings, validateTemplate } from './template.ts';
-
-const containersOf = ({ template }: PodTemplate) => template?.spec?.containers ?? [];
+import {
+  containersCell,
+  defaultTemplate,
+  dropDisabledTemplateFields,
+  templateWarnings,
+  validateTemplate,
+} from './template.ts';
 
 export const podTemplateKind = kind<PodTemplate>('v1', 'PodTemplate', {
   defaults(object) {
@@ -31,16 +35,8 @@ export const podTemplateKind = kind<PodTemplate>('v1', 'PodTemplate', {
       : templateWarnings(object.template, old?.template, 'template'),
   columns: [
     nameColumn,
-    column('Containers', 'The names of the app containers.', (object) =>
-      containersOf(object)
-        .map(({ name }) => name)
-        .join(','),
-    ),
-    column('Images', 'The images of the app containers.', (object) =>
-      containersOf(object)
-        .map(({ image = '' }) => image)
-        .join(','),
-    ),
+    column('Containers', 'The names of the app containers.', ({ template }) => containersCell(template, 'name')),
+    column('Images', 'The images of the app containers.', ({ template }) => containersCell(template, 'image')),
     column('Pod Labels', 'The labels of Pods created from the template.', ({ template }) =>
       labelsCell(template?.metadata?.labels),
     ),

@@ -29,6 +29,10 @@ const podOf = (template: PodTemplateSpec | undefined): Pod => ({
   spec: specOf(template ?? {}),
 });
 
+/** The cell with the names or images of the app containers of a template. */
+export const containersCell = (template: PodTemplateSpec | undefined, field: 'name' | 'image'): string =>
+  (template?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
+
 /** Sets the defaults of the template's spec. */
 export function defaultTemplate(template: PodTemplateSpec): void {
   template.spec ??= { containers: [] };
