@@ -82,13 +82,22 @@ async function setUp() {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await new Promise(setImmediate);
   };
+  const ready = () => readyOf(backend.objects(NODES)[0] as Node);
   return {
     timers,
     backend,
     settled,
-    ready: () => readyOf(backend.objects(NODES)[0] as Node),
+    ready,
     podReady: () => readyOf(backend.objects(PODS)[0] as Pod)?.status,
     renew: () => backend.set<Lease>(LEASES, lease(timers.now())),
+    /** Expects that the node becomes Unknown after this time, and not before. */
+    async becomesUnknownAfter(millis: number): Promise<void> {
+      timers.advance(millis - 1);
+      await settled();
+      expect(ready()?.status).toBe('True');
+      timers.advance(1);
+      await vi.waitFor(() => expect(ready()?.status).toBe('Unknown'));
+    },
   };
 }
 
@@ -100,12 +109,8 @@ const lease = (renewed: number): Lease => ({
 });
 
 test('a node whose Lease is not renewed for 50 s is Unknown, and its Pods are not Ready', async () => {
-  const { timers, backend, settled, ready, podReady } = await setUp();
-  timers.advance(GRACE_MILLIS - 1);
-  await settled();
-  expect(ready()?.status).toBe('True');
-  timers.advance(1);
-  await vi.waitFor(() => expect(ready()?.status).toBe('Unknown'));
+  const { timers, backend, settled, ready, podReady, becomesUnknownAfter } = await setUp();
+  await becomesUnknownAfter(GRACE_MILLIS);
   await settled();
   timers.advance(CONFIRM_MILLIS - 1);
   await settled();
@@ -127,7 +132,7 @@ test('a node whose Lease is not renewed for 50 s is Unknown, and its Pods are no
 });
 
 test.each(['Lease', 'status'])('after a sign of life in the %s, the agent has the whole time again', async (where) => {
-  const { timers, backend, settled, ready, renew } = await setUp();
+  const { timers, backend, settled, renew, becomesUnknownAfter } = await setUp();
   timers.advance(40_000);
   if (where === 'Lease') await renew();
   else {
@@ -137,22 +142,14 @@ test.each(['Lease', 'status'])('after a sign of life in the %s, the agent has th
   await settled();
   timers.advance(10_000);
   await settled();
-  timers.advance(GRACE_MILLIS - 10_001);
-  await settled();
-  expect(ready()?.status).toBe('True');
-  timers.advance(1);
-  await vi.waitFor(() => expect(ready()?.status).toBe('Unknown'));
+  await becomesUnknownAfter(GRACE_MILLIS - 10_000);
 });
 
 test('after a suspension of the machine, the agent has the whole time again', async () => {
-  const { timers, settled, ready } = await setUp();
+  const { timers, settled, becomesUnknownAfter } = await setUp();
   timers.suspend(GRACE_MILLIS + SUSPENDED_MILLIS);
   await settled();
-  timers.advance(GRACE_MILLIS - 1);
-  await settled();
-  expect(ready()?.status).toBe('True');
-  timers.advance(1);
-  await vi.waitFor(() => expect(ready()?.status).toBe('Unknown'));
+  await becomesUnknownAfter(GRACE_MILLIS);
 });
 
 test('the Pods of a node stay Ready if its agent gives a sign of life soon after the node is Unknown', async () => {
@@ -169,15 +166,11 @@ test('the Pods of a node stay Ready if its agent gives a sign of life soon after
 });
 
 test('if the API takes no writes, the agent has the whole time again', async () => {
-  const { timers, backend, settled, ready } = await setUp();
+  const { timers, backend, settled, becomesUnknownAfter } = await setUp();
   backend.failNext('patch nodes/status', serviceUnavailable('the disk is full'));
   timers.advance(GRACE_MILLIS);
   await settled();
-  timers.advance(GRACE_MILLIS - 1);
-  await settled();
-  expect(ready()?.status).toBe('True');
-  timers.advance(1);
-  await vi.waitFor(() => expect(ready()?.status).toBe('Unknown'));
+  await becomesUnknownAfter(GRACE_MILLIS);
 });
 
 test('a node that was deleted is not reported', async () => {

@@ -13,7 +13,7 @@ export interface ClusterTime {
   during<T>(work: Promise<T>, limit?: Millis): Promise<T>;
 }
 
-/** The time within which whatever a test waits for must happen. */
+/** The maximum time for which a test waits. */
 const PATIENCE_MILLIS: Millis = 10 * 60_000;
 /** A cluster with many nodes has many timers. */
 const MOST_STEPS = 5_000_000;

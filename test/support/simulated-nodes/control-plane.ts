@@ -1,4 +1,4 @@
-/** The parts of a simulated cluster that, in a cluster, do not run on every node: the API, the scheduler and the controllers, all real. */
+/** The control plane of a simulated cluster: the real API server, scheduler and controllers. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCatalog } from '../../../src/api/catalog.ts';

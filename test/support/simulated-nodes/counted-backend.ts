@@ -1,4 +1,4 @@
-/** Counts the requests to a backend, so that it is closed only when none is under way: a write that never ends would hold up all others. */
+/** Counts the requests in progress, so that the backend is closed after the last one: a write that never ends would hold up all others. */
 import type { ResourceBackend } from '../../../src/ports/backend.ts';
 
 export interface CountedBackend {

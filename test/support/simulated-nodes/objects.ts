@@ -1,4 +1,4 @@
-/** Objects of the tests of a simulated cluster, and what these tests ask of objects. */
+/** Creates the Pods of tests of a simulated cluster, and reads their conditions. */
 import type { Node, Pod, PodSpec } from '../../../src/api/generated/types.ts';
 
 /** A Pod with the container `app`, in the namespace default. */

@@ -45,7 +45,7 @@ export interface SimulatedClusterOptions {
   https?: boolean;
   /** false: no controllers run. */
   controllers?: boolean;
-  /** What the containers do. Absent: each runs until it is stopped. */
+  /** Returns the script of each run of a container. By default, a container runs until it is stopped. */
   script?: (run: SimulatedRun) => ContainerScript;
   /** The images that each node has; others are pulled. */
   images?: string[];
@@ -67,7 +67,7 @@ export interface SimulatedCluster extends AsyncDisposable {
   addNode(spec?: NodeSpec): Promise<SimulatedNode>;
   /** Starts the agent of a node after SimulatedNode.kill(). */
   restart(name: string): Promise<void>;
-  /** Ends the agent of the node and its containers for ever, and deletes the Node object. */
+  /** Kills the agent of the node, and deletes the Node object. */
   removeNode(name: string): Promise<void>;
   /** Creates a namespace whose Pods get no token, so that nothing has to be mounted for them. */
   createNamespace(name: string): Promise<void>;
@@ -238,6 +238,6 @@ function untilObjects<T extends KubeObject>(
 
 async function removeFolder(folder: string): Promise<void> {
   await unmountUnder(folder, new AbortController().signal);
-  // What a killed agent was writing may still appear.
+  // A killed agent may still write files while the folder is removed.
   await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
 }

@@ -23,7 +23,7 @@ import {
 } from '../../../src/runtime/simulated/simulated-runtime.ts';
 import { mortal } from './mortal.ts';
 
-/** What a container does. Absent: it runs until it is stopped, and ends a millisecond after the signal. */
+/** The script of a container. By default, the container runs until it is stopped, and ends one millisecond after the signal. */
 export interface ContainerScript extends RunScript {
   /** How long after the start of the container its probes with `exec` begin to succeed; absent: they succeed at once. */
   readyAfterMillis?: number;
