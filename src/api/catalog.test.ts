@@ -27,8 +27,12 @@ it('a kind is found by path and name from its addition to its removal, and views
   });
   const removed: string[] = [];
   const stop = catalog.onRemove(({ kind }) => removed.push(kind));
+  const additions: string[][] = [];
+  const stopAdditions = catalog.onAdd(() => additions.push(names()));
   const added = widget();
   catalog.add(added);
+  expect(additions).toEqual([['Widget']]);
+  stopAdditions();
   expect([catalog.find(WIDGETS), catalog.named('example.com', 'v1', 'Widget')]).toEqual([added, added]);
   expect([names(), names(), built]).toEqual([['Widget'], ['Widget'], 1]);
   catalog.remove(added);
@@ -38,7 +42,7 @@ it('a kind is found by path and name from its addition to its removal, and views
   stop();
   catalog.add(added);
   catalog.remove(added);
-  expect(removed).toEqual(['Widget']);
+  expect([removed.length, additions.length]).toEqual([1, 1]);
 });
 
 it('a version that is stored as another one is served with it, and the other one cannot be removed first', () => {

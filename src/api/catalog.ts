@@ -29,6 +29,8 @@ export interface KindCatalog {
   remove(kind: KindDefinition): void;
   /** Returns a function that returns `build(kinds)`, computed at its first call and again at the first call after a change. */
   view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;
+  /** Calls the listener after kinds were added. Returns a function that removes the listener. */
+  onAdd(listener: () => void): () => void;
   /** Calls the listener after a kind was removed. Returns a function that removes the listener. */
   onRemove(listener: (kind: KindDefinition) => void): () => void;
 }
@@ -57,6 +59,7 @@ export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
   };
   addTypesOf(initial);
   const listeners = new Set<(kind: KindDefinition) => void>();
+  const addListeners = new Set<() => void>();
   const find = ({ group, version, resource }: ResourceRef) => index.byPath.get(`${group}/${version}/${resource}`);
   return {
     get kinds() {
@@ -71,6 +74,7 @@ export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
       const next = indexOf([...index.kinds, ...kinds]);
       addTypesOf(kinds);
       index = next;
+      for (const listener of [...addListeners]) listener();
     },
     remove(kind) {
       const left = index.kinds.filter((other) => other !== kind);
@@ -90,6 +94,10 @@ export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
         }
         return built;
       };
+    },
+    onAdd(listener) {
+      addListeners.add(listener);
+      return () => addListeners.delete(listener);
     },
     onRemove(listener) {
       listeners.add(listener);

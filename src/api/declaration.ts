@@ -11,6 +11,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from '../machinery/objec
 import { packagePath, typeOfKind } from './facts/facts.ts';
 import type { KindDefinition, TableColumn } from './kind.ts';
 import type { Rule } from './rules.ts';
+import { scaleSubresource } from './scale-subresource.ts';
 import { statusSubresource } from './status-subresource.ts';
 import type { CellColumn } from './table.ts';
 
@@ -46,7 +47,11 @@ export interface Declaration<T extends KubeObject>
     initial?: (() => unknown) | 'asSent';
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];
+    /** Called on updates of the status before their validation. Mutates `object`. */
+    prepare?: (object: T, old: T) => void;
   };
+  /** For kinds with the subresource scale: returns the text of the selector of the object's Pods. */
+  scale?: (object: T) => string;
   /** The columns with their cells. The cells may be absent if `row` computes all of them together. */
   columns: readonly (TableColumn & Partial<CellColumn<T>>)[];
 }
@@ -80,12 +85,12 @@ export function kind<T extends KubeObject>(
   name: string,
   declaration: Declaration<T>,
 ): KindDefinition<T> {
-  const { scope, names = dns1123SubdomainErrors, rules = [], status, columns, types, ...given } = declaration;
+  const { scope, names = dns1123SubdomainErrors, rules = [], status, scale, columns, types, ...given } = declaration;
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   const namespaced = scope !== 'Cluster';
   const singular = name.toLowerCase();
   const check = all(rules);
-  return {
+  const definition: KindDefinition<T> = {
     group,
     version,
     kind: name,
@@ -109,10 +114,12 @@ export function kind<T extends KubeObject>(
     subresources: {
       ...(status === undefined
         ? {}
-        : { status: statusSubresource<T>(all<T>([metadataUpdate, ...(status.rules ?? [])])) }),
+        : { status: statusSubresource<T>(all<T>([metadataUpdate, ...(status.rules ?? [])]), status.prepare) }),
+      ...(scale === undefined ? {} : { scale: scaleSubresource<T>(() => definition, scale) }),
       ...given.subresources,
     },
   };
+  return definition;
 }
 
 /** Returns the steps of writes that protect the status, followed by those of the declaration. */

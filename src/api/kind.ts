@@ -9,6 +9,7 @@
  */
 
 import type { FieldError } from '../machinery/field-error.ts';
+import type { JsonObject } from '../machinery/json-value.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
@@ -50,7 +51,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
    * no body. `olderVersions`: other versions of the group that the body may have, because the kind is the same in them.
    */
   bodyKind?: { group: string; version: string; kind: string; schema: string; olderVersions?: readonly string[] };
-  verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
+  verbs: readonly ('get' | 'update' | 'patch' | 'create' | 'delete')[];
   /** For subresources that are connections (streams and the node's proxy): the kind of the query's options, such as PodExecOptions. */
   connects?: string;
   /**
@@ -60,11 +61,21 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   ends?: boolean;
   /**
    * An operation that the API server implements, because it needs other objects or keys: `evict` deletes the object after apply(),
-   * `issueToken` returns a token for it, and `log` streams the log of one of its containers.
+   * `issueToken` returns a token for it, `log` streams the log of one of its containers, and the proxies forward the request to a
+   * server in a Pod, whatever its method and the protocol of its upgrade are.
    */
-  operation?: 'evict' | 'issueToken' | 'log';
+  operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
+  /** For subresources that are documents of the bodyKind, computed from the object (Scale). A document is the response, and patches change it. */
+  document?: {
+    read(object: T): KubeObject;
+    /** The fields that the document and the object have in common, as a set of fields of managedFields. */
+    fields: JsonObject;
+    /** The columns and the cells of the document's table row, as in KindDefinition. */
+    columns: readonly TableColumn[];
+    row(document: KubeObject, context: WriteContext): (string | number)[];
+  };
   /** Computes the new object from the old object and the request's body. Throws ApiError to reject the request. Must be pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
@@ -146,6 +157,11 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
   validateUpdate(object: T, old: T): FieldError[];
+  /**
+   * Called on create, and on updates of the main resource, after the validation: brings a valid `object` into the form in which it is
+   * stored.
+   */
+  canonicalize?(object: T): void;
   /** Warnings about a valid object, for Warning headers of the response. `old`: the object that is replaced; undefined on create. */
   warnings?(object: T, old?: T): string[];
 
@@ -163,6 +179,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     options: DeleteOptions,
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
+
+  /**
+   * What a deletion does with the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer
+   * of the object decides. By default, the garbage collector deletes them. `warning`: what clients that send no policy are warned of.
+   * `unsupported`: the garbage collector ignores the kind.
+   */
+  propagation?: { byDefault: 'Orphan'; warning?: string } | 'unsupported';
 
   /** Returns the object as it is while its deletion is pending. Called when a delete request sets the deletionTimestamp. */
   terminating?(object: T): T;

@@ -51,6 +51,6 @@ describe.each(kinds.map((kind) => [`${kind.group}/${kind.version} ${kind.kind}`,
 );
 
 it('an unknown kind is not found', () => {
-  expect(catalog.find({ group: 'apps', version: 'v1', resource: 'deployments' })).toBeUndefined();
+  expect(catalog.find({ group: 'none.example', version: 'v1', resource: 'things' })).toBeUndefined();
   expect(catalog.named('', 'v1', 'pods')).toBeUndefined();
 });

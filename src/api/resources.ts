@@ -2,11 +2,22 @@
 import type { ResourceRef } from '../machinery/meta.ts';
 
 export const coreResource = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });
+const appsResource = (resource: string): ResourceRef => ({ group: 'apps', version: 'v1', resource });
+const networkingResource = (resource: string): ResourceRef => ({ group: 'networking.k8s.io', version: 'v1', resource });
 
 export const CONFIG_MAPS = coreResource('configmaps');
+export const CONTROLLER_REVISIONS = appsResource('controllerrevisions');
+export const DAEMON_SETS = appsResource('daemonsets');
+export const DEPLOYMENTS = appsResource('deployments');
+export const ENDPOINT_SLICES: ResourceRef = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' };
+export const ENDPOINTS = coreResource('endpoints');
 export const EVENTS = coreResource('events');
+export const INGRESSES = networkingResource('ingresses');
+export const IP_ADDRESSES = networkingResource('ipaddresses');
 export const LEASES: ResourceRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
+export const LIMIT_RANGES = coreResource('limitranges');
 export const NAMESPACES = coreResource('namespaces');
+export const NETWORK_POLICIES = networkingResource('networkpolicies');
 export const NODES = coreResource('nodes');
 export const PERSISTENT_VOLUME_CLAIMS = coreResource('persistentvolumeclaims');
 export const PERSISTENT_VOLUMES = coreResource('persistentvolumes');
@@ -16,8 +27,12 @@ export const PRIORITY_CLASSES: ResourceRef = {
   version: 'v1',
   resource: 'priorityclasses',
 };
+export const REPLICA_SETS = appsResource('replicasets');
+export const REPLICATION_CONTROLLERS = coreResource('replicationcontrollers');
+export const RESOURCE_QUOTAS = coreResource('resourcequotas');
 export const RUNTIME_CLASSES: ResourceRef = { group: 'node.k8s.io', version: 'v1', resource: 'runtimeclasses' };
 export const SECRETS = coreResource('secrets');
+export const SERVICE_CIDRS = networkingResource('servicecidrs');
 export const SERVICE_ACCOUNTS = coreResource('serviceaccounts');
 export const SERVICES = coreResource('services');
 export const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { cpuMillisOf } from '../machinery/testing.ts';
-import { canonicalQuantityValue } from './scalars.ts';
+import { canonicalAmount, canonicalQuantityValue } from './scalars.ts';
 
 const suffix = { error: "unable to parse quantity's suffix" };
 const malformed = {
@@ -24,4 +24,16 @@ it.each([
     expect(canonicalQuantityValue(text)).toEqual(suffix);
   };
   expect(cpuMillisOf(reject)).toBeLessThan(1000);
+});
+
+it.each([
+  ['100m', '100m'],
+  ['1500m', '1500m'],
+  ['1001u', '2m'],
+  ['-1n', '-1m'],
+  ['1500e-3', '1500e-3'],
+  ['1e-300', '1e-3'],
+  ['1Gi', '1Gi'],
+])('the amount %s of a resource becomes %s, a whole number of thousandths', (text, expected) => {
+  expect(canonicalAmount(text)).toEqual({ value: expected });
 });

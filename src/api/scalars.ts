@@ -3,7 +3,7 @@
  * which the value is stored and served, or return upstream's error text.
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
-import { canonicalQuantity } from '../machinery/quantity.ts';
+import { canonicalQuantity, formatQuantity, quantityOrZero, roundToMilli } from '../machinery/quantity.ts';
 import {
   formatDuration,
   formatTime,
@@ -132,4 +132,17 @@ export function canonicalQuantityValue(input: string | number): ScalarResult {
   return quantityRegexp.test(String(input))
     ? { error: "unable to parse quantity's suffix" }
     : { error: `quantities must match the regular expression '${quantityPattern}'` };
+}
+
+/** Matches the canonical texts of amounts that may not be whole thousandths. */
+const fineQuantityRegexp = /[nu]$|e-/;
+
+/**
+ * Like canonicalQuantityValue(), for an amount in a list of resources, such as `limits`, which is rounded to thousandths.
+ * Source: SetDefaults_ResourceList of pkg/apis/core/v1 of v1.33.
+ */
+export function canonicalAmount(input: string | number): ScalarResult {
+  const result = canonicalQuantityValue(input);
+  if (!('value' in result) || !fineQuantityRegexp.test(result.value)) return result;
+  return { value: formatQuantity(roundToMilli(quantityOrZero(result.value))) };
 }

@@ -43,6 +43,19 @@ describe('decode', () => {
       { containers: [], overhead: { cpu: 0.5, memory: '1024Mi' } },
       { containers: [], overhead: { cpu: '500m', memory: '1Gi' } },
     ],
+    [
+      'quantities in lists of resources, which are rounded to thousandths',
+      {
+        containers: [{ name: 'a', resources: { limits: { cpu: '0.0001' }, requests: { cpu: '1n' } } }],
+        overhead: { cpu: '1e-5', memory: '1.0001Ki' },
+        volumes: [{ name: 'v', emptyDir: { sizeLimit: '0.0001' } }],
+      },
+      {
+        containers: [{ name: 'a', resources: { limits: { cpu: '1m' }, requests: { cpu: '1m' } } }],
+        overhead: { cpu: '1e-3', memory: '1024103m' },
+        volumes: [{ name: 'v', emptyDir: { sizeLimit: '100u' } }],
+      },
+    ],
     ['fields that Go always encodes', { containers: [{}] }, { containers: [{ name: '' }] }],
     ['a list that Go always encodes', {}, { containers: [] }],
     [

@@ -16,6 +16,7 @@ import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machin
 import { type ApiError, badRequest, entityTooLarge } from '../machinery/status.ts';
 import { type FieldFacts, type JsonForm, jsonFields, jsonForms, perType, typeFacts } from './facts/facts.ts';
 import {
+  canonicalAmount,
   canonicalBytes,
   canonicalDuration,
   canonicalMicroTime,
@@ -121,13 +122,15 @@ const ownDecoder =
     return undefined;
   };
 
-const quantityDecoder: Decoder = (value, context) => {
-  // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. So does the name of its type here.
-  const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
-  if ('value' in result) return result.value;
-  noteFatal(context, result.error);
-  return undefined;
-};
+const quantityDecoder =
+  (canonical: (input: string | number) => ScalarResult): Decoder =>
+  (value, context) => {
+    // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. So does the name of its type here.
+    const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
+    if ('value' in result) return result.value;
+    noteFatal(context, result.error);
+    return undefined;
+  };
 
 const intOrStringDecoder: Decoder = (value, context) => {
   if (typeof value === 'string') return value;
@@ -219,8 +222,8 @@ function elementGoType({ ref, scalar, goName }: FieldFacts): string {
 }
 
 function goTypeOf(field: FieldFacts): string {
-  const { container, ref = '' } = field;
-  if (container === 'map' && jsonForms.get(ref) === 'quantity') return 'v1.ResourceList';
+  if (isResourceList(field)) return 'v1.ResourceList';
+  const { container } = field;
   return `${container === 'list' ? '[]' : container === 'map' ? 'map[string]' : ''}${elementGoType(field)}`;
 }
 
@@ -236,7 +239,7 @@ function formDecoder(form: JsonForm): Decoder {
     case 'duration':
       return ownDecoder(canonicalDuration, 'string');
     case 'quantity':
-      return quantityDecoder;
+      return quantityDecoder(canonicalQuantityValue);
     case 'intOrString':
       return intOrStringDecoder;
     case 'raw':
@@ -278,8 +281,11 @@ function elementDecoder(field: FieldFacts, struct: string): Decoder {
   }
 }
 
+const isResourceList = ({ container, ref = '' }: FieldFacts): boolean =>
+  container === 'map' && jsonForms.get(ref) === 'quantity';
+
 function fieldDecoder(field: FieldFacts, struct: string): Decoder {
-  const element = elementDecoder(field, struct);
+  const element = isResourceList(field) ? quantityDecoder(canonicalAmount) : elementDecoder(field, struct);
   const place: Place = { struct, goType: goTypeOf(field) };
   if (field.container === 'list') return listDecoder(field, element, place);
   return field.container === 'map' ? mapDecoder(field, element, place) : element;

@@ -7,8 +7,10 @@ import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { SubresourceDefinition } from './kind.ts';
 
+/** `prepare`: mutates the new object before its validation, for example to restore labels. */
 export function statusSubresource<T extends KubeObject & { status?: unknown }>(
   validate: (object: T, old: T) => FieldError[],
+  prepare: (object: T, old: T) => void = () => {},
 ): SubresourceDefinition<T> {
   return {
     verbs: ['get', 'update', 'patch'],
@@ -16,7 +18,9 @@ export function statusSubresource<T extends KubeObject & { status?: unknown }>(
       const { metadata, status } = body as T;
       const { generation: _, ...rest } = metadata;
       const { generation } = old.metadata;
-      return { ...old, metadata: { ...rest, ...(generation === undefined ? {} : { generation }) }, status };
+      const object = { ...old, metadata: { ...rest, ...(generation === undefined ? {} : { generation }) }, status };
+      prepare(object, old);
+      return object;
     },
     validate,
   };

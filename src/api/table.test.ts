@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ageCell, humanDuration, labelsCell } from './table.ts';
+import type { LabelSelectorObject } from '../machinery/labels.ts';
+import { ageCell, humanDuration, labelsCell, selectorCell } from './table.ts';
 
 const s = 1000;
 const m = 60 * s;
@@ -42,4 +43,32 @@ it('ageCell() returns the age, or <unknown>', () => {
 it('labelsCell() returns the labels sorted by key, or <none>', () => {
   expect(labelsCell(undefined)).toBe('<none>');
   expect(labelsCell({ b: '2', a: '1' })).toBe('a=1,b=2');
+});
+
+describe('selectorCell', () => {
+  const expression = (key: string, operator: string, values?: string[]) => ({
+    key,
+    operator,
+    ...(values === undefined ? {} : { values }),
+  });
+  it.each<[string, LabelSelectorObject | undefined, string]>([
+    ['no selector', undefined, '<none>'],
+    ['an empty selector', {}, '<none>'],
+    [
+      'a selector with all operators, sorted by key',
+      {
+        matchLabels: { m: '1' },
+        matchExpressions: [
+          expression('z', 'In', ['c', 'b']),
+          expression('a', 'NotIn', ['d']),
+          expression('e', 'Exists'),
+          expression('n', 'DoesNotExist'),
+        ],
+      },
+      'a notin (d),e,m=1,!n,z in (b,c)',
+    ],
+    ['a selector with an unknown operator', { matchExpressions: [expression('a', 'Odd')] }, '<error>'],
+  ])('shows %s', (_, selector, text) => {
+    expect(selectorCell(selector)).toBe(text);
+  });
 });

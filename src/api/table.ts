@@ -3,6 +3,7 @@
  * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior).
  */
 
+import type { LabelSelectorObject } from '../machinery/labels.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import type { TableColumn, WriteContext } from './kind.ts';
@@ -82,4 +83,34 @@ export function labelsCell(labels: Record<string, string> | undefined): string {
     .map(([key, value]) => `${key}=${value}`)
     .sort()
     .join(',');
+}
+
+const requirementText = (key: string, operator: string, values: readonly string[]): string | undefined => {
+  const list = `(${[...values].sort().join(',')})`;
+  const texts: Record<string, string> = {
+    In: `${key} in ${list}`,
+    NotIn: `${key} notin ${list}`,
+    Exists: key,
+    DoesNotExist: `!${key}`,
+  };
+  return texts[operator];
+};
+
+/** The requirements of a selector, sorted by key, such as `a=b,c in (d,e)`; empty if there are none, undefined if one is invalid. */
+export function selectorText(selector: LabelSelectorObject | undefined): string | undefined {
+  const requirements: [string, string | undefined][] = [
+    ...Object.entries(selector?.matchLabels ?? {}).map(([key, value]): [string, string] => [key, `${key}=${value}`]),
+    ...(selector?.matchExpressions ?? []).map(({ key, operator, values = [] }): [string, string | undefined] => [
+      key,
+      requirementText(key, operator, values),
+    ]),
+  ].sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
+  const texts = requirements.map(([, text]) => text);
+  return texts.includes(undefined) ? undefined : texts.join(',');
+}
+
+/** Like selectorText(), but `<none>` if there are no requirements, and `<error>` if one is invalid. */
+export function selectorCell(selector: LabelSelectorObject | undefined): string {
+  const text = selectorText(selector);
+  return text === undefined ? '<error>' : text === '' ? '<none>' : text;
 }

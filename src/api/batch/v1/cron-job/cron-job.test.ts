@@ -20,6 +20,15 @@ it('a new CronJob gets its defaults', () => {
   expect(object.status).toEqual({});
 });
 
+it('the template of a CronJob gets the defaults of its policy for failures, but not those of a Job', () => {
+  const podFailurePolicy = { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] };
+  const { object, errors } = created(cronJobKind, cronJob({ jobTemplate: { spec: { template, podFailurePolicy } } }));
+  expect(errors).toEqual([]);
+  const { podFailurePolicy: policy, backoffLimit } = object.spec?.jobTemplate.spec ?? {};
+  expect(policy?.rules[0]?.onPodConditions).toEqual([{ type: 'DisruptionTarget', status: 'True' }]);
+  expect(backoffLimit).toBeUndefined();
+});
+
 test.each<[string, string | undefined]>([
   ['*/5 0-6,12 1 jan-MAR mon', undefined],
   ['5/15 ? * * ?', undefined],
@@ -51,7 +60,7 @@ test.each<[string, object, unknown[]]>([
   [
     'two time zones',
     { schedule: TZ, timeZone: 'Etc/UTC' },
-    [`spec.schedule: Invalid value: "${TZ}": cannot use both timeZone field and TZ or CRON_TZ in schedule`],
+    [`spec.schedule: Invalid value: "${TZ}": cannot use TZ or CRON_TZ in schedule, use timeZone field instead`],
   ],
   [
     'an empty time zone',
@@ -63,7 +72,33 @@ test.each<[string, object, unknown[]]>([
     { timeZone: 'Odd/Zone' },
     ['spec.timeZone: Invalid value: "Odd/Zone": unknown time zone Odd/Zone'],
   ],
+  [
+    'the time zone of the server',
+    { timeZone: 'Local' },
+    [
+      'spec.timeZone: Invalid value: "Local": timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones',
+    ],
+  ],
+  [
+    'a time zone whose name has an invalid part',
+    { timeZone: 'Etc/../UTC' },
+    ['spec.timeZone: Invalid value: "Etc/../UTC": unknown time zone Etc/../UTC'],
+  ],
+  [
+    'labels of Jobs that only the Jobs are checked for',
+    { jobTemplate: { ...jobTemplate, metadata: { labels: { 'a b': '' } } } },
+    [],
+  ],
   ['a known time zone', { timeZone: 'Europe/Berlin' }, []],
+  ['a time zone with another name in Intl', { timeZone: 'Asia/Kolkata' }, []],
+  ['the abbreviation of a time zone', { timeZone: 'EST5EDT' }, []],
+  ...['europe/berlin', 'EUROPE/BERLIN', 'asia/kolkata', 'Us/Pacific', 'utc'].map(
+    (timeZone): [string, object, string[]] => [
+      `the name of a time zone in wrong case: ${timeZone}`,
+      { timeZone },
+      [`spec.timeZone: Invalid value: "${timeZone}": unknown time zone ${timeZone}`],
+    ],
+  ),
   [
     'an unknown policy and negative numbers',
     { concurrencyPolicy: 'Odd', startingDeadlineSeconds: -1, failedJobsHistoryLimit: -1 },
@@ -101,10 +136,37 @@ it('the name of a new CronJob leaves room for the names of its Jobs', () => {
   ]);
 });
 
-it('an update keeps a time zone in the schedule, and increments the generation if the spec changes', () => {
-  const old = cronJob({ schedule: TZ });
-  expect(updated(cronJobKind, old, old)).toMatchObject({ errors: [], object: { metadata: { generation: 1 } } });
-  expect(updated(cronJobKind, old, cronJob()).object.metadata.generation).toBe(2);
+const stored = (spec: object = {}) => ({ ...created(cronJobKind, cronJob(spec)).object }) as never;
+const ZONE_WARNING =
+  'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details';
+
+it('an update may keep or change a time zone in the schedule, with a warning, but not set both time zones', () => {
+  const old = stored({ schedule: TZ });
+  const { object, errors } = updated(cronJobKind, old, old);
+  expect([object.metadata.generation, errors]).toEqual([1, []]);
+  expect(cronJobKind.warnings?.(object, old)).toEqual([ZONE_WARNING]);
+  expect(updated(cronJobKind, old, cronJob({ schedule: 'CRON_TZ=Etc/UTC 0 5 * * *' })).errors).toEqual([]);
+  expect(updated(cronJobKind, old, cronJob({ schedule: TZ, timeZone: 'Etc/UTC' })).errors).toEqual([
+    `spec.schedule: Invalid value: "${TZ}": cannot use both timeZone field and TZ or CRON_TZ in schedule`,
+  ]);
+});
+
+it('an update increments the generation if the spec changes', () => {
+  const { object } = updated(cronJobKind, cronJob(), cronJob({ schedule: '0 6 * * *' }));
+  expect(object.metadata.generation).toBe(2);
+  expect(cronJobKind.warnings?.(object, stored())).toEqual([]);
+});
+
+it('a new CronJob warns about a name that is not a DNS label, and about very many completions of its Jobs', () => {
+  const many = { template, completionMode: 'Indexed', completions: 100_001, parallelism: 10_001 };
+  const { object } = created(cronJobKind, {
+    ...cronJob({ jobTemplate: { spec: many } }),
+    metadata: { name: 'a.b' },
+  });
+  expect(cronJobKind.warnings?.(object)).toEqual([
+    'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]',
+    expect.stringMatching(/^spec\.jobTemplate\.spec: In Indexed Jobs with a number of completions higher than 10\^5/),
+  ]);
 });
 
 it('the table of CronJobs has the columns of v1.33', () => {

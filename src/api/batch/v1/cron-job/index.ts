@@ -2,20 +2,21 @@
  * The CronJob: creates Jobs at the times of a schedule.
  * Source: pkg/registry/batch/cronjob, pkg/apis/batch and pkg/printers of v1.33.
  */
-import { sameValue } from '../../../core/v1/pod/compare.ts';
-import {
-  containersCell,
-  defaultTemplate,
-  dropDisabledTemplateFields,
-  templateWarnings,
-} from '../../../core/v1/pod-template/template.ts';
+import { containersCell, defaultTemplate, dropDisabledTemplateFields } from '../../../core/v1/pod-template/template.ts';
+import { nameWarnings } from '../../../core/v1/pod-template/workload-warnings.ts';
 import { kind } from '../../../declaration.ts';
 import type { CronJob, PodTemplateSpec } from '../../../generated/types.ts';
-import { ageCell, ageColumn, column, labelsCell, nameColumn } from '../../../table.ts';
+import { countGeneration, startGeneration } from '../../../generation.ts';
+import { ageCell, ageColumn, column, nameColumn, selectorCell } from '../../../table.ts';
+import { defaultFailurePolicy } from '../job/policies.ts';
+import { specWarnings } from '../job/warnings.ts';
 import { validateCronJob } from './validation.ts';
 
 const SUCCESSFUL_HISTORY = 3;
 const FAILED_HISTORY = 1;
+/** The path is wrong in upstream's text too. */
+const ZONE_WARNING =
+  'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details';
 
 const templateOf = (cronJob: CronJob | undefined): PodTemplateSpec | undefined =>
   cronJob?.spec?.jobTemplate?.spec?.template;
@@ -34,22 +35,25 @@ export const cronJobKind = kind<CronJob>('batch/v1', 'CronJob', {
     spec.jobTemplate.spec ??= { template: {} };
     spec.jobTemplate.spec.template ??= {};
     defaultTemplate(spec.jobTemplate.spec.template);
+    defaultFailurePolicy(spec.jobTemplate.spec);
   },
   status: { initial: () => ({}) },
   prepareForCreate(cronJob) {
-    cronJob.metadata.generation = 1;
+    startGeneration(cronJob);
     dropDisabledTemplateFields(templateOf(cronJob));
   },
   prepareForUpdate(cronJob, old) {
     dropDisabledTemplateFields(templateOf(cronJob), templateOf(old));
-    const generation = old.metadata.generation ?? 0;
-    cronJob.metadata.generation = sameValue(cronJob.spec, old.spec) ? generation : generation + 1;
+    countGeneration(cronJob, old, [cronJob.spec, old.spec]);
   },
   rules: [validateCronJob],
-  warnings: (cronJob, old) =>
-    cronJob.metadata.generation === old?.metadata.generation
+  warnings: (cronJob, old) => [
+    ...(old === undefined ? nameWarnings(cronJob) : []),
+    ...(cronJob.metadata.generation === old?.metadata.generation
       ? []
-      : templateWarnings(templateOf(cronJob), templateOf(old), 'spec.jobTemplate.spec.template'),
+      : specWarnings(cronJob.spec?.jobTemplate?.spec ?? {}, old?.spec?.jobTemplate?.spec, 'spec.jobTemplate.spec')),
+    ...(old !== undefined && cronJob.spec?.schedule?.includes('TZ') === true ? [ZONE_WARNING] : []),
+  ],
   columns: [
     nameColumn,
     column('Schedule', 'When Jobs are created.', ({ spec }) => spec?.schedule ?? ''),
@@ -71,7 +75,7 @@ export const cronJobKind = kind<CronJob>('batch/v1', 'CronJob', {
     column(
       'Selector',
       'The labels of the Pods of the Jobs.',
-      ({ spec }) => labelsCell(spec?.jobTemplate?.spec?.selector?.matchLabels),
+      ({ spec }) => selectorCell(spec?.jobTemplate?.spec?.selector),
       { wide: true },
     ),
   ],

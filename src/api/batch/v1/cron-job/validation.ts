@@ -1,10 +1,10 @@
 /** Validation of CronJobs. Source: pkg/apis/batch/validation of v1.33 (behavior and wording). */
 import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
-import { validateAnnotations, validateLabels } from '../../../../machinery/object-meta.ts';
 import type { CronJob, CronJobSpec } from '../../../generated/types.ts';
 import { at, nonNegative } from '../../../rules.ts';
 import { validateSharedSpec } from '../job/spec.ts';
 import { scheduleError } from './schedule.ts';
+import { isTimeZone } from './time-zones.ts';
 
 const MAX_NAME_CHARACTERS = 52;
 const POLICIES = ['Allow', 'Forbid', 'Replace'];
@@ -16,10 +16,10 @@ function validateSchedule({ schedule, timeZone }: CronJobSpec, old: CronJob | un
   const error = scheduleError(schedule);
   const errors = error === undefined ? [] : [invalid(path, schedule, error)];
   if (!schedule.includes('TZ')) return errors;
-  if (timeZone !== undefined)
-    errors.push(invalid(path, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule'));
-  else if (old?.spec?.schedule !== schedule)
+  if (old?.spec?.schedule?.includes('TZ') !== true)
     errors.push(invalid(path, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'));
+  else if (timeZone !== undefined)
+    errors.push(invalid(path, schedule, 'cannot use both timeZone field and TZ or CRON_TZ in schedule'));
   return errors;
 }
 
@@ -27,23 +27,23 @@ function validateTimeZone({ timeZone }: CronJobSpec, old: CronJob | undefined): 
   const path = 'spec.timeZone';
   if (timeZone === undefined || (old !== undefined && old.spec?.timeZone === timeZone)) return [];
   if (timeZone === '') return [invalid(path, timeZone, 'timeZone must be nil or non-empty string')];
-  if (timeZone.toLowerCase() === 'local')
-    return [
-      invalid(path, timeZone, 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'),
-    ];
-  return isKnownZone(timeZone) ? [] : [invalid(path, timeZone, `unknown time zone ${timeZone}`)];
+  const unknown = `unknown time zone ${timeZone}`;
+  if (timeZone.split('/').some((part) => !isZonePart(part))) return [invalid(path, timeZone, unknown)];
+  const errors =
+    timeZone.toLowerCase() === 'local'
+      ? [
+          invalid(
+            path,
+            timeZone,
+            'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones',
+          ),
+        ]
+      : [];
+  return timeZone === 'Local' || isTimeZone(timeZone) ? errors : [...errors, invalid(path, timeZone, unknown)];
 }
 
-function isKnownZone(timeZone: string): boolean {
-  // Intl also accepts offsets such as +01:00, which are not names of time zones.
-  if (!/^[A-Za-z]/.test(timeZone)) return false;
-  try {
-    new Intl.DateTimeFormat('en', { timeZone });
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isZonePart = (part: string): boolean =>
+  /^[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}$/.test(part) && !/^\.\.?$/.test(part);
 
 function validatePolicy({ concurrencyPolicy }: CronJobSpec): FieldError[] {
   const path = 'spec.concurrencyPolicy';
@@ -53,10 +53,8 @@ function validatePolicy({ concurrencyPolicy }: CronJobSpec): FieldError[] {
 
 function validateJobTemplate({ jobTemplate }: CronJobSpec, old: CronJob | undefined): FieldError[] {
   const path = 'spec.jobTemplate';
-  const { metadata, spec } = jobTemplate ?? {};
+  const { spec } = jobTemplate ?? {};
   return allErrors(
-    validateLabels(metadata?.labels, `${path}.labels`),
-    validateAnnotations(metadata?.annotations, `${path}.annotations`),
     spec === undefined ? [] : validateSharedSpec(spec, old?.spec?.jobTemplate?.spec, `${path}.spec`),
     spec?.selector === undefined
       ? []

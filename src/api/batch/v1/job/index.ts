@@ -2,25 +2,26 @@
  * The Job: Pods that run until a number of them have succeeded.
  * Source: pkg/registry/batch/job, pkg/apis/batch and pkg/printers of v1.33.
  */
-import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { parseTime } from '../../../../machinery/time.ts';
 import { sameValue } from '../../../core/v1/pod/compare.ts';
 import { MAX_INT32 } from '../../../core/v1/pod/validation/validate-values.ts';
-import {
-  containersCell,
-  defaultTemplate,
-  dropDisabledTemplateFields,
-  templateWarnings,
-} from '../../../core/v1/pod-template/template.ts';
+import { containersCell, defaultTemplate, dropDisabledTemplateFields } from '../../../core/v1/pod-template/template.ts';
+import { nameWarnings } from '../../../core/v1/pod-template/workload-warnings.ts';
 import { kind } from '../../../declaration.ts';
 import type { Job, JobSpec } from '../../../generated/types.ts';
+import { countGeneration, startGeneration } from '../../../generation.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { onUpdate } from '../../../rules.ts';
-import { ageColumn, column, humanDuration, labelsCell, nameColumn } from '../../../table.ts';
+import { ageColumn, column, humanDuration, nameColumn, selectorCell } from '../../../table.ts';
+import { defaultFailurePolicy } from './policies.ts';
 import { generateSelector } from './selector.ts';
-import { validateJob, validateJobStatus, validateJobUpdate } from './validation.ts';
+import { validateJobStatus } from './status.ts';
+import { validateJob, validateJobUpdate } from './validation.ts';
+import { specWarnings } from './warnings.ts';
 
 const DEFAULT_BACKOFF_LIMIT = 6;
+const PRESERVED =
+  'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning';
 
 /** Sets the defaults of a Job's spec except those of its template. */
 function defaultJobSpec(spec: JobSpec): void {
@@ -31,8 +32,7 @@ function defaultJobSpec(spec: JobSpec): void {
   spec.suspend ??= false;
   spec.podReplacementPolicy ??= spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed';
   spec.manualSelector ??= false;
-  for (const { onPodConditions = [] } of spec.podFailurePolicy?.rules ?? [])
-    for (const condition of onPodConditions) condition.status ||= 'True';
+  defaultFailurePolicy(spec);
 }
 
 /** Gives the Job the labels of its template if it has none. */
@@ -64,13 +64,6 @@ function durationCell({ status }: Job, { now }: WriteContext): string {
   return start === undefined ? '' : humanDuration((parseTime(status?.completionTime) ?? now) - start);
 }
 
-const nameWarnings = ({ metadata }: Job): string[] => {
-  const texts = dns1123LabelErrors(metadata.name);
-  const advice =
-    'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended';
-  return texts.length === 0 ? [] : [`${advice}: [${texts.join(' ')}]`];
-};
-
 export const jobKind = kind<Job>('batch/v1', 'Job', {
   categories: ['all'],
   defaults(job) {
@@ -80,11 +73,11 @@ export const jobKind = kind<Job>('batch/v1', 'Job', {
     defaultJobSpec(job.spec);
     defaultLabels(job);
   },
-  status: { initial: () => ({}), rules: [validateJobStatus] },
+  status: { initial: () => ({}), rules: [onUpdate(validateJobStatus)] },
   prepareForCreate(job) {
     const template = job.spec?.template;
     const areDefault = sameValue(job.metadata.labels, template?.metadata?.labels);
-    job.metadata.generation = 1;
+    startGeneration(job);
     dropDisabledTemplateFields(template);
     generateSelector(job);
     if (areDefault) delete job.metadata.labels;
@@ -92,17 +85,14 @@ export const jobKind = kind<Job>('batch/v1', 'Job', {
   },
   prepareForUpdate(job, old) {
     dropDisabledTemplateFields(job.spec?.template, old.spec?.template);
-    const generation = old.metadata.generation ?? 0;
-    job.metadata.generation = sameValue(job.spec, old.spec) ? generation : generation + 1;
+    countGeneration(job, old, [job.spec, old.spec]);
   },
   rules: [validateJob, onUpdate(validateJobUpdate)],
   warnings: (job, old) =>
     job.metadata.generation === old?.metadata.generation
       ? []
-      : [
-          ...(old === undefined ? nameWarnings(job) : []),
-          ...templateWarnings(job.spec?.template, old?.spec?.template, 'spec.template'),
-        ],
+      : [...(old === undefined ? nameWarnings(job) : []), ...specWarnings(job.spec ?? {}, old?.spec, 'spec')],
+  propagation: { byDefault: 'Orphan', warning: PRESERVED },
   selectableFields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
   columns: [
     nameColumn,
@@ -116,7 +106,7 @@ export const jobKind = kind<Job>('batch/v1', 'Job', {
     column('Images', 'The images of the app containers.', ({ spec }) => containersCell(spec?.template, 'image'), {
       wide: true,
     }),
-    column('Selector', 'The labels of the Pods of the Job.', ({ spec }) => labelsCell(spec?.selector?.matchLabels), {
+    column('Selector', 'The labels of the Pods of the Job.', ({ spec }) => selectorCell(spec?.selector), {
       wide: true,
     }),
   ],

@@ -71,7 +71,8 @@ it('labels and selectors that contradict the generated ones are errors', () => {
 });
 
 const rules = (...list: object[]) => ({ podFailurePolicy: { rules: list } });
-const success = (rule: object) => ({ completionMode: 'Indexed', completions: 5, successPolicy: { rules: [rule] } });
+const indexed = { completionMode: 'Indexed', completions: 5 };
+const success = (rule: object) => ({ ...indexed, successPolicy: { rules: [rule] } });
 const FIRST = 'spec.podFailurePolicy.rules[0]';
 const SUCCESS = 'spec.successPolicy.rules[0]';
 
@@ -131,11 +132,26 @@ test.each<[string, object, unknown[]]>([
     ['spec.managedBy: Invalid value: "odd": must be a domain-prefixed path (such as "acme.io/foo")'],
   ],
   [
+    'a manager whose name has an invalid domain and an invalid path',
+    { managedBy: 'Odd/a b' },
+    [
+      expect.stringMatching(/^spec\.managedBy: Invalid value: "Odd": a lowercase RFC 1123 subdomain must consist/),
+      expect.stringMatching(
+        /^spec\.managedBy: Invalid value: "a b": Invalid path \(regex used for validation is '\[A-Z/,
+      ),
+    ],
+  ],
+  [
+    'a manager with a long name',
+    { managedBy: `a.io/${'b'.repeat(59)}` },
+    ['spec.managedBy: Too long: may not be more than 63 bytes'],
+  ],
+  [
     'an incomplete rule for failures',
     rules({ action: '' }),
     [
       `${FIRST}.action: Required value: valid values: ["Count" "FailIndex" "FailJob" "Ignore"]`,
-      `${FIRST}: Invalid value: {"action":""}: specifying one of OnExitCodes and OnPodConditions is required`,
+      `${FIRST}: Invalid value: specifying one of OnExitCodes and OnPodConditions is required`,
     ],
   ],
   [
@@ -158,6 +174,13 @@ test.each<[string, object, unknown[]]>([
     'a policy for success without indexes',
     { successPolicy: { rules: [] } },
     ['spec.successPolicy: Invalid value: {"rules":[]}: requires indexed completion mode'],
+  ],
+  [
+    'a policy for success without rules',
+    { ...indexed, successPolicy: { rules: [] } },
+    [
+      'spec.successPolicy.rules: Required value: at least one rules must be specified when the successPolicy is specified',
+    ],
   ],
   ['a policy for success', success({ succeededIndexes: '0,2-4', succeededCount: 4 }), []],
   [

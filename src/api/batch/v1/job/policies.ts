@@ -4,15 +4,20 @@ import {
   duplicate,
   type FieldError,
   invalid,
+  invalidPart,
   notSupported,
   required,
+  tooLong,
   tooMany,
 } from '../../../../machinery/field-error.ts';
 import { qualifiedNameErrors } from '../../../../machinery/names.ts';
 import type { JobSpec, PodFailurePolicyRule, SuccessPolicyRule } from '../../../generated/types.ts';
+import { countIndexes } from './indexes.ts';
 
 const MAX_RULES = 20;
 const MAX_VALUES = 255;
+/** In bytes. */
+const MAX_INDEXES_LENGTH = 64 * 1024;
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
 const quoted = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
@@ -68,9 +73,15 @@ function validateFailureRule(
     errors.push(...oneOfKnown(status, ['False', 'True', 'Unknown'], `${at}.status`));
   }
   const given = (onExitCodes === undefined ? 0 : 1) + (onPodConditions.length > 0 ? 1 : 0);
-  if (given === 2) errors.push(invalid(path, rule, 'specifying both OnExitCodes and OnPodConditions is not supported'));
-  if (given === 0) errors.push(invalid(path, rule, 'specifying one of OnExitCodes and OnPodConditions is required'));
+  if (given === 2) errors.push(invalidPart(path, 'specifying both OnExitCodes and OnPodConditions is not supported'));
+  if (given === 0) errors.push(invalidPart(path, 'specifying one of OnExitCodes and OnPodConditions is required'));
   return errors;
+}
+
+/** Sets the defaults of the policy for failures, also in templates of Jobs, which get no other defaults of Jobs. */
+export function defaultFailurePolicy({ podFailurePolicy }: JobSpec): void {
+  for (const { onPodConditions = [] } of podFailurePolicy?.rules ?? [])
+    for (const condition of onPodConditions) condition.status ||= 'True';
 }
 
 export function validateFailurePolicy(spec: JobSpec, path: string): FieldError[] {
@@ -85,39 +96,13 @@ export function validateFailurePolicy(spec: JobSpec, path: string): FieldError[]
   );
 }
 
-/** Returns how many indexes a text such as `0,2-4` names. Throws an Error with upstream's text if it is invalid. */
-export function countIndexes(text: string, completions: number): number {
-  let count = 0;
-  let last = -1;
-  const indexOf = (part: string): number => {
-    if (!/^[+-]?\d+$/.test(part))
-      throw new Error(`cannot convert string to integer for index: ${JSON.stringify(part)}`);
-    if (Number(part) >= completions) throw new Error(`too large index: ${JSON.stringify(part)}`);
-    return Number(part);
-  };
-  const ascending = (previous: number, current: number): void => {
-    if (previous >= current) throw new Error(`non-increasing order, previous: ${previous}, current: ${current}`);
-  };
-  for (const interval of text === '' ? [] : text.split(',')) {
-    const parts = interval.split('-');
-    if (parts.length > 2)
-      throw new Error(
-        `the fragment ${JSON.stringify(interval)} violates the requirement that an index interval can have at most two parts separated by '-'`,
-      );
-    const [first = 0, end = first] = parts.map(indexOf);
-    if (parts.length > 1) ascending(first, end);
-    ascending(last, first);
-    count += end - first + 1;
-    last = end;
-  }
-  return count;
-}
-
 function validateSuccessRule(rule: SuccessPolicyRule, completions: number, path: string): FieldError[] {
   const { succeededCount, succeededIndexes } = rule;
   if (succeededCount === undefined && succeededIndexes === undefined)
     return [required(path, 'at least one of succeededCount or succeededIndexes must be specified')];
   const errors: FieldError[] = [];
+  if (Buffer.byteLength(succeededIndexes ?? '') > MAX_INDEXES_LENGTH)
+    errors.push(tooLong(`${path}.succeededIndexes`, MAX_INDEXES_LENGTH));
   let indexes = 0;
   try {
     if (succeededIndexes !== undefined) indexes = countIndexes(succeededIndexes, completions);
@@ -144,7 +129,9 @@ export function validateSuccessPolicy(
   if (completionMode !== 'Indexed') return [invalid(path, successPolicy, 'requires indexed completion mode')];
   const rules = successPolicy.rules ?? [];
   return allErrors(
-    rules.length === 0 ? [required(`${path}.rules`, 'at least one rules must be specified')] : [],
+    rules.length === 0
+      ? [required(`${path}.rules`, 'at least one rules must be specified when the successPolicy is specified')]
+      : [],
     atMost(rules, MAX_RULES, `${path}.rules`),
     ...rules.map((rule, index) => validateSuccessRule(rule, completions, `${path}.rules[${index}]`)),
   );

@@ -1,5 +1,12 @@
 /** Validation of the spec of Jobs and of templates of Jobs. Source: pkg/apis/batch/validation of v1.33 (behavior and wording). */
-import { allErrors, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import {
+  allErrors,
+  type FieldError,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateTemplate } from '../../../core/v1/pod-template/template.ts';
 import type { JobSpec } from '../../../generated/types.ts';
@@ -8,7 +15,8 @@ import { validateFailurePolicy, validateSuccessPolicy } from './policies.ts';
 
 const SOFT_LIMIT = 100_000;
 const HIGH_COMPLETIONS_LIMIT = 10_000;
-const MAX_MANAGED_BY_CHARACTERS = 63;
+/** In bytes. */
+const MAX_MANAGED_BY_LENGTH = 63;
 
 const NUMBERS = [
   'parallelism',
@@ -26,18 +34,29 @@ const validateNumbers = (spec: JobSpec, path: string): FieldError[] =>
     return nonNegative(value).map((text) => invalid(`${path}.${name}`, value, text));
   });
 
+const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+const pathPattern = new RegExp(`^${PATH}$`);
+
+/** Source: IsDomainPrefixedPath of k8s.io/apimachinery/pkg/util/validation. */
+function domainPathErrors(value: string, at: string): FieldError[] {
+  if (value === '') return [required(at)];
+  const slash = value.indexOf('/');
+  const [domain, path] = [value.slice(0, Math.max(slash, 0)), value.slice(slash + 1)];
+  if (domain === '' || path === '')
+    return [invalid(at, value, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  const errors = dns1123SubdomainErrors(domain).map((text) => invalid(at, domain, text));
+  return pathPattern.test(path)
+    ? errors
+    : [...errors, invalid(at, path, `Invalid path (regex used for validation is '${PATH}')`)];
+}
+
 function validateManagedBy({ managedBy }: JobSpec, path: string): FieldError[] {
   if (managedBy === undefined) return [];
   const at = `${path}.managedBy`;
-  const [domain = '', ...rest] = managedBy.split('/');
-  const errors: FieldError[] = [];
-  if (managedBy === '') errors.push(required(at));
-  else if (rest.join('/') === '')
-    errors.push(invalid(at, managedBy, 'must be a domain-prefixed path (such as "acme.io/foo")'));
-  else errors.push(...dns1123SubdomainErrors(domain).map((text) => invalid(at, domain, text)));
-  if (managedBy.length > MAX_MANAGED_BY_CHARACTERS)
-    errors.push(invalid(at, managedBy, `must be no more than ${MAX_MANAGED_BY_CHARACTERS} characters`));
-  return errors;
+  return [
+    ...domainPathErrors(managedBy, at),
+    ...(Buffer.byteLength(managedBy) > MAX_MANAGED_BY_LENGTH ? [tooLong(at, MAX_MANAGED_BY_LENGTH)] : []),
+  ];
 }
 
 function validateIndexed(spec: JobSpec, path: string): FieldError[] {

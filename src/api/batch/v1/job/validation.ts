@@ -7,7 +7,6 @@ import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT } from '../../../../machinery/object-meta.ts';
 import { sameValue } from '../../../core/v1/pod/compare.ts';
 import type { Job, JobSpec, PodTemplateSpec } from '../../../generated/types.ts';
-import { at, nonNegative } from '../../../rules.ts';
 import { generatedLabels } from './selector.ts';
 import { validateSharedSpec } from './spec.ts';
 
@@ -94,9 +93,3 @@ export function validateJobUpdate({ spec }: Job, { spec: oldSpec, status }: Job)
     ...FIXED.map(fixed),
   );
 }
-
-const counts = ['active', 'succeeded', 'failed', 'ready', 'terminating'].map((name) =>
-  at(`status.${name}`, nonNegative),
-);
-
-export const validateJobStatus = (job: Job): FieldError[] => allErrors(...counts.map((rule) => rule(job)));

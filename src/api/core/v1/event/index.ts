@@ -33,6 +33,7 @@ export const eventKind = kind<CoreV1Event>('v1', 'Event', {
     };
   },
   indexedFields: ['involvedObject.uid', 'involvedObject.name'],
+  propagation: 'unsupported',
   columns: eventColumns,
   row: eventRow,
 });

@@ -8,6 +8,7 @@ import { onUpdate } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from '../persistent-volume/access-modes.ts';
 import { validateClaim, validateClaimStatus, validateClaimUpdate } from './validation.ts';
+import { claimWarnings } from './warnings.ts';
 
 /** The finalizer that prevents the deletion of a claim while a Pod uses the claim. */
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection';
@@ -25,6 +26,7 @@ export const persistentVolumeClaimKind = kind<PersistentVolumeClaim>('v1', 'Pers
     if (!finalizers.includes(CLAIM_PROTECTION)) metadata.finalizers = [...finalizers, CLAIM_PROTECTION];
   },
   rules: [validateClaim, onUpdate(validateClaimUpdate)],
+  warnings: claimWarnings,
   returnsDeletedObject: true,
   columns: [
     nameColumn,

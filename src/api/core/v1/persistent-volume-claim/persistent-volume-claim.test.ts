@@ -132,6 +132,18 @@ describe('the size of a bound claim', () => {
   });
 });
 
+it('a claim warns about sizes that are not whole bytes, and about the annotation with the class', () => {
+  const resources = { requests: { storage: '1500m' }, limits: { storage: '100m' } };
+  const annotations = { 'volume.beta.kubernetes.io/storage-class': 'x' };
+  const { object } = created(persistentVolumeClaimKind, { metadata: { annotations }, spec: { ...spec, resources } });
+  expect(persistentVolumeClaimKind.warnings?.(object)).toEqual([
+    'metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use "storageClassName" attribute instead',
+    'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',
+    'spec.resources.limits[storage]: fractional byte value "100m" is invalid, must be an integer',
+  ]);
+  expect(persistentVolumeClaimKind.warnings?.(created(persistentVolumeClaimKind, { spec }).object)).toEqual([]);
+});
+
 it('the table of claims has the columns of v1.33', () => {
   expect(headings(persistentVolumeClaimKind).all).toBe(
     'NAME | STATUS | VOLUME | CAPACITY | ACCESS MODES | STORAGECLASS | VOLUMEATTRIBUTESCLASS | AGE | VOLUMEMODE',

@@ -4,8 +4,8 @@
  */
 import { kind } from '../../../declaration.ts';
 import type { PodTemplate } from '../../../generated/types.ts';
+import { countGeneration, startGeneration } from '../../../generation.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
-import { sameValue } from '../pod/compare.ts';
 import {
   containersCell,
   defaultTemplate,
@@ -20,13 +20,12 @@ export const podTemplateKind = kind<PodTemplate>('v1', 'PodTemplate', {
     defaultTemplate(object.template);
   },
   prepareForCreate(object) {
-    object.metadata.generation = 1;
+    startGeneration(object);
     dropDisabledTemplateFields(object.template);
   },
   prepareForUpdate(object, old) {
     dropDisabledTemplateFields(object.template, old.template);
-    const generation = old.metadata.generation ?? 0;
-    object.metadata.generation = sameValue(object.template, old.template) ? generation : generation + 1;
+    countGeneration(object, old, [object.template, old.template]);
   },
   rules: [(object, old) => validateTemplate(object.template, old?.template, 'template')],
   warnings: (object, old) =>

@@ -42,6 +42,17 @@ it('a PodTemplate is validated like a Pod, with the paths of the template', () =
   expect(created(podTemplateKind, {}).errors).toEqual(['template.spec.containers: Required value']);
 });
 
+it('a PodTemplate in the host network may omit the host port, which the Pods get by default, but not name another port', () => {
+  const spec = (hostPort?: number) => ({
+    hostNetwork: true,
+    containers: [{ ...app, ports: [{ containerPort: 80, ...(hostPort === undefined ? {} : { hostPort }) }] }],
+  });
+  expect(created(podTemplateKind, { template: { spec: spec() } }).errors).toEqual([]);
+  expect(created(podTemplateKind, { template: { spec: spec(81) } }).errors).toEqual([
+    'template.spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true',
+  ]);
+});
+
 it('a PodTemplate counts changes of its template in the generation, and warns like a Pod', () => {
   const changed = { ...template, spec: { ...template.spec, restartPolicy: 'Never' } };
   expect(updated(podTemplateKind, { template }, { template }).object.metadata.generation).toBe(1);

@@ -13,6 +13,7 @@ import { dropDisabledFields } from '../pod/compatibility/disabled-fields.ts';
 import { readOlderForms } from '../pod/compatibility/older-forms.ts';
 import { specOf } from '../pod/containers.ts';
 import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
+import { validateDeletionCost } from '../pod/deletion-cost.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
 
@@ -79,8 +80,9 @@ export function validateTemplate(
   const faults = isRead ? faultsOf(template).filter(({ differs }) => old === undefined || !differs) : [];
   const errors = firstErrors(() =>
     allErrors(
-      validatePod(pod),
+      validatePod(pod, { isTemplate: true }),
       validateAppArmorMatch(pod),
+      validateDeletionCost(pod, old),
       faults.map((fault) => invalid(fault.path, fault.text, fault.cause)),
     ),
   ).map((error) => ({ ...error, field: inTemplate(error.field, path) }));

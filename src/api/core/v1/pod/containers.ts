@@ -1,5 +1,11 @@
 /** The containers of all lists of a Pod, the paths that messages use for them, and checks for sidecars and for early defer containers. */
-import type { Container, DeferContainer, EphemeralContainer, PodSpec } from '../../../generated/types.ts';
+import type {
+  Container,
+  ContainerPort,
+  DeferContainer,
+  EphemeralContainer,
+  PodSpec,
+} from '../../../generated/types.ts';
 
 export type AnyContainer = Container | DeferContainer | EphemeralContainer;
 
@@ -34,3 +40,9 @@ export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { conta
 /** The containers of all lists of a Pod. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   CONTAINER_LISTS.flatMap((field) => spec?.[field] ?? []);
+
+/** The ports that Services and NetworkPolicies find by name: those of app containers and sidecars. */
+export const namedPorts = ({ spec }: { spec?: PodSpec }): ContainerPort[] =>
+  [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isSidecar)]
+    .flatMap(({ ports = [] }) => ports)
+    .filter(({ name }) => name !== undefined);

@@ -144,4 +144,10 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
   exec: { verbs: ['get', 'create'], connects: 'PodExecOptions' },
   attach: { verbs: ['get', 'create'], connects: 'PodAttachOptions' },
   portforward: { verbs: ['get', 'create'], connects: 'PodPortForwardOptions' },
+  proxy: {
+    verbs: ['get', 'create', 'update', 'patch', 'delete'],
+    operation: 'proxyToPod',
+    connects: 'PodProxyOptions',
+    subpaths: true,
+  },
 };

@@ -24,5 +24,12 @@ export function defaultService(service: Service): void {
   }
   if (isExternallyAccessible(spec)) spec.externalTrafficPolicy ||= 'Cluster';
   if (spec.type !== 'ExternalName') spec.internalTrafficPolicy ||= 'Cluster';
-  if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
+  if (spec.type !== 'LoadBalancer') return;
+  spec.allocateLoadBalancerNodePorts ??= true;
+  defaultIpModes(service);
+}
+
+/** Sets the mode of the addresses of a load balancer: by default, its packets keep the address as their destination. */
+export function defaultIpModes({ status }: Service): void {
+  for (const ingress of status?.loadBalancer?.ingress ?? []) if (ingress.ip) ingress.ipMode ??= 'VIP';
 }

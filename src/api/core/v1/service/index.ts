@@ -1,19 +1,19 @@
 /**
  * The Service: a stable address and DNS name for a set of Pods.
  *
- * Boundary: the API server allocates addresses, node ports and IP families after the functions of this folder have validated the
- * Service, and keeps the allocated values if an update omits them.
+ * Boundary: the API server allocates addresses, node ports and IP families (apiserver/admission/services) after the functions of this
+ * folder have validated the Service.
  * Source: pkg/registry/core/service and pkg/apis/core of v1.33.
  */
 import { dns1035LabelErrors } from '../../../../machinery/names.ts';
 import { kind } from '../../../declaration.ts';
 import type { Service } from '../../../generated/types.ts';
-import { onUpdate } from '../../../rules.ts';
-import { defaultService } from './defaults.ts';
+import { defaultIpModes, defaultService } from './defaults.ts';
 import { prepareServiceForCreate, prepareServiceForUpdate } from './strategy.ts';
 import { serviceColumns } from './table.ts';
-import { validateClusterIpsUpdate } from './validate-cluster-ips.ts';
-import { validateService, validateServiceStatus } from './validation.ts';
+import { validateServiceStatus } from './validate-load-balancer.ts';
+import { validateService } from './validation.ts';
+import { serviceWarnings } from './warnings.ts';
 
 export const serviceKind = kind<Service>('v1', 'Service', {
   shortNames: ['svc'],
@@ -21,13 +21,19 @@ export const serviceKind = kind<Service>('v1', 'Service', {
   names: dns1035LabelErrors,
   returnsDeletedObject: true,
   defaults: defaultService,
-  status: { initial: () => ({ loadBalancer: {} }), rules: [validateServiceStatus] },
+  status: { initial: () => ({ loadBalancer: {} }), rules: [validateServiceStatus], prepare: defaultIpModes },
   prepareForCreate: prepareServiceForCreate,
   prepareForUpdate: prepareServiceForUpdate,
-  rules: [
-    onUpdate(({ spec = {} }, { spec: oldSpec = {} }) => validateClusterIpsUpdate(spec, oldSpec)),
-    validateService,
-  ],
+  rules: [validateService],
+  subresources: {
+    proxy: {
+      verbs: ['get', 'create', 'update', 'patch', 'delete'],
+      operation: 'proxyToService',
+      connects: 'ServiceProxyOptions',
+      subpaths: true,
+    },
+  },
+  warnings: serviceWarnings,
   selectableFields: ({ spec }) => ({ 'spec.clusterIP': spec?.clusterIP ?? '', 'spec.type': spec?.type ?? '' }),
   columns: serviceColumns,
 });

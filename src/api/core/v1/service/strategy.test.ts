@@ -28,19 +28,69 @@ describe('an update of the type of a Service', () => {
       type: 'ClusterIP',
       sessionAffinity: 'None',
       internalTrafficPolicy: 'Cluster',
-      ports: [{ port: 80, nodePort: 30_080, protocol: 'TCP', targetPort: 80 }],
+      ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
     });
   });
   it('a Service that becomes of type LoadBalancer keeps the fields of load balancers that it sets', () => {
     expect(specAfter({ type: 'NodePort' }, BALANCED)).toMatchObject(BALANCED);
   });
-  it('a Service loses only node ports that it had before', () => {
-    const to = { type: 'ClusterIP', ports: [...ports, { name: 'b', port: 81, nodePort: 30_081 }] };
-    expect(specAfter({ type: 'NodePort' }, to)?.ports?.map(({ nodePort }) => nodePort)).toEqual([undefined, 30_081]);
-    expect(specAfter({ type: 'LoadBalancer' }, to)?.ports?.map(({ nodePort }) => nodePort)).toEqual([
-      undefined,
-      30_081,
-    ]);
+  it('a Service that no longer has node ports loses them, unless the client asks for another one', () => {
+    const nodePorts = (spec: ServiceSpec | undefined) => spec?.ports?.map(({ nodePort }) => nodePort);
+    const more = { type: 'ClusterIP', ports: [...ports, { name: 'b', port: 81, nodePort: 30_081 }] };
+    for (const type of ['NodePort', 'LoadBalancer']) {
+      expect(nodePorts(specAfter({ type }, { type: 'ClusterIP' }))).toEqual([undefined]);
+      expect(nodePorts(specAfter({ type }, more))).toEqual([30_080, 30_081]);
+    }
+  });
+  it('a Service that is no longer of type LoadBalancer loses the status of the load balancer', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1', ipMode: 'VIP' }] } };
+    const old = { ...created(serviceKind, { spec: { ports, ...BALANCED } }).object, status };
+    const statusAfter = (type: string) => {
+      const service = { ...old, spec: { ...old.spec, type }, status };
+      serviceKind.prepareForUpdate?.(service, old, { now: NOW });
+      return service.status;
+    };
+    expect(statusAfter('LoadBalancer')).toEqual(status);
+    expect(statusAfter('NodePort')).toEqual({ loadBalancer: {} });
+    expect(old.status).toEqual({ loadBalancer: { ingress: [{ ip: '192.0.2.1', ipMode: 'VIP' }] } });
+  });
+});
+
+describe('node ports of an updated Service', () => {
+  const nodePort = (ports: ServiceSpec['ports']): ServiceSpec => ({ type: 'NodePort', ports });
+  it.each<[string, ServiceSpec['ports'], ServiceSpec['ports'], (number | undefined)[]]>([
+    ['kept by the name of the port', [{ name: 'a', port: 80, nodePort: 30_080 }], [{ name: 'a', port: 81 }], [30_080]],
+    ['kept without a name', [{ port: 80, nodePort: 30_080 }], [{ port: 81 }], [30_080]],
+    ['new for another name', [{ name: 'a', port: 80, nodePort: 30_080 }], [{ name: 'b', port: 80 }], [undefined]],
+    ['those of the update', [{ port: 80, nodePort: 30_080 }], [{ port: 80, nodePort: 30_081 }], [30_081]],
+    [
+      'not taken from another port',
+      [{ name: 'a', port: 80, nodePort: 30_080 }],
+      [
+        { name: 'a', port: 80 },
+        { name: 'b', port: 81, nodePort: 30_080 },
+      ],
+      [undefined, 30_080],
+    ],
+  ])('the node ports of an updated Service are %s', (_, from, to, expected) => {
+    const { object } = updated(serviceKind, { spec: nodePort(from) }, { spec: nodePort(to) });
+    expect(object.spec?.ports?.map((port) => port.nodePort)).toEqual(expected);
+  });
+});
+
+describe('an update of the policy to SingleStack', () => {
+  const both = {
+    clusterIP: '10.0.0.1',
+    clusterIPs: ['10.0.0.1', 'fd00::1'],
+    ipFamilies: ['IPv4', 'IPv6'],
+    ipFamilyPolicy: 'PreferDualStack',
+  };
+  it('releases the second address and the second family', () => {
+    expect(specAfter(both, { ...both, ipFamilyPolicy: 'SingleStack' })).toMatchObject({
+      clusterIPs: ['10.0.0.1'],
+      ipFamilies: ['IPv4'],
+    });
+    expect(specAfter(both, both)).toMatchObject(both);
   });
 });
 
@@ -49,7 +99,7 @@ describe('clusterIPs of an updated Service', () => {
   it.each<[string, ServiceSpec, ServiceSpec, string[] | undefined]>([
     ['are kept if they are omitted', both, { clusterIP: '10.0.0.1' }, both.clusterIPs],
     ['are replaced if only clusterIP changes', both, { ...both, clusterIP: '10.0.0.2' }, ['10.0.0.2']],
-    ['are removed if only clusterIP is cleared', both, { clusterIPs: both.clusterIPs }, undefined],
+    ['are kept if only clusterIP is cleared', both, { clusterIPs: both.clusterIPs }, both.clusterIPs],
     [
       'are taken from the update if both change',
       both,

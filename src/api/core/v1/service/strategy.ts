@@ -8,7 +8,7 @@ import { isExternallyAccessible } from './defaults.ts';
 
 const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null);
 
-/** Resets the status, and sets clusterIPs if an older client only set clusterIP. */
+/** Sets clusterIPs if an older client only set clusterIP. */
 export function prepareServiceForCreate(service: Service): void {
   const { spec } = service;
   if (spec?.clusterIP && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP];
@@ -17,26 +17,59 @@ export function prepareServiceForCreate(service: Service): void {
 export function prepareServiceForUpdate(service: Service, old: Service): void {
   const spec = service.spec ?? {};
   const oldSpec = old.spec ?? {};
+  keepAllocated(spec, oldSpec);
   followClusterIp(spec, oldSpec);
+  dropSecondFamily(spec, oldSpec);
   dropFieldsOfOldType(spec, oldSpec);
+  // The status is shared with the old Service, and must be replaced.
+  const { status } = service;
+  if (spec.type !== 'LoadBalancer' && status?.loadBalancer) service.status = { ...status, loadBalancer: {} };
 }
 
-/**
- * Supports clients whose types lack clusterIPs. If an update changes or clears only clusterIP, sets clusterIPs accordingly; if an update
- * omits clusterIPs and keeps clusterIP, restores clusterIPs.
- */
-function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
-  if (spec.clusterIP === old.clusterIP) {
+export const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
+const hasNodePorts = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer';
+export const needsHealthCheck = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
+  type === 'LoadBalancer' && externalTrafficPolicy === 'Local';
+
+/** Copies allocated values that the client omits, so that the manifest of a Service can be sent again. */
+function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
+  if (needsClusterIp(old) && needsClusterIp(spec)) {
+    if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP;
     if ((spec.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) spec.clusterIPs = [...old.clusterIPs];
-  } else if (same(spec.clusterIPs, old.clusterIPs)) {
-    if (spec.clusterIP) spec.clusterIPs = [spec.clusterIP];
-    else delete spec.clusterIPs;
+  }
+  if (hasNodePorts(old) && hasNodePorts(spec)) keepNodePorts(spec, old);
+  if (needsHealthCheck(old) && needsHealthCheck(spec) && old.healthCheckNodePort) {
+    spec.healthCheckNodePort ||= old.healthCheckNodePort;
   }
 }
 
-const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
-const needsNodePort = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
-  type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
+/** Copies the node port of the old port with the same name, unless another port has it now. */
+function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): void {
+  const used = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort || undefined));
+  const byName = new Map((old.ports ?? []).map(({ name = '', nodePort }) => [name, nodePort || undefined]));
+  for (const port of spec.ports ?? []) {
+    const kept = byName.get(port.name ?? '');
+    if (!port.nodePort && kept !== undefined && !used.has(kept)) port.nodePort = kept;
+  }
+}
+
+/** Supports clients whose types lack clusterIPs: if an update changes or clears only clusterIP, sets clusterIPs accordingly. */
+function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
+  if (spec.clusterIP === old.clusterIP || !same(spec.clusterIPs, old.clusterIPs)) return;
+  if (spec.clusterIP) spec.clusterIPs = [spec.clusterIP];
+  else delete spec.clusterIPs;
+}
+
+/** Releases the second IP family if the client sets the policy to SingleStack and changes nothing else about the families. */
+function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec): void {
+  if ((spec.ipFamilyPolicy ?? old.ipFamilyPolicy) !== 'SingleStack') return;
+  if (same(spec.clusterIPs, old.clusterIPs) && (spec.clusterIPs ?? []).length > 1) {
+    spec.clusterIPs = spec.clusterIPs?.slice(0, 1);
+  }
+  if (same(spec.ipFamilies, old.ipFamilies) && (spec.ipFamilies ?? []).length > 1) {
+    spec.ipFamilies = spec.ipFamilies?.slice(0, 1);
+  }
+}
 
 /**
  * Drops fields that the old type of the Service used and the new type does not. Fields that the client changed are kept, so that
@@ -47,15 +80,17 @@ function dropFieldsOfOldType(spec: ServiceSpec, old: ServiceSpec): void {
     for (const field of fields) if (same(spec[field], old[field])) delete spec[field];
   };
   if (needsClusterIp(old) && !needsClusterIp(spec)) {
-    drop('clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy');
+    if (spec.clusterIP === old.clusterIP) drop('clusterIPs', 'clusterIP');
+    drop('ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy');
   }
-  if (needsNodePort(old) && !needsNodePort(spec)) {
+  if (hasNodePorts(old) && !hasNodePorts(spec)) {
     const oldPorts = new Set((old.ports ?? []).map((port) => port.nodePort));
-    for (const port of spec.ports ?? []) if (oldPorts.has(port.nodePort)) delete port.nodePort;
+    const isNew = (spec.ports ?? []).some(({ nodePort }) => nodePort && !oldPorts.has(nodePort));
+    if (!isNew) for (const port of spec.ports ?? []) delete port.nodePort;
   }
+  if (needsHealthCheck(old) && !needsHealthCheck(spec)) drop('healthCheckNodePort');
   if (isExternallyAccessible(old) && !isExternallyAccessible(spec)) drop('externalTrafficPolicy');
-  const wasBalanced = old.type === 'LoadBalancer';
-  if (wasBalanced && spec.type !== 'LoadBalancer') {
-    drop('allocateLoadBalancerNodePorts', 'loadBalancerClass', 'healthCheckNodePort');
+  if (old.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
+    drop('allocateLoadBalancerNodePorts', 'loadBalancerClass');
   }
 }

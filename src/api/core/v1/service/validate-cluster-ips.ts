@@ -9,7 +9,8 @@ import {
   notSupported,
   required,
 } from '../../../../machinery/field-error.ts';
-import { ipErrors, ipFamily } from '../../../../machinery/names.ts';
+import { addressErrors } from '../../../../machinery/ip.ts';
+import { ipFamily } from '../../../../machinery/names.ts';
 import type { ServiceSpec } from '../../../generated/types.ts';
 import { isHeadless } from './validate-ports.ts';
 
@@ -49,7 +50,7 @@ function validateAddresses(clusterIPs: string[]): FieldError[] {
       const text = "'None' must be the first and only value";
       return clusterIPs.length > 1 ? [invalid('spec.clusterIPs', clusterIPs, text)] : [];
     }
-    return ipErrors(ip).map((text) => invalid(`spec.clusterIPs[${index}]`, ip, text));
+    return addressErrors(ip).map((text) => invalid(`spec.clusterIPs[${index}]`, ip, text));
   });
 }
 
@@ -75,20 +76,63 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
+const hasClusterIps = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
+
+/** The policy after the write: a client that omits it keeps the old one. Undefined if the API server will choose it. */
+const policyAfter = (spec: ServiceSpec, old: ServiceSpec | undefined): string | undefined =>
+  spec.ipFamilyPolicy ?? (old === undefined || !hasClusterIps(old) ? undefined : old.ipFamilyPolicy);
+
 /**
- * Checks that an update neither changes a cluster IP nor removes the first one. The second one may be added and
- * removed. Does not check Services that are or were of type ExternalName, or that are and were headless.
+ * Checks that the policy allows the numbers of cluster IPs and families, and that an update releases the second ones only with the policy
+ * SingleStack. Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording).
+ */
+export function validateFamilyPolicy(spec: ServiceSpec, old?: ServiceSpec): FieldError[] {
+  if (!hasClusterIps(spec)) return [];
+  const { clusterIPs = [], ipFamilies = [] } = spec;
+  const policy = policyAfter(spec, old) ?? (isOpen(spec) ? 'RequireDualStack' : 'SingleStack');
+  const bad = (text: string): FieldError => invalid('spec.ipFamilyPolicy', policy, text);
+  const errors: FieldError[] = [];
+  if (policy === 'SingleStack') {
+    const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
+    if (clusterIPs.length === 2) errors.push(bad(`${text} cluster IPs are specified`));
+    if (ipFamilies.length === 2) errors.push(bad(`${text} IP families are specified`));
+  } else if (old !== undefined) {
+    const isReduced = (now: readonly string[], before: readonly string[] = []): boolean =>
+      now.length > 0 && now.length < before.length;
+    const text = "must be 'SingleStack' to release the secondary";
+    if (isReduced(clusterIPs, old.clusterIPs)) errors.push(bad(`${text} cluster IP`));
+    if (isReduced(ipFamilies, old.ipFamilies)) errors.push(bad(`${text} IP family`));
+  }
+  return errors;
+}
+
+/** Whether users create the endpoints of the headless Service, so that it may have both families whatever the cluster has. */
+export const isOpen = (spec: ServiceSpec): boolean =>
+  spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0;
+
+const isUnset = (list: readonly string[] | undefined): boolean => (list ?? []).length === 0;
+
+/**
+ * Checks that an update keeps the first cluster IP and the first IP family. The second ones may be added and removed. Does not check
+ * Services that are or were of type ExternalName, or that are and were headless. Families that are absent are derived later.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
-  if (spec.type === 'ExternalName' || old.type === 'ExternalName') return [];
-  if (isHeadless(spec) && isHeadless(old)) return [];
+  if (!hasClusterIps(spec) || !hasClusterIps(old)) return [];
+  const [isNow, wasBefore] = [isHeadless(spec), isHeadless(old)];
+  if (isNow && wasBefore) return [];
   const ips = spec.clusterIPs ?? [];
   const oldIps = old.clusterIPs ?? [];
-  const changed = (index: number): boolean => oldIps[index] !== undefined && ips[index] !== oldIps[index];
-  if (oldIps.length > ips.length && ips.length === 0) {
-    return [invalid('spec.clusterIPs[0]', ips, 'primary clusterIP can not be unset')];
-  }
-  return oldIps.flatMap((_, index) =>
-    index < ips.length && changed(index) ? [invalid(`spec.clusterIPs[${index}]`, ips, 'may not change once set')] : [],
+  const errors = oldIps.flatMap((ip, index) =>
+    index < ips.length && ips[index] !== ip
+      ? [invalid(`spec.clusterIPs[${index}]`, ips, 'may not change once set')]
+      : [],
   );
+  if (isUnset(ips) && !isUnset(oldIps)) {
+    errors.push(invalid('spec.clusterIPs[0]', ips, 'primary clusterIP can not be unset'));
+  }
+  const families = spec.ipFamilies ?? [];
+  const oldFamilies = old.ipFamilies ?? [];
+  if (isNow !== wasBefore || isUnset(families)) return errors;
+  const changed = oldFamilies.filter((family, index) => index < families.length && family !== families[index]);
+  return [...errors, ...changed.map(() => invalid('spec.ipFamilies[0]', families, 'may not change once set'))];
 }

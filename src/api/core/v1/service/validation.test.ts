@@ -68,8 +68,8 @@ it.each([
   ['::1', LOOPBACK],
   ['0:0:0:0:0:0:0:1', LOOPBACK],
   ['0::1', LOOPBACK],
-  ['::ffff:127.0.0.1', LOOPBACK],
-  ['::FFFF:7f00:1', LOOPBACK],
+  ['::ffff:127.0.0.1', 'must not be an IPv4-mapped IPv6 address'],
+  ['::FFFF:7f00:1', 'must not be an IPv4-mapped IPv6 address'],
   ['169.254.0.1', LINK_LOCAL],
   ['FE80::1', LINK_LOCAL],
   ['febf::1', LINK_LOCAL],
@@ -136,7 +136,7 @@ describe('traffic of Services', () => {
     [
       'has the settings of a load balancer and type NodePort',
       { type: 'NodePort', allocateLoadBalancerNodePorts: false, loadBalancerSourceRanges: ['10.0.0.0/8'] },
-      [`spec.allocateLoadBalancerNodePorts: ${onlyBalanced}`, `spec.LoadBalancerSourceRanges: ${onlyBalanced}`],
+      [`spec.LoadBalancerSourceRanges: ${onlyBalanced}`, `spec.allocateLoadBalancerNodePorts: ${onlyBalanced}`],
     ],
   ])('the traffic settings are checked of a Service that %s', (_, spec, expected) => {
     expect(errorsOf(spec)).toEqual(expected);
@@ -188,12 +188,23 @@ describe('ports of Services', () => {
 
 describe('cluster IPs of Services', () => {
   const both = ['10.0.0.1', 'fd00::1'];
+  const single =
+    "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when multiple";
   it.each<[string, ServiceSpec, string[]]>([
-    ['one address for each family', { clusterIP: both[0], clusterIPs: both, ipFamilies: ['IPv4', 'IPv6'] }, []],
+    [
+      'one address for each family',
+      { clusterIP: both[0], clusterIPs: both, ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'PreferDualStack' },
+      [],
+    ],
+    [
+      'one address for each family and a policy for one',
+      { clusterIP: both[0], clusterIPs: both, ipFamilies: ['IPv4', 'IPv6'] },
+      [`${single} cluster IPs are specified`, `${single} IP families are specified`],
+    ],
     ['the policy for two families', { ipFamilyPolicy: 'PreferDualStack' }, []],
     [
       'two addresses of one family',
-      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', '10.0.0.2'] },
+      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', '10.0.0.2'], ipFamilyPolicy: 'PreferDualStack' },
       ['spec.clusterIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family'],
     ],
     [
@@ -203,7 +214,7 @@ describe('cluster IPs of Services', () => {
     ],
     [
       'None as the second address',
-      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'None'] },
+      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'None'], ipFamilyPolicy: 'PreferDualStack' },
       ['spec.clusterIPs[1]: Invalid value: "None": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
     ],
     [
@@ -219,44 +230,207 @@ describe('cluster IPs of Services', () => {
     const spec = { type: 'ClusterIP', sessionAffinity: 'None', ports: [{ port: 80, protocol: 'TCP' }] };
     expect(errorsWithoutDefaults({ ...spec, clusterIP: '10.0.0.1' })).toEqual(['spec.clusterIPs: Required value']);
   });
-  it.each<[string, string[], string[], string[]]>([
-    ['add the second address', ['10.0.0.1'], both, []],
-    ['remove the second address', both, ['10.0.0.1'], []],
+  it.each<[string, string[], string[], string | undefined, string[]]>([
+    ['add the second address', ['10.0.0.1'], both, 'PreferDualStack', []],
+    [
+      'add the second address to a single family',
+      ['10.0.0.1'],
+      both,
+      'SingleStack',
+      [`${single} cluster IPs are specified`],
+    ],
+    ['remove the second address', both, ['10.0.0.1'], 'SingleStack', []],
+    [
+      'remove the second address but not the policy',
+      both,
+      ['10.0.0.1'],
+      undefined,
+      [
+        'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": must be \'SingleStack\' to release the secondary cluster IP',
+      ],
+    ],
+    ['only change the policy', both, both, 'SingleStack', []],
     [
       'change the second address',
       both,
       ['10.0.0.1', 'fd00::2'],
+      undefined,
       ['spec.clusterIPs[1]: Invalid value: ["10.0.0.1","fd00::2"]: may not change once set'],
     ],
-    ['keep a Service headless', ['None'], ['None'], []],
+    ['keep a Service headless', ['None'], ['None'], undefined, []],
     [
       'make a Service headless',
       ['10.0.0.1'],
       ['None'],
+      undefined,
       ['spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set'],
     ],
     [
       'give a headless Service an address',
       ['None'],
       ['10.0.0.1'],
+      undefined,
       ['spec.clusterIPs[0]: Invalid value: ["10.0.0.1"]: may not change once set'],
     ],
-  ])('the errors of an update that would %s are reported', (_, from, to, expected) => {
+  ])('the errors of an update that would %s are reported', (_, from, to, ipFamilyPolicy, expected) => {
     const specOf = (clusterIPs: string[]): ServiceSpec => ({
       ports: [{ port: 80 }],
       clusterIP: clusterIPs[0],
       clusterIPs,
+      selector: { a: 'b' },
     });
+    const old = { ...specOf(from), ipFamilyPolicy: from.length > 1 ? 'RequireDualStack' : 'SingleStack' };
+    const spec = { ...specOf(to), ...(ipFamilyPolicy === undefined ? {} : { ipFamilyPolicy }) };
+    expect(updated(serviceKind, { spec: old }, { spec }).errors).toEqual(expected);
+  });
+
+  it.each<[string, string[], string[], string[]]>([
+    ['add the second family', ['IPv4'], ['IPv4', 'IPv6'], []],
+    ['omit the families', ['IPv4', 'IPv6'], [], []],
+    [
+      'change the first family',
+      ['IPv4'],
+      ['IPv6'],
+      ['spec.ipFamilies[0]: Invalid value: ["IPv6"]: may not change once set'],
+    ],
+    [
+      'release a family',
+      ['IPv4', 'IPv6'],
+      ['IPv4'],
+      [
+        'spec.ipFamilyPolicy: Invalid value: "PreferDualStack": must be \'SingleStack\' to release the secondary IP family',
+      ],
+    ],
+  ])('the errors of an update that would %s are reported', (_, from, to, expected) => {
+    const specOf = (ipFamilies: string[]) => ({ ports: [{ port: 80 }], ipFamilyPolicy: 'PreferDualStack', ipFamilies });
     expect(updated(serviceKind, { spec: specOf(from) }, { spec: specOf(to) }).errors).toEqual(expected);
   });
 });
 
+describe('updates of load balancers', () => {
+  const balanced = {
+    type: 'LoadBalancer',
+    ports: [{ port: 80 }],
+    externalTrafficPolicy: 'Local',
+    healthCheckNodePort: 30_000,
+  };
+  const errorsAfter = (from: ServiceSpec, to: ServiceSpec): string[] =>
+    updated(serviceKind, { spec: from }, { spec: to }).errors;
+
+  it('the class cannot change while the Service is of this type', () => {
+    const [a, b] = [
+      { ...balanced, loadBalancerClass: 'x/a' },
+      { ...balanced, loadBalancerClass: 'x/b' },
+    ];
+    expect(errorsAfter(a, a)).toEqual([]);
+    expect(errorsAfter(a, b)).toEqual(['spec.loadBalancerClass: Invalid value: "x/b": may not change once set']);
+    expect(errorsAfter(a, balanced)).toEqual(['spec.loadBalancerClass: Invalid value: null: may not change once set']);
+    expect(errorsAfter({ ports: [{ port: 80 }] }, a)).toEqual([]);
+  });
+
+  it('the port for health checks cannot change while the Service needs one', () => {
+    const { healthCheckNodePort: _, ...without } = balanced;
+    expect(errorsAfter(balanced, without)).toEqual([]);
+    expect(errorsAfter(balanced, { ...balanced, healthCheckNodePort: 30_001 })).toEqual([
+      'spec.healthCheckNodePort: Forbidden: field is immutable',
+    ]);
+    expect(errorsAfter({ ...without, externalTrafficPolicy: 'Cluster' }, balanced)).toEqual([]);
+  });
+
+  it('the ranges of clients are checked in the field and in the annotation, except those that were there before', () => {
+    const text = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+    const withRanges = { ...balanced, loadBalancerSourceRanges: ['10.0.0.0/8', ' fd00::/64 ', 'x'] };
+    const error = `spec.LoadBalancerSourceRanges[2]: Invalid value: "x": ${text}`;
+    expect(errorsOf(withRanges)).toEqual([error]);
+    expect(errorsAfter(balanced, withRanges)).toEqual([error]);
+    expect(errorsAfter(withRanges, withRanges)).toEqual([]);
+    const key = 'service.beta.kubernetes.io/load-balancer-source-ranges';
+    const annotated = (value: string, spec: ServiceSpec = balanced) =>
+      created(serviceKind, { metadata: { annotations: { [key]: value } }, spec }).errors;
+    expect(annotated('10.0.0.0/8, fd00::/64')).toEqual([]);
+    expect(annotated(' ')).toEqual([]);
+    expect(annotated('x,10.0.0.0/8')).toEqual([`metadata.annotations[${key}]: Invalid value: "x": ${text}`]);
+    expect(annotated('10.0.0.0/8', { ports: [{ port: 80 }] })).toEqual([
+      `metadata.annotations[${key}]: Forbidden: may only be used when \`type\` is 'LoadBalancer'`,
+    ]);
+  });
+});
+
+it('an update may keep external IPs that are no longer valid', () => {
+  const spec = { ports: [{ port: 80 }], externalIPs: ['x'] };
+  expect(updated(serviceKind, { spec }, { spec }).errors).toEqual([]);
+});
+
+it('the two annotations for topology-aware routing must agree', () => {
+  const keys = ['service.kubernetes.io/topology-mode', 'service.kubernetes.io/topology-aware-hints'] as const;
+  const errorsWith = (mode: string, hints: string) =>
+    created(serviceKind, {
+      metadata: { annotations: { [keys[0]]: mode, [keys[1]]: hints } },
+      spec: { ports: [{ port: 80 }] },
+    }).errors;
+  expect(errorsWith('Auto', 'Auto')).toEqual([]);
+  expect(errorsWith('Auto', 'Off')).toEqual([
+    `metadata.annotations[${keys[0]}]: Invalid value: "Auto": must match annotations[${keys[1]}] when both are specified`,
+  ]);
+});
+
+it.each<[string, ServiceSpec, string[]]>([
+  ['a usual Service', { externalIPs: ['192.0.2.1'], loadBalancerSourceRanges: ['10.0.0.0/8'] }, []],
+  [
+    'a headless Service with an external IP',
+    { clusterIP: 'None', externalIPs: ['192.0.2.1'], loadBalancerIP: '192.0.2.1', sessionAffinity: 'ClientIP' },
+    [
+      'spec.loadBalancerIP is ignored for headless services',
+      'spec.externalIPs is ignored for headless services',
+      'spec.SessionAffinity is ignored for headless services',
+    ],
+  ],
+  [
+    'an external name and an address',
+    { type: 'ExternalName', externalName: 'a.b', externalIPs: ['192.0.2.1'] },
+    ['spec.externalIPs is ignored when spec.type is "ExternalName"'],
+  ],
+  [
+    'an unused external name',
+    { externalName: 'a.b' },
+    ['spec.externalName is ignored when spec.type is not "ExternalName"'],
+  ],
+  [
+    'texts that are not canonical',
+    { clusterIP: 'FD00::1', externalIPs: ['FD00::2'], loadBalancerSourceRanges: ['10.0.0.1/8'] },
+    [
+      'spec.clusterIPs[0]: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")',
+      'spec.externalIPs[0]: IPv6 address "FD00::2" should be in RFC 5952 canonical format ("fd00::2")',
+      'spec.loadBalancerSourceRanges[0]: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)',
+    ],
+  ],
+])('the warnings about %s', (_, spec, expected) => {
+  expect(serviceKind.warnings?.(created(serviceKind, { spec: { ports: [{ port: 80 }], ...spec } }).object)).toEqual(
+    expected,
+  );
+});
+
+it('a Service with the older annotation for topology-aware routing causes a warning', () => {
+  const annotations = { 'service.kubernetes.io/topology-aware-hints': 'Auto' };
+  const { object } = created(serviceKind, { metadata: { annotations }, spec: { ports: [{ port: 80 }] } });
+  expect(serviceKind.warnings?.(object)).toEqual([
+    'annotation service.kubernetes.io/topology-aware-hints is deprecated, please use service.kubernetes.io/topology-mode instead',
+  ]);
+});
+
 it.each<[string, LoadBalancerIngress, string[]]>([
-  ['an address', { ip: '192.0.2.1' }, []],
+  ['an address', { ip: '192.0.2.1', ipMode: 'Proxy' }, []],
+  ['an address without a mode', { ip: '192.0.2.1' }, ['ipMode: Required value: must be specified when `ip` is set']],
+  [
+    'an unknown mode',
+    { ip: '192.0.2.1', ipMode: 'Odd' },
+    ['ipMode: Unsupported value: "Odd": supported values: "Proxy", "VIP"'],
+  ],
+  ['a mode without an address', { ipMode: 'VIP' }, ['ipMode: Forbidden: may not be specified when `ip` is not set']],
   ['a host name', { hostname: 'a.example' }, []],
   [
     'an address that is not valid',
-    { ip: 'x' },
+    { ip: 'x', ipMode: 'VIP' },
     ['ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
   ],
   [
@@ -270,7 +444,10 @@ it.each<[string, LoadBalancerIngress, string[]]>([
     [expect.stringMatching(/hostname: Invalid value: "a_b": a lowercase RFC 1123 subdomain must/)],
   ],
 ])('the errors of a load balancer status with %s are reported', (_, ingress, expected) => {
-  const { object } = created(serviceKind, { metadata: { resourceVersion: '1' }, spec: { ports: [{ port: 80 }] } });
+  const { object } = created(serviceKind, {
+    metadata: { resourceVersion: '1' },
+    spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
+  });
   const balanced: Service = { ...object, status: { loadBalancer: { ingress: [ingress] } } };
   const errors = serviceKind.subresources['status']?.validate?.(balanced, object).map(fieldErrorText);
   expect(errors?.map((text) => text.replace('status.loadBalancer.ingress[0].', ''))).toEqual(expected);

@@ -34,6 +34,7 @@ export const eventsV1EventKind = kind<EventsV1Event>('events.k8s.io/v1', 'Event'
       type: event.type ?? '',
     };
   },
+  propagation: 'unsupported',
   columns: eventColumns,
   row: (event, context) => eventRow(toCoreEvent(event), context),
 });

@@ -32,6 +32,8 @@ function validate(record: PodRecord): FieldError[] {
 export const podRecordKind = kind<PodRecord>(`${POD_RECORDS.group}/${POD_RECORDS.version}`, 'PodRecord', {
   outlivesNamespace: true,
   uncached: true,
+  // The garbage collector would have to keep the metadata of all records in memory.
+  propagation: 'unsupported',
   rules: [validate],
   selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
   columns: [

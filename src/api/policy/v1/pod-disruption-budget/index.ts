@@ -2,10 +2,9 @@
  * The PodDisruptionBudget: how many Pods of a set may be disrupted at a time.
  * Source: pkg/registry/policy/poddisruptionbudget, pkg/apis/policy/validation and pkg/printers of v1.33.
  */
-
-import { sameValue } from '../../../core/v1/pod/compare.ts';
 import { kind } from '../../../declaration.ts';
 import type { PodDisruptionBudget } from '../../../generated/types.ts';
+import { countGeneration, startGeneration } from '../../../generation.ts';
 import { valueAt } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { validateBudget, validateBudgetStatus } from './validation.ts';
@@ -18,13 +17,8 @@ export const podDisruptionBudgetKind = kind<PodDisruptionBudget>('policy/v1', 'P
     initial: () => ({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
     rules: [validateBudgetStatus],
   },
-  prepareForCreate({ metadata }) {
-    metadata.generation = 1;
-  },
-  prepareForUpdate({ metadata, spec }, old) {
-    const generation = old.metadata.generation ?? 0;
-    metadata.generation = sameValue(spec, old.spec) ? generation : generation + 1;
-  },
+  prepareForCreate: startGeneration,
+  prepareForUpdate: (budget, old) => countGeneration(budget, old, [budget.spec, old.spec]),
   rules: [validateBudget],
   columns: [
     nameColumn,

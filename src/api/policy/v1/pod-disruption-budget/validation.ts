@@ -3,17 +3,11 @@ import { allErrors, type FieldError, invalid } from '../../../../machinery/field
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
 import { conditionListErrors } from '../../../conditions.ts';
 import type { PodDisruptionBudget } from '../../../generated/types.ts';
+import { intOrPercentErrors, percentLimitErrors } from '../../../int-or-percent.ts';
 import { at, nonNegative, oneOf, type Rule } from '../../../rules.ts';
 
-const PERCENT =
-  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%', or '93%', regex used for validation is '[0-9]+%')";
-
 /** Validates a number that is not negative, or a percentage up to 100%. */
-function amountErrors(value: number | string): string[] {
-  if (typeof value === 'number') return nonNegative(value);
-  if (!/^[0-9]+%$/.test(value)) return [PERCENT];
-  return Number(value.slice(0, -1)) > 100 ? ['must not be greater than 100%'] : [];
-}
+const amountErrors = (value: number | string): string[] => [...intOrPercentErrors(value), ...percentLimitErrors(value)];
 
 const fields: readonly Rule<object>[] = [
   at('spec.minAvailable', amountErrors),

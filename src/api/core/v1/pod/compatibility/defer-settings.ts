@@ -21,7 +21,7 @@ const SETTINGS = 'io.k8s.api.core.v1.DeferSettings';
 const settingNames = [...jsonFields(SETTINGS).keys()] as (keyof DeferSettings)[];
 
 /** The field with the defer containers of a Pod, and the fields that configure them. */
-const deferFields = ['deferContainers', ...settingNames] as const satisfies readonly (keyof PodSpec)[];
+export const deferFields = ['deferContainers', ...settingNames] as const satisfies readonly (keyof PodSpec)[];
 
 function readSettings({ metadata }: Pod): (AnnotationJson & { text: string }) | undefined {
   const text = metadata.annotations?.[KEY];

@@ -29,7 +29,7 @@ const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 /** Whether Kubernetes defines the resource: the name has no prefix, or a prefix that ends in kubernetes.io. */
-const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+export const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 const MAX_PREFIX_CHARACTERS = 253;
 /**
  * Whether a quota can name the resource as `requests.<name>`: the name does not start with `requests.`, and its prefix is short enough

@@ -14,6 +14,7 @@ import { validateDeferSettingsUpdate } from '../compatibility/defer-settings.ts'
 import { validateOlderFormsUpdate } from '../compatibility/older-forms.ts';
 import { specOf } from '../containers.ts';
 import { currentSpec } from '../defaults.ts';
+import { validateDeletionCost } from '../deletion-cost.ts';
 import { isMirrorPod, validateMirrorUpdate } from '../mirror.ts';
 import { MAX_INT32 } from './validate-values.ts';
 import { validatePod } from './validation.ts';
@@ -68,6 +69,7 @@ export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] =>
     validateAppArmorUpdate(pod, old),
     validateOlderFormsUpdate(pod, old),
     validateDeferSettingsUpdate(pod, old),
+    validateDeletionCost(pod, old),
   );
 
 /**

@@ -21,6 +21,7 @@ import { deferSettingsFaults } from '../compatibility/defer-settings.ts';
 import { type OlderForm, olderFormFaults } from '../compatibility/older-forms.ts';
 import { specOf } from '../containers.ts';
 import { defaultPod } from '../defaults.ts';
+import { validateDeletionCost } from '../deletion-cost.ts';
 import { validateMirrorCreate } from '../mirror.ts';
 import { validateImageSpaces } from './validate-container-fields.ts';
 import { validateAllContainers } from './validate-containers.ts';
@@ -42,6 +43,7 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   }
   errors.push(
     ...validateAppArmorMatch(pod),
+    ...validateDeletionCost(pod),
     ...validateMirrorCreate(pod),
     ...formFaults(pod).map(({ path, text, cause }) => invalid(path, text, cause)),
   );
@@ -69,12 +71,13 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   return sameValue(withoutToken(other), withoutToken(pod));
 }
 
-export function validatePod(pod: Pod): FieldError[] {
+/** Validates a Pod. `isTemplate`: it only represents a template, whose Pods get their other defaults when they are created. */
+export function validatePod(pod: Pod, { isTemplate = false } = {}): FieldError[] {
   const spec = specOf(pod);
   return allErrors(
     validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
     validateAppArmorAnnotations(pod),
-    validatePodSpec(spec),
+    validatePodSpec(spec, isTemplate),
     validateTokenVolumes(spec),
     spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
     (spec.initContainers ?? []).flatMap((container, index) =>
@@ -86,14 +89,14 @@ export function validatePod(pod: Pod): FieldError[] {
   );
 }
 
-function validatePodSpec(spec: PodSpec): FieldError[] {
+function validatePodSpec(spec: PodSpec, isTemplate: boolean): FieldError[] {
   const hasDefers = (spec.deferContainers ?? []).length > 0;
   const volumes = validateVolumes(spec.volumes, hasDefers ? deferVolumeFieldPaths : volumeFieldPaths);
   return allErrors(
     spec.terminationGracePeriodSeconds === undefined ? [required('spec.terminationGracePeriodSeconds')] : [],
     volumes.errors,
     validateAllContainers(spec, volumes.byName),
-    validateHostNetworkPorts(spec),
+    validateHostNetworkPorts(spec, isTemplate),
     validateDeferSettings(spec),
     choiceErrors(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
     choiceErrors(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
@@ -139,14 +142,14 @@ function validatePriority(spec: PodSpec): FieldError[] {
 
 /**
  * Checks that hostPort equals containerPort in app and defer containers in the host network, where both are the same
- * port.
+ * port. A template may omit the hostPort, which its Pods get by default.
  */
-function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
+function validateHostNetworkPorts(spec: PodSpec, isTemplate: boolean): FieldError[] {
   if (!spec.hostNetwork) return [];
   return (['containers', 'deferContainers'] as const).flatMap((field) =>
     (spec[field] ?? []).flatMap((container, containerIndex) =>
       (container.ports ?? []).flatMap(({ hostPort, containerPort }, index) =>
-        (hostPort ?? 0) === containerPort
+        (hostPort ?? 0) === containerPort || (isTemplate && (hostPort ?? 0) === 0)
           ? []
           : [
               invalid(

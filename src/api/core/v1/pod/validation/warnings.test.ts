@@ -101,9 +101,13 @@ it.each<[string, Partial<PodSpec>, Partial<Pod['metadata']>, string[]]>([
     {
       overhead: { memory: '100m', cpu: '100m' },
       ...app({ resources: { limits: { memory: '1500m' }, requests: { 'ephemeral-storage': '1500m', memory: '1' } } }),
+      volumes: [
+        { name: 'v', ephemeral: { volumeClaimTemplate: { spec: { resources: { requests: { storage: '100m' } } } } } },
+      ],
     },
     {},
     [
+      'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "100m" is invalid, must be an integer',
       'spec.overhead[memory]: fractional byte value "100m" is invalid, must be an integer',
       'spec.containers[0].resources.limits[memory]: fractional byte value "1500m" is invalid, must be an integer',
       'spec.containers[0].resources.requests[ephemeral-storage]: fractional byte value "1500m" is invalid, must be an integer',

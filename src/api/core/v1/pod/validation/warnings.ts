@@ -2,7 +2,6 @@
 
 import { repeats } from '../../../../../machinery/duplicates.ts';
 import { dns1123LabelErrors } from '../../../../../machinery/names.ts';
-import { parseQuantity, quantityMilli } from '../../../../../machinery/quantity.ts';
 import type {
   ContainerPort,
   EnvVar,
@@ -12,10 +11,15 @@ import type {
   SecurityContext,
   Volume,
 } from '../../../../generated/types.ts';
+import { fractionWarnings } from '../../fraction-warnings.ts';
+import { claimSpecWarnings } from '../../persistent-volume-claim/warnings.ts';
 import { deferSettingsWarnings } from '../compatibility/defer-settings.ts';
 import { olderFormWarnings } from '../compatibility/older-forms.ts';
 import { containersWithPath, specOf } from '../containers.ts';
 import { deferWarnings } from './defer-warnings.ts';
+
+/** The resources whose amounts are numbers of bytes. */
+const BYTES = ['memory', 'ephemeral-storage'];
 
 export function podWarnings(pod: Pod): string[] {
   const spec = specOf(pod);
@@ -34,12 +38,12 @@ export function podWarnings(pod: Pod): string[] {
       (index, ip) => `spec.hostAliases[${index}].ip: duplicate ip ${ip}`,
     ),
     ...pullSecretWarnings(spec),
-    ...fractionWarnings(spec.overhead, 'spec.overhead'),
+    ...fractionWarnings(spec.overhead, BYTES, 'spec.overhead'),
     ...seccompWarnings(pod, 'seccomp.security.alpha.kubernetes.io/pod', spec.securityContext),
     ...containersWithPath(spec).flatMap(({ container, path }) => [
       ...seccompWarnings(pod, `${SECCOMP_KEY_PREFIX}${container.name}`, container.securityContext),
-      ...fractionWarnings(container.resources?.limits, `${path}.resources.limits`),
-      ...fractionWarnings(container.resources?.requests, `${path}.resources.requests`),
+      ...fractionWarnings(container.resources?.limits, BYTES, `${path}.resources.limits`),
+      ...fractionWarnings(container.resources?.requests, BYTES, `${path}.resources.requests`),
       ...envWarnings(container.env, `${path}.env`),
     ]),
     ...portWarnings(spec),
@@ -108,10 +112,14 @@ const deprecatedVolumes: Partial<Record<keyof Volume, string>> = {
   rbd: 'deprecated in v1.28, non-functional in v1.31+',
 };
 
-const volumeWarnings = (volume: Volume, index: number): string[] =>
-  (Object.keys(volume) as (keyof Volume)[])
+function volumeWarnings(volume: Volume, index: number): string[] {
+  const path = `spec.volumes[${index}]`;
+  const deprecated = (Object.keys(volume) as (keyof Volume)[])
     .filter((source) => volume[source] != null && deprecatedVolumes[source] !== undefined)
-    .map((source) => `spec.volumes[${index}].${source}: ${deprecatedVolumes[source]}`);
+    .map((source) => `${path}.${source}: ${deprecatedVolumes[source]}`);
+  const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
+  return [...deprecated, ...claimSpecWarnings(claim, `${path}.ephemeral.volumeClaimTemplate.spec`)];
+}
 
 function duplicates(
   values: readonly string[] | undefined,
@@ -131,18 +139,6 @@ function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
       name === '' ? [`spec.imagePullSecrets[${index}].name: invalid empty name ""`] : [],
     ),
   ];
-}
-
-/** Warns about amounts that are not whole bytes, such as `memory: 100m`, which is a tenth of a byte. */
-function fractionWarnings(texts: Record<string, string> | undefined, path: string): string[] {
-  if (texts === undefined) return [];
-  return ['memory', 'ephemeral-storage'].flatMap((name) => {
-    const text = texts[name];
-    const quantity = text === undefined ? undefined : parseQuantity(text);
-    return quantity === undefined || quantityMilli(quantity) % 1000n === 0n
-      ? []
-      : [`${path}[${name}]: fractional byte value ${JSON.stringify(text)} is invalid, must be an integer`];
-  });
 }
 
 /** Warns about variables that are defined more than once, unless the later definition extends the earlier one, as in X=$(X)123. */

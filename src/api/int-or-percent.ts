@@ -1,0 +1,27 @@
+/**
+ * Rules for amounts that are a number or a percentage, such as maxUnavailable.
+ * Source: ValidatePositiveIntOrPercent and IsNotMoreThan100Percent of pkg/apis/apps/validation of v1.33 (behavior and wording).
+ */
+import { nonNegative } from './rules.ts';
+
+const PERCENT =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%', or '93%', regex used for validation is '[0-9]+%')";
+
+const isPercent = (value: number | string): value is string => typeof value === 'string' && /^[0-9]+%$/.test(value);
+
+/** Validates a number that is not negative, or a percentage. */
+export function intOrPercentErrors(value: number | string): string[] {
+  if (typeof value === 'number') return nonNegative(value);
+  return isPercent(value) ? [] : [PERCENT];
+}
+
+/** Validates that a percentage is at most 100%. */
+export const percentLimitErrors = (value: number | string): string[] =>
+  isPercent(value) && Number(value.slice(0, -1)) > 100 ? ['must not be greater than 100%'] : [];
+
+/** Returns the number of the amount or of its percentage; 0 for any other text, as upstream does. */
+export function amountOf(value: number | string): number {
+  if (typeof value === 'number') return value;
+  if (isPercent(value)) return Number(value.slice(0, -1));
+  return /^[+-]?[0-9]+$/.test(value) ? Number(value) : 0;
+}
