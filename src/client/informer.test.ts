@@ -90,6 +90,34 @@ test('an informer ignores objects that its field selector excludes', async () =>
   stop.abort();
 });
 
+test('reached() resolves once the copy contains a written object, and gone() once it no longer contains a deleted one', async () => {
+  const { backend, timers, heard, start, stop, called } = await setUp();
+  const informer = start();
+  await informer.synced;
+  await called('watch configmaps /', 1);
+  timers.advance(1000);
+  const watchAgain = holdWatches(backend);
+  backend.endWatches();
+  const x = await backend.set(CONFIG_MAPS, object('x'));
+  let has = false;
+  const reached = informer.reached(x.metadata.resourceVersion).then(() => {
+    has = true;
+  });
+  await new Promise(setImmediate);
+  expect(has).toBe(false);
+  watchAgain();
+  await reached;
+  expect(informer.get('a', 'x')).toEqual(x);
+  expect(heard).toEqual(['added x']);
+  const gone = informer.gone(x);
+  await backend.remove(CONFIG_MAPS, 'a', 'x');
+  await gone;
+  expect(informer.get('a', 'x')).toBeUndefined();
+  const never = informer.reached('1000000');
+  stop.abort();
+  await never;
+});
+
 test('after a lost watch, an informer watches again from the last revision, without a list', async () => {
   const { backend, timers, heard, start, stop, until, called } = await setUp();
   await start().synced;

@@ -47,7 +47,23 @@ export interface Informer<T extends KubeObject> {
    * each time. Later changes may modify the set.
    */
   by(keysOf: KeysOf<T>, key: string): ReadonlySet<T>;
+  /**
+   * Resolves once the local copy contains all changes of the resource up to the revision, or once the informer has stopped. A controller
+   * that waits for the resourceVersion of the object that it has written reads its own write afterwards.
+   */
+  reached(resourceVersion: string | undefined): Promise<void>;
+  /** Resolves once the local copy shows that the object is being deleted or no longer exists, or once the informer has stopped. */
+  gone(object: T): Promise<void>;
 }
+
+/** Returns the methods of an informer that read the copy. */
+export const readsOf = <T extends KubeObject>(copy: LocalCopy<T>): Omit<Informer<T>, 'synced'> => ({
+  get: (namespace, name) => copy.get(namespace, name),
+  list: () => copy.list(),
+  by: (keysOf, key) => copy.by(keysOf, key),
+  reached: (resourceVersion) => copy.reached(resourceVersion),
+  gone: (object) => copy.gone(object),
+});
 
 const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
@@ -73,12 +89,7 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
   const copy = new LocalCopy<T>(client.ref.resource, options.log);
   copy.follow(handlers);
   const synced = keepCurrent(client, options, copy, transform);
-  return {
-    synced,
-    get: (namespace, name) => copy.get(namespace, name),
-    list: () => copy.list(),
-    by: (keysOf, key) => copy.by(keysOf, key),
-  };
+  return { synced, ...readsOf(copy) };
 }
 
 /**
@@ -145,6 +156,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
       }
     }
     this.#synced.resolve();
+    this.#copy.end();
   }
 
   /** Lists if there is no revision to watch from, then watches until the watch ends. */
@@ -154,7 +166,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
       const list = await listAll(this.#client, { ...this.#selection, limit: pageSize }, this.#transform);
       if (signal.aborted) return;
       this.#copy.replace(list.items);
-      this.#resourceVersion = list.resourceVersion;
+      this.#advance(list.resourceVersion);
       this.#synced.resolve();
     }
     await this.#watch();
@@ -185,7 +197,12 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     this.#failures = 0;
     if (event.type === 'DELETED') this.#copy.remove(this.#transform(event.object));
     else if (event.type !== 'BOOKMARK') this.#copy.put(this.#transform(event.object));
-    this.#resourceVersion = event.object.metadata.resourceVersion;
+    this.#advance(event.object.metadata.resourceVersion);
+  }
+
+  #advance(resourceVersion: string | undefined): void {
+    this.#resourceVersion = resourceVersion;
+    this.#copy.advance(resourceVersion);
   }
 
   #logFailure(error: Error): void {

@@ -27,6 +27,11 @@ export class LocalCopy<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<KeysOf<T>, Map<string, Set<T>>>();
   readonly #followers = new Map<InformerHandlers<T>, (object: T) => boolean>();
+  /** All changes up to this revision are in the copy. */
+  #revision = 0;
+  /** Pairs of a condition and the function to call once it is true. */
+  readonly #waiters = new Set<{ isMet: () => boolean; resolve: () => void }>();
+  #hasEnded = false;
 
   /** `resource` is the plural name of the resource, for the log. */
   constructor(resource: string, log: Log) {
@@ -95,6 +100,46 @@ export class LocalCopy<T extends KubeObject> {
     const present = new Set(items.map(nameOf));
     for (const [name, object] of [...this.#objects]) if (!present.has(name)) this.remove(object);
     for (const item of items) this.put(item);
+  }
+
+  /** States that the copy contains all changes up to the revision. */
+  advance(resourceVersion: string | undefined): void {
+    this.#revision = Number(resourceVersion ?? 0);
+    if (this.#waiters.size > 0) this.#resolveWaiters();
+  }
+
+  /** Resolves all waits, because the copy gets no further changes. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#resolveWaiters();
+  }
+
+  /** Resolves once the copy contains all changes up to the revision, or has ended. */
+  reached(resourceVersion: string | undefined): Promise<void> {
+    const revision = Number(resourceVersion ?? 0);
+    return this.#wait(() => this.#revision >= revision);
+  }
+
+  /** Resolves once the copy shows that the object is being deleted or does not exist, or has ended. */
+  gone(object: T): Promise<void> {
+    const { namespace, name, uid } = object.metadata;
+    return this.#wait(() => {
+      const known = this.get(namespace, name)?.metadata;
+      return known === undefined || known.uid !== uid || known.deletionTimestamp !== undefined;
+    });
+  }
+
+  #wait(isMet: () => boolean): Promise<void> {
+    if (this.#hasEnded || isMet()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.add({ isMet, resolve }));
+  }
+
+  #resolveWaiters(): void {
+    for (const waiter of [...this.#waiters]) {
+      if (!this.#hasEnded && !waiter.isMet()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
   }
 
   #notify(old: T | undefined, object: T, exists: boolean): void {

@@ -15,12 +15,15 @@ import { apiFor } from '../ports/api-for.ts';
 import type { ResourceApi, ResourceBackend } from '../ports/backend.ts';
 import type { RequestContext } from '../ports/request.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
+import type { Store } from '../store/store.ts';
 import { createSharedInformers, type SharedInformers, type SharedInformersOptions } from './shared-informers.ts';
 
 /** The API that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
 export interface RegistryBackend extends ResourceApi {
   /** The backend behind the API, for tests of the server. */
   readonly serving: ResourceBackend;
+  /** The store of the registry. */
+  readonly store: Store;
   /** All calls so far, each as `<verb> <resource>[/<subresource>] <namespace>/<name>`, such as `create pods/binding a/x`. */
   readonly calls: string[];
   /** Makes the next call whose text in `calls` begins with `begin` fail with `error`, without calling the registry. */
@@ -71,6 +74,7 @@ export async function registryBackend(options: RegistryBackendOptions = {}): Pro
   return {
     ...apiFor(serving, TEST_USER),
     serving,
+    store,
     calls,
     failNext,
     endWatches,

@@ -17,7 +17,7 @@ import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { Client } from './client.ts';
-import { type Informer, keepCurrent } from './informer.ts';
+import { type Informer, keepCurrent, readsOf } from './informer.ts';
 import { type InformerHandlers, LocalCopy } from './local-copy.ts';
 
 export interface SharedInformersOptions {
@@ -100,13 +100,7 @@ class SharedInformer<T extends KubeObject> {
       this.#leave(user);
       synced.resolve();
     });
-    const copy = this.#copy;
-    return {
-      synced: synced.promise,
-      get: (namespace, name) => copy.get(namespace, name),
-      list: () => copy.list(),
-      by: (keysOf, key) => copy.by(keysOf, key),
-    };
+    return { synced: synced.promise, ...readsOf(this.#copy) };
   }
 
   #start(): Promise<void> {
@@ -140,9 +134,10 @@ function textAt(object: unknown, path: readonly string[]): string {
   return typeof value === 'string' ? value : '';
 }
 
-function narrowed<T extends KubeObject>({ synced, get, list, by }: Informer<T>, matches: Matches): Informer<T> {
+function narrowed<T extends KubeObject>(informer: Informer<T>, matches: Matches): Informer<T> {
+  const { get, list, by } = informer;
   return {
-    synced,
+    ...informer,
     get(namespace, name) {
       const found = get(namespace, name);
       return found !== undefined && matches(found) ? found : undefined;

@@ -320,6 +320,25 @@ describe('addresses and times', () => {
   it('with hostNetwork the Pod has the addresses of its node', () => {
     expect(decided({ runs: [app], spec: { hostNetwork: true } }).status?.podIP).toBe('192.0.2.1');
   });
+  it('with two IP families the Pod has two addresses, and so has its node', () => {
+    const [pods, hosts] = [
+      ['10.0.0.2', 'fd00::2'],
+      ['192.0.2.1', '2001:db8::1'],
+    ];
+    const listed = (ips: string[] | undefined) => ips?.map((ip) => ({ ip }));
+    const given: Given = {
+      runs: [app],
+      input: { node: { ...node, ips: hosts ?? [] } },
+      observed: { sandboxes: [sandbox(0, { ips: pods ?? [] })] },
+    };
+    expect(decided(given).status).toMatchObject({
+      podIP: '10.0.0.2',
+      podIPs: listed(pods),
+      hostIP: '192.0.2.1',
+      hostIPs: listed(hosts),
+    });
+    expect(decided({ ...given, spec: { hostNetwork: true } }).status?.podIPs).toEqual(listed(hosts));
+  });
   it('the address is kept once the sandbox has stopped', () => {
     const status = { podIP: '10.0.0.9', podIPs: [{ ip: '10.0.0.9' }] };
     expect(decided({ deleted: 30, runs: [app], observed: STOPPED, status }).status?.podIP).toBe('10.0.0.9');

@@ -108,6 +108,10 @@ export const required = (field: string, detail = ''): FieldError =>
 export const invalid = (field: string, value: unknown, detail: string): FieldError =>
   fieldError('FieldValueInvalid', field, `Invalid value: ${shown(value)}${tail(detail)}`);
 
+/** Reports that a part of an object is invalid, without quoting it: OmitValueType of upstream. */
+export const invalidPart = (field: string, detail: string): FieldError =>
+  fieldError('FieldValueInvalid', field, `Invalid value: ${detail}`);
+
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError =>
   fieldError('FieldValueTypeInvalid', field, `Invalid value: ${shown(value)}${tail(detail)}`);
 

@@ -76,6 +76,22 @@ export function dns1123SubdomainErrors(value: string): string[] {
   return errors;
 }
 
+const wildcardSubdomain = `\\*\\.${dns1123Subdomain}`;
+const wildcardSubdomainText = regexText(
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  wildcardSubdomain,
+  '*.example.com',
+);
+const wildcardSubdomainRegexp = whole(wildcardSubdomain);
+
+/** Validates a DNS subdomain after `*.`, such as the host of a rule of an Ingress. */
+export function wildcardSubdomainErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 253)) errors.push(maxLengthText(253));
+  if (!wildcardSubdomainRegexp.test(value)) errors.push(wildcardSubdomainText);
+  return errors;
+}
+
 const dns1035LabelText = regexText(
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
   dns1035Label,
@@ -207,9 +223,11 @@ export function portNameErrors(value: string): string[] {
   return errors;
 }
 
+export const isPortNumber = (port: number | undefined): port is number =>
+  port !== undefined && Number.isInteger(port) && port >= 1 && port <= 65535;
+
 /** Validates a port number: an integer from 1 to 65535. */
-export const portNumberErrors = (port: number): string[] =>
-  Number.isInteger(port) && port >= 1 && port <= 65535 ? [] : [inclusiveRangeText(1, 65535)];
+export const portNumberErrors = (port: number): string[] => (isPortNumber(port) ? [] : [inclusiveRangeText(1, 65535)]);
 
 /** Returns 4 or 6, the version of the IP address, or 0 if the text is not an IP address. A zone (fe80::1%eth0) is not accepted. */
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));

@@ -69,6 +69,16 @@ describe('validateObjectMeta', () => {
       ],
     ],
     [
+      'owner references whose apiVersions cannot be parsed',
+      {
+        ownerReferences: [
+          { ...owner, apiVersion: 'a/b/c' },
+          { ...owner, apiVersion: 'apps/' },
+        ],
+      },
+      [/Invalid value: "a\/b\/c": version must not be empty$/, /Invalid value: "apps\/": version must not be empty$/],
+    ],
+    [
       'two controllers',
       {
         ownerReferences: [

@@ -36,8 +36,10 @@ export function validateAnnotations(annotations: Record<string, string> | undefi
 function validateOwnerReference(owner: OwnerReference, field: string): FieldError[] {
   const errors: FieldError[] = [];
   const { apiVersion = '', kind = '', name = '', uid = '' } = owner;
-  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
-  if (version === '') errors.push(invalid(`${field}.apiVersion`, apiVersion, 'version must not be empty'));
+  // As in upstream, an apiVersion that cannot be parsed has no version.
+  const [version = '', , ...rest] = apiVersion.split('/').reverse();
+  if (version === '' || rest.length > 0)
+    errors.push(invalid(`${field}.apiVersion`, apiVersion, 'version must not be empty'));
   if (kind === '') errors.push(invalid(`${field}.kind`, kind, 'kind must not be empty'));
   if (name === '') errors.push(invalid(`${field}.name`, name, 'name must not be empty'));
   if (uid === '') errors.push(invalid(`${field}.uid`, uid, 'uid must not be empty'));

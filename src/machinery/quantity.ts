@@ -13,6 +13,7 @@ export interface Quantity {
 }
 
 const NANO = 1_000_000_000n;
+const NANO_PER_MILLI = 1_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
 /**
  * The maximum length of a quantity's text, in characters, and its maximum exponent: a huge exponent would exhaust the
@@ -144,8 +145,16 @@ export function canonicalQuantity(value: string | number): string | undefined {
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
 
+/** Rounds away from zero to whole thousandths of the unit, the smallest amounts in lists of resources. */
+export function roundToMilli(quantity: Quantity): Quantity {
+  const { nano, format } = quantity;
+  if (nano % NANO_PER_MILLI === 0n) return quantity;
+  const milli = nano < 0n ? -divideUp(-nano, NANO_PER_MILLI) : divideUp(nano, NANO_PER_MILLI);
+  return { nano: milli * NANO_PER_MILLI, format };
+}
+
 /** Returns the amount in thousandths of the unit (millicores for cpu), rounded up. */
-export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, 1_000_000n);
+export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO_PER_MILLI);
 
 /** Returns the amount in whole units (bytes for memory), rounded up. */
 export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO);

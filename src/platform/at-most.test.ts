@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { atMost } from './at-most.ts';
+import { atMost, inTime } from './at-most.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
 
 /** Calls atMost() with a promise that the test settles. `result()` returns the result, or undefined while it waits. */
@@ -50,4 +50,22 @@ test('atMost() resolves when the signal aborts', async () => {
   const { stop, result } = waiting();
   stop.abort();
   expect(await result()).toBe('resolved');
+});
+
+test('inTime() resolves with the value, and rejects with the message after the time or with the reason of the signal', async () => {
+  const timers = createVirtualTimers();
+  const stop = new AbortController();
+  const never = new Promise<string>(() => undefined);
+  const { signal } = stop;
+  expect(await inTime(Promise.resolve('value'), 1000, timers, 'too late', signal)).toBe('value');
+  await expect(inTime(Promise.reject(new Error('failed')), 1000, timers, 'too late', signal)).rejects.toThrow('failed');
+  const results = [inTime(never, 1000, timers, 'too late', signal), inTime(never, 1001, timers, 'too late', signal)];
+  const settled = Promise.allSettled(results);
+  timers.advance(1000);
+  await new Promise(setImmediate);
+  stop.abort(new Error('stopped'));
+  expect((await settled).map((each) => each.status === 'rejected' && String(each.reason))).toEqual([
+    'Error: too late',
+    'Error: stopped',
+  ]);
 });

@@ -1,3 +1,4 @@
+import { untilAborted } from './on-abort.ts';
 import { pause } from './pause.ts';
 import type { Timers } from './platform.ts';
 
@@ -11,6 +12,26 @@ export async function atMost(
   const done = new AbortController();
   try {
     await Promise.race([promise, pause(timers, millis, AbortSignal.any([signal, done.signal]))]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Waits for the promise. Rejects with the message after `millis`, and with the reason of the signal if it aborts. */
+export async function inTime<T>(
+  promise: Promise<T>,
+  millis: number,
+  timers: Timers,
+  message: string,
+  signal: AbortSignal,
+): Promise<T> {
+  const done = new AbortController();
+  const late = async (): Promise<never> => {
+    await pause(timers, millis, done.signal);
+    throw new Error(message);
+  };
+  try {
+    return await untilAborted(signal, Promise.race([promise, late()]));
   } finally {
     done.abort();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findProgram, processAgeMillis, runCommand, runCommandOk } from './processes.ts';
+import { findProgram, linesOf, processAgeMillis, runCommand, runCommandOk } from './processes.ts';
 
 test('runCommand captures stdout, stderr and the exit code', async () => {
   expect(await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 3'])).toEqual({
@@ -13,6 +13,43 @@ test('runCommandOk passes arguments without interpretation by a shell', async ()
   expect(await runCommandOk('echo', ['$(id)', '; true'])).toBe('$(id) ; true\n');
 });
 
+async function collect(lines: AsyncIterable<string[]>, into: string[] = []): Promise<string[]> {
+  for await (const some of lines) into.push(...some);
+  return into;
+}
+
+test('linesOf yields complete lines, wherever the output is divided, and the last one without its end', async () => {
+  const numbers = Array.from({ length: 100_000 }, (_, index) => String(index + 1));
+  expect(await collect(linesOf('seq', ['1', '100000']))).toEqual(numbers);
+  expect(await collect(linesOf('printf', ['ä\\n\\nb']))).toEqual(['ä', '', 'b']);
+  expect(await collect(linesOf('true', []))).toEqual([]);
+});
+
+test('linesOf lets a program with endless output wait, and ends it with the iteration', async () => {
+  const sizes: number[] = [];
+  for await (const lines of linesOf('yes', [])) {
+    sizes.push(lines.length);
+    // Time in which the program could write megabytes.
+    if (sizes.length === 1) await runCommand('dd', ['if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=1000']);
+    if (sizes.length === 20) break;
+  }
+  // A stream may join a few reads of 64 KiB.
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(200_000);
+});
+
+test('linesOf reports an exit code, a signal and a program that does not exist after the lines', async () => {
+  const lines: string[] = [];
+  const failing = linesOf('sh', ['-c', 'echo out; echo no such thing >&2; exit 4']);
+  await expect(collect(failing, lines)).rejects.toThrow('sh -c ended with exit code 4: no such thing');
+  expect(lines).toEqual(['out']);
+  await expect(collect(linesOf('/no/such/program', []))).rejects.toThrow('ENOENT');
+  const stop = new AbortController();
+  const endless = linesOf('yes', [], { signal: stop.signal });
+  await endless.next();
+  stop.abort();
+  await expect(collect(endless)).rejects.toThrow('aborted');
+});
+
 test('a program killed by a signal has the exit code 128 plus the signal, as in a shell', async () => {
   expect((await runCommand('sh', ['-c', 'kill -TERM $$'])).code).toBe(143);
   expect((await runCommand('sh', ['-c', 'kill -SEGV $$'])).code).toBe(139);
@@ -20,7 +57,15 @@ test('a program killed by a signal has the exit code 128 plus the signal, as in 
 
 test('input is written to a program, and a program that does not read it causes no error', async () => {
   expect(await runCommandOk('cat', [], { input: 'text' })).toBe('text');
+  expect(await runCommandOk('cat', [], { input: '' })).toBe('');
   expect((await runCommand('true', [], { input: 'x'.repeat(1_000_000) })).code).toBe(0);
+});
+
+test('input in pieces arrives in their order, and a program that does not read it causes no error', async () => {
+  const pieces = Array.from({ length: 100 }, (_, index) => `${index} ${'x'.repeat(10_000)}\n`);
+  expect(await runCommandOk('cat', [], { input: pieces })).toBe(pieces.join(''));
+  expect(await runCommandOk('cat', [], { input: [] })).toBe('');
+  expect((await runCommand('true', [], { input: pieces })).code).toBe(0);
 });
 
 test('the error of a failed program contains its stderr', async () => {

@@ -1,11 +1,13 @@
 /**
  * Runs other programs without a shell, captures their output, and kills them when a signal aborts. Also sends signals, reads the age of a
- * process, finds programs, and raises the priority of this process.
+ * process, finds programs and processes, and raises the priority of this process.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants as fileConstants, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants as fileConstants, readdirSync, readFileSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { Timers } from './platform.ts';
 
 export interface CommandResult {
   /** The exit code. If a signal ended the program, 128 plus its number, as in a shell. */
@@ -16,8 +18,8 @@ export interface CommandResult {
 
 export interface CommandOptions {
   signal?: AbortSignal;
-  /** Written to the standard input of the program, which is empty by default. */
-  input?: string;
+  /** Written to the standard input of the program, which is empty by default. A long text may be given in pieces. */
+  input?: string | readonly string[];
   /** The complete environment of the program; by default, that of this process. */
   env?: NodeJS.ProcessEnv;
   /** The working directory of the program; by default, that of this process. */
@@ -43,17 +45,20 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk));
     // The program may exit without reading its input. This is not an error: only the exit code matters.
     child.stdin?.on('error', () => undefined);
-    child.stdin?.end(options.input);
+    if (child.stdin !== null) Readable.from([options.input ?? []].flat(), { objectMode: false }).pipe(child.stdin);
     child.once('error', reject);
     child.once('close', (code, signal) =>
       resolve({
-        code: code ?? 128 + (signal === null ? 0 : constants.signals[signal]),
+        code: codeOf(code, signal),
         stdout: Buffer.concat(stdout).toString(),
         stderr: Buffer.concat(stderr).toString(),
       }),
     );
   });
 }
+
+const codeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
+  code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 
 /** The error for an exit code other than 0. The message contains the program's standard error or, if that is empty, standard output. */
 export class CommandError extends Error {
@@ -62,12 +67,58 @@ export class CommandError extends Error {
 
 /** Like runCommand(), but rejects with a CommandError if the exit code is not 0, and resolves with the standard output. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
-  const result = await runCommand(command, args, options);
-  if (result.code !== 0) {
-    const words = result.stderr.trim() || result.stdout.trim() || 'no output';
-    throw new CommandError(`${command} ${args[0] ?? ''} ended with exit code ${result.code}: ${words}`);
+  const { code, stdout, stderr } = await runCommand(command, args, options);
+  if (code !== 0) throw commandError([command, ...args], code, stderr.trim() || stdout.trim());
+  return stdout;
+}
+
+const commandError = ([command, first = '']: string[], code: number, output: string): CommandError =>
+  new CommandError(`${command} ${first} ended with exit code ${code}: ${output || 'no output'}`);
+
+/** The characters of the standard error that an error of linesOf() contains. */
+const MAX_ERROR_LENGTH = 4096;
+
+/**
+ * Runs a program and yields the lines of its standard output, as many at a time as one read returns. The program waits while the caller
+ * processes them, so that memory grows with the longest line only, not with the output. Kills the program if the caller ends the
+ * iteration. Throws a CommandError after the last line if the exit code is not 0, and the reason if the program cannot start or `signal`
+ * aborts.
+ */
+export async function* linesOf(
+  command: string,
+  args: string[],
+  { signal }: Pick<CommandOptions, 'signal'> = {},
+): AsyncGenerator<string[], void> {
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    killSignal: 'SIGKILL',
+    // See runCommand().
+    detached: true,
+    signal,
+  });
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, by) => resolve(codeOf(code, by)));
+  });
+  // It is awaited only after the last line.
+  ended.catch(() => undefined);
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = `${errors}${text}`.slice(0, MAX_ERROR_LENGTH);
+  });
+  let rest = '';
+  try {
+    for await (const text of child.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+      const lines = `${rest}${text}`.split('\n');
+      rest = lines.pop() ?? '';
+      yield lines;
+    }
+    if (rest !== '') yield [rest];
+    const code = await ended;
+    if (code !== 0) throw commandError([command, ...args], code, errors.trim());
+  } finally {
+    child.kill('SIGKILL');
   }
-  return result.stdout;
 }
 
 /** Sends a signal to a process. Does nothing if the process has already exited. Throws if the signal is not permitted. */
@@ -126,4 +177,61 @@ export function raisePriority(): void {
   } catch (error) {
     if ((error as { info?: { code?: string } }).info?.code !== 'EACCES') throw error;
   }
+}
+
+export interface ListedProcess {
+  pid: number;
+  args: string[];
+}
+
+const readOrEmpty = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // The process has ended.
+    return '';
+  }
+};
+
+export function listProcesses(): ListedProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), args: readOrEmpty(`/proc/${name}/cmdline`).split('\0') }));
+}
+
+/** Returns the IDs of the processes whose parent is one of `pids`. */
+export function childrenOf(pids: number[]): number[] {
+  const parents = new Set(pids);
+  return listProcesses()
+    .map(({ pid }) => pid)
+    .filter((pid) => parents.has(Number(statFields(pid)?.[1])));
+}
+
+/** Returns the fields of /proc/<pid>/stat after the command's name: state, parent, …; undefined if the process does not exist. */
+function statFields(pid: number): string[] | undefined {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+const isAlive = (pid: number): boolean => {
+  const state = statFields(pid)?.[0];
+  return state !== undefined && state !== 'Z' && state !== 'X';
+};
+
+const POLL_MILLIS = 10;
+
+/**
+ * Resolves with true as soon as all processes have ended, or with false after `withinMillis`. Polls, because the processes are not
+ * children of the engine, the kernel reports an exit only to the parent, and Node.js does not support pidfd_open(2).
+ */
+export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
+  const deadline = timers.now() + withinMillis;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (!pids.some(isAlive)) resolve(true);
+      else if (timers.now() >= deadline) resolve(false);
+      else timers.at(timers.now() + POLL_MILLIS, look);
+    };
+    look();
+  });
 }

@@ -115,6 +115,14 @@ export function longWork(): LongWork {
   };
 }
 
+/** Runs all steps in this turn of the event loop, and returns the value that the iterator returns. */
+export function runAtOnce<T>(steps: Iterator<void, T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
 /** Runs all steps, awaits `betweenSteps` after each step, and resolves with the value that the iterator returns. */
 export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: BetweenSteps): Promise<T> {
   for (;;) {
@@ -137,5 +145,20 @@ export function turnClock(): () => boolean {
       began = undefined;
     });
     return false;
+  };
+}
+
+/** Returns a function that runs `task` once for all callers that call it before a run begins, and never twice at the same time. */
+export function sharedRuns(task: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return () => {
+    next ??= running.then(() => {
+      const run = task();
+      running = run.catch(() => undefined);
+      next = undefined;
+      return run;
+    });
+    return next;
   };
 }

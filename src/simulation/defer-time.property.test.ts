@@ -31,7 +31,7 @@ import { holdProperties, limitMillisOf, type Property } from './property-runs.ts
 import { forcedSince } from './random-lives.ts';
 import { SIGN_OF_LIFE_MILLIS } from './simulated-agent.ts';
 
-const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
+const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 400);
 const seed = Number(process.env['LIFEPOD_SEED']);
 const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);

@@ -1,7 +1,7 @@
 /**
  * Checks properties of the random lives of defer-lives.ts, whose Pods have defer containers (entries): the order in which containers
  * start and stop, how the entries end, and that agent crashes do not change these ends. defer-time.property.test.ts checks the times.
- * LIFEPOD_DEFER_RUNS sets the number of lives (default: 1,000; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
+ * LIFEPOD_DEFER_RUNS sets the number of lives (default: 400; with `npm run test:long`: 2,000), LIFEPOD_SEED repeats a run; the seed
  * is printed. Each life is checked for all of `properties`; the test of agent crashes uses a tenth of the number of lives.
  */
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ import { deferLives } from './defer-lives.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { holdProperties, type Property } from './property-runs.ts';
 
-const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
+const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 400);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 

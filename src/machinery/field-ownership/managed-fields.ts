@@ -12,8 +12,9 @@ import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
 import { changes, compare } from './comparison.ts';
 import { refuseConflicts } from './conflicts.ts';
-import { difference, type FieldSet, intersection, isFieldSet, union, unknownTo, without } from './field-set.ts';
-import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
+import { difference, type FieldSet, intersection, isFieldSet, union, without } from './field-set.ts';
+import { type FieldType, fieldSetOf, merge } from './typed-value.ts';
+import { effectsOf, type OtherVersions, withoutDropped } from './versions.ts';
 
 /**
  * The manager that makes a change, and the properties of its request that the manager's entry in managedFields
@@ -54,6 +55,7 @@ const owned = ({ fieldsV1 }: ManagedFieldsEntry): FieldSet => {
   return set === undefined || Object.keys(set).length === 0 ? undefined : set;
 };
 
+/** Whether the entry is the writer's. An applier has one entry, whichever version it applies. */
 const isOf = (
   entry: ManagedFieldsEntry,
   { manager, apiVersion, subresource }: FieldWriter,
@@ -61,7 +63,7 @@ const isOf = (
 ): boolean =>
   entry.manager === manager &&
   entry.operation === operation &&
-  entry.apiVersion === apiVersion &&
+  (operation === 'Apply' || entry.apiVersion === apiVersion) &&
   (entry.subresource ?? '') === (subresource ?? '');
 
 /**
@@ -77,7 +79,7 @@ function entryOf(
 ): ManagedFieldsEntry[] {
   if (set === undefined) return [];
   const { manager, apiVersion, subresource } = writer;
-  const kept = before !== undefined && !changed && jsonEqual(owned(before), set);
+  const kept = before !== undefined && !changed && before.apiVersion === apiVersion && jsonEqual(owned(before), set);
   return [
     {
       manager,
@@ -137,7 +139,8 @@ export type Steps<T> = Generator<void, T>;
 
 /**
  * Returns the entries after a write other than an apply, which changed the object from `old` to `now`. The writer becomes the only owner
- * of the fields that it added or modified, except SYSTEM_FIELDS. Removed fields lose their owners.
+ * of the fields that it added or modified, except SYSTEM_FIELDS. Removed fields lose their owners. `versions`: the other versions of the
+ * kind; absent if it has none.
  */
 export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
@@ -145,6 +148,7 @@ export function* entriesAfterUpdate(
   now: KubeObject,
   type: FieldType,
   writer: FieldWriter,
+  versions?: OtherVersions,
 ): Steps<ManagedFieldsEntry[]> {
   const comparison = compare(asJson(old), asJson(now), type);
   yield;
@@ -154,10 +158,12 @@ export function* entriesAfterUpdate(
   const own = entries.find((entry) => isOf(entry, writer, 'Update'));
   const others = entries.filter((entry) => entry !== own);
   const ownSet = difference(union(own === undefined ? undefined : owned(own), changed), removed);
+  const effectOn = effectsOf({ changed, removed }, old, now, SYSTEM_FIELDS, versions);
   const left: ManagedFieldsEntry[] = [];
   for (const entry of others) {
     yield;
-    left.push(...withSet(entry, difference(difference(owned(entry), changed), removed)));
+    const effect = effectOn(entry);
+    left.push(...withSet(entry, difference(difference(owned(entry), effect.changed), effect.removed)));
   }
   yield;
   return withFewUpdaters(sorted([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
@@ -177,6 +183,8 @@ export interface ApplyRequest {
   force: boolean;
   /** Fields that the request's endpoint does not write, such as the status. The applier does not become their owner. */
   ignored: FieldSet;
+  /** The other versions of the kind; absent if it has none. */
+  versions?: OtherVersions | undefined;
 }
 
 /**
@@ -188,7 +196,7 @@ export function* applyConfig(
   live: KubeObject | undefined,
   entries: readonly ManagedFieldsEntry[],
   type: FieldType,
-  { config, writer, force, ignored }: ApplyRequest,
+  { config, writer, force, ignored, versions }: ApplyRequest,
 ): Steps<Applied> {
   const unowned = union(SYSTEM_FIELDS, ignored);
   const set = without(fieldSetOf(config, type), unowned);
@@ -197,35 +205,38 @@ export function* applyConfig(
   const others = entries.filter((entry) => entry !== own);
   const merged = live === undefined ? config : (merge(asJson(live), config, type) as JsonObject);
   yield;
-  const object = yield* withoutDropped(merged, type, own && owned(own), [set, ...others.map(owned)]);
+  const object = yield* withoutDropped(
+    merged,
+    type,
+    own,
+    [...entryOf(writer, 'Apply', set, own, true), ...others],
+    versions,
+  );
   yield;
   const comparison = compare(live === undefined ? undefined : asJson(live), object, type);
   yield;
   const changed = without(changes(comparison), unowned);
+  const effectOn = effectsOf(
+    { changed, removed: comparison.removed },
+    live,
+    object as unknown as KubeObject,
+    unowned,
+    versions,
+  );
   const taken: { entry: ManagedFieldsEntry; fields: FieldSet }[] = [];
   for (const entry of others) {
     yield;
-    taken.push({ entry, fields: intersection(owned(entry), changed) });
+    taken.push({ entry, fields: intersection(owned(entry), effectOn(entry).changed) });
   }
   if (!force) refuseConflicts(taken);
   const left: ManagedFieldsEntry[] = [];
   for (const { entry, fields } of taken) {
     yield;
-    left.push(...withSet(entry, difference(difference(owned(entry), fields), comparison.removed)));
+    left.push(...withSet(entry, difference(difference(owned(entry), fields), effectOn(entry).removed)));
   }
   yield;
   const isChange = changed !== undefined || comparison.removed !== undefined;
   return { object, entries: sorted([...left, ...entryOf(writer, 'Apply', set, own, isChange)]) };
-}
-
-/** Removes the fields that the applier applied before (`before`), unless they or parts of them are in one of the sets `owners`. */
-function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, owners: FieldSet[]): Steps<JsonObject> {
-  if (before === undefined) return object;
-  const stillOwned = union(...owners);
-  yield;
-  const dropped = unknownTo(before, stillOwned);
-  yield;
-  return (removeFields(object, dropped, type) ?? {}) as JsonObject;
 }
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
