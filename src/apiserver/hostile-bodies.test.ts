@@ -1,6 +1,5 @@
 /**
- * Tests that requests do not harm other clients: bodies that need far more time or memory than their length suggests, incomplete bodies,
- * large bodies of slow requests, and invalid bodies and parameters.
+ * Tests that requests do not harm other clients: YAML and nested bodies, incomplete bodies, and invalid bodies and parameters.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -9,12 +8,17 @@ import { request } from 'node:https';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kinds } from '../api/kinds.ts';
-import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
-import { type Answer, readText, startTestServer, type TestServer } from './server-fixture.ts';
+import {
+  CONFIG_MAPS,
+  LARGE,
+  OTHERS_WAIT_MILLIS,
+  repeatUpTo,
+  startHostileServer,
+  whileServingOthers,
+} from './hostile-fixture.ts';
+import { type Answer, readText, type TestServer } from './server-fixture.ts';
 
 const APPLY = 'application/apply-patch+yaml';
-/** A length just below the limit on a request body, in bytes. */
-const LARGE = 2_900_000;
 
 let at: TestServer;
 beforeAll(async () => {
@@ -45,12 +49,6 @@ async function threadsOf(call: () => Promise<unknown>): Promise<number> {
   return threads;
 }
 
-const repeatUpTo = (length: number, line: (index: number) => string): string => {
-  const lines: string[] = [];
-  for (let bytes = 0; bytes < length; bytes += lines.at(-1)?.length ?? 0) lines.push(line(lines.length));
-  return lines.join('');
-};
-
 describe('YAML bodies', () => {
   const head = 'apiVersion: v1\nkind: ConfigMap\n';
 
@@ -79,30 +77,6 @@ describe('YAML bodies', () => {
     const { code, json } = await apply(`${head}data:\n  text: |\n${text}`);
     expect(code).toBe(200);
     expect(json.data.text.length).toBeGreaterThan(800_000);
-  });
-
-  test.each<[string, string, number]>([
-    ['200,000 keys', `${head}data:\n${repeatUpTo(LARGE, (index) => `  k${index}: v\n`)}`, 413],
-    ['200,000 merge keys', `a: &a {b: c}\nd:\n${repeatUpTo(LARGE, () => ' <<: *a\n')}`, 413],
-    ['escapes that do not exist', `a: "${'\\q'.repeat(LARGE / 2)}"`, 413],
-    ['empty lines', `${'\n'.repeat(LARGE)}a: b`, 413],
-    ['nested flow mappings', `a: ${'{'.repeat(LARGE / 2)}${'}'.repeat(LARGE / 2)}`, 413],
-    ['flow sequences that do not end', `a: ${'['.repeat(LARGE)}`, 413],
-    [
-      'hundreds of aliases of a long list',
-      `a: &a [${'1,'.repeat(4000)}]\n${repeatUpTo(6000, (index) => `b${index}: *a\n`)}`,
-      413,
-    ],
-    ['a duplicate key', `${head}data:\n${repeatUpTo(100_000, (index) => `  k${index}: v\n`)}  k7: w\n`, 400],
-  ])('YAML with %s is refused while other clients are served', async (_what, body, code) => {
-    const response = await whileServingOthers(at, () => apply(body));
-    expect(response.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
-    expect(response.json.message).toMatch(
-      code === 413
-        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 bytes, with all aliases expanded)$/
-        : /^error decoding patch: Map keys must be unique at line \d+, column 3$/,
-    );
-    expect(response.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
   });
 
   test('a short YAML body with aliases is parsed in a worker thread, and a value that contains itself is refused', async () => {
@@ -271,75 +245,5 @@ describe('incomplete bodies', () => {
     expect(response.statusCode).toBe(400);
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
     outgoing.destroy();
-  });
-});
-
-describe('bodies of slow requests', () => {
-  /** The path of PodRecords, because a PodRecord may be larger than a ConfigMap. */
-  const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
-  const recordOf = (name: string, length: number): string => {
-    const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };
-    return JSON.stringify({ metadata: { name }, podName: 'web', podUID: 'u', transitions: [step] });
-  };
-
-  /**
-   * Starts a server on which no create request finishes before `answer` is called, except for objects named `small`. Sends bodies
-   * until the server has no room for another body of LARGE bytes.
-   */
-  async function startFullServer() {
-    const slow = await startTestServer();
-    const [isFull, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const create = slow.backend.create.bind(slow.backend);
-    const begun: string[] = [];
-    slow.backend.create = async (request, object, options) => {
-      begun.push(object.metadata.name);
-      if (begun.length === 23) isFull.resolve();
-      if (object.metadata.name !== 'small') await answered.promise;
-      return create(request, object, options);
-    };
-    const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
-      slow.call('POST', PATH, { body: recordOf(name, length), signal });
-    const full = Array.from({ length: 23 }, (_, index) => post(`full-${index}`, LARGE));
-    await isFull.promise;
-    return { ...slow, post, full, begun, answer: answered.resolve };
-  }
-
-  test('slow requests delay other large bodies, which wait after they are read, but not small bodies', async () => {
-    await using slow = await startFullServer();
-    const large = Array.from({ length: 5 }, (_, index) => slow.post(`large-${index}`, LARGE));
-    for (let index = 0; index < 10; index++) {
-      expect((await slow.post('small', 60_000)).code).toBe(index === 0 ? 201 : 409);
-    }
-    expect(slow.begun.filter((name) => name.startsWith('large'))).toEqual([]);
-    slow.answer();
-    for (const { code } of await Promise.all([...slow.full, ...large])) expect(code).toBe(201);
-  });
-
-  test('a large body that waits is refused if all waiting bodies exceed the room for bodies that are being read', async () => {
-    await using slow = await startFullServer();
-    const large = Array.from({ length: 24 }, (_, index) => slow.post(`large-${index}`, LARGE));
-    expect(await Promise.race(large)).toMatchObject({ code: 429, json: { reason: 'TooManyRequests' } });
-    slow.answer();
-    const codes = (await Promise.all(large)).map(({ code }) => code);
-    expect(codes.filter((code) => code === 429)).toHaveLength(1);
-    expect(codes.filter((code) => code === 201)).toHaveLength(23);
-    await Promise.all(slow.full);
-  });
-
-  test('a client that disconnects while its body waits does not delay other clients', async () => {
-    await using slow = await startFullServer();
-    const leave = new AbortController();
-    const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
-    const next = slow.post('next', 900_000);
-    // When these five requests have responses, the server has read the body of `left`. When the next five requests have responses,
-    // the server has noticed that the client of `left` has disconnected.
-    for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
-    leave.abort();
-    expect(await left).toBe('left');
-    for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
-    slow.answer();
-    expect((await next).code).toBe(201);
-    await Promise.all(slow.full);
-    expect(slow.begun).not.toContain('left');
   });
 });

@@ -1,7 +1,7 @@
 /** Calls the admission plugins that handle a request, in their order. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Compare } from '../../store/store.ts';
-import type { AdmissionPlugin, AdmissionRequest, AdmissionTarget, Operation } from './plugin.ts';
+import type { AdmissionPlugin, AdmissionRequest, AdmissionTarget, Alongside, Operation } from './plugin.ts';
 
 /** Waits for a plugin in such a way that other requests can proceed. */
 export type Outside = (waiting: Promise<void>) => Promise<void>;
@@ -13,6 +13,7 @@ export interface AdmissionChain {
   /** Returns a function that ends all reservations. */
   allocate(request: AdmissionRequest): () => void;
   guards(request: AdmissionRequest): Compare[];
+  alongside(request: AdmissionRequest): Alongside[];
 }
 
 export interface Admission {
@@ -73,5 +74,6 @@ function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): Admi
       return release;
     },
     guards: (request) => plugins.flatMap((plugin) => plugin.guards?.(request) ?? []),
+    alongside: (request) => plugins.flatMap((plugin) => plugin.alongside?.(request) ?? []),
   };
 }

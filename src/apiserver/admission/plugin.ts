@@ -53,6 +53,15 @@ export interface AdmissionRequest extends AdmissionTarget {
   warn(text: string): void;
 }
 
+/**
+ * An object that must have the revision, 0 if it must not exist, when another object is written. `object`: its new state, which is written in
+ * the same transaction. `deleted`: it is deleted in the same transaction.
+ */
+export interface Alongside extends Compare {
+  object?: KubeObject;
+  deleted?: true;
+}
+
 /** Each function throws an ApiError to reject the request. */
 export interface AdmissionPlugin {
   /** The name, as upstream gives it if upstream has the plugin. */
@@ -66,6 +75,11 @@ export interface AdmissionPlugin {
   allocate?(request: AdmissionRequest): () => void;
   /** Returns conditions that must hold when a new object is written. Called again if the write fails because one does not hold. */
   guards?(request: AdmissionRequest): Compare[];
+  /**
+   * Returns objects that the write of the created or updated object, or the deletion of an object, depends on or changes. Called directly
+   * before each attempt to write, also in a dry run, in the same turn of the event loop: transactions are applied in the order in which they are submitted.
+   */
+  alongside?(request: AdmissionRequest): Alongside[];
 }
 
 /** What plugins need of the API server. */
@@ -74,7 +88,7 @@ export interface AdmissionServices {
   store: Store;
   timers: Timers;
   randomBytes: (size: number) => Uint8Array;
-  /** The network of the cluster IPs of Services. */
+  /** The ranges of the cluster IPs of Services, one for each IP family, with a comma between them. */
   serviceCidr: string;
 }
 

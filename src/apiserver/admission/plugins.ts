@@ -1,21 +1,27 @@
 /** The admission plugins of the API server, in the order in which they are called. Source: the order of v1.33's plugins. */
+import { defaultIngressClass } from './default-ingress-class.ts';
 import { defaultStorageClass } from './default-storage-class.ts';
+import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import { nodeRestriction } from './node-restriction.ts';
 import { claimResize } from './persistent-volume-claim-resize.ts';
 import type { PluginFactory } from './plugin.ts';
 import { priority } from './priority.ts';
+import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
-import { serviceAllocation } from './service-allocation.ts';
+import { serviceAllocation } from './services/service-allocation.ts';
 
 export const admissionPlugins: readonly PluginFactory[] = [
   namespaceLifecycle,
+  limitRanger,
   nodeRestriction,
   serviceAccount,
   priority,
   defaultStorageClass,
   claimResize,
   runtimeClass,
+  defaultIngressClass,
   serviceAllocation,
+  resourceQuota,
 ];

@@ -1,58 +1,63 @@
-/** Parses the range of cluster IPs, an IPv4 network in CIDR notation, and converts between its addresses and offsets. */
-import { formatCidr, formatIpv4, parseIpv4, tryParseCidr } from '../../machinery/cidr.ts';
+/** The ranges of cluster IPs: parses the configured ones, and says which addresses of a range Services can get. */
+import { formatIp, formatIpRange, type IpRange, parseIpRange, sizeOf } from '../../machinery/ip.ts';
 
-export interface ServiceRange {
-  /** The network in CIDR notation, such as `10.96.0.0/16`. */
-  cidr: string;
-  /** The first address of the network as a 32-bit number. Offsets count from this address. */
-  base: number;
-  /** The offset of the last assignable address; the next one is the broadcast address. */
-  lastOffset: number;
+export interface ServiceRange extends IpRange {
+  /** The first and the last address that a Service can get. There are none if the first is greater than the last. */
+  first: bigint;
+  last: bigint;
   /**
-   * The addresses at the offsets 1 to lowerSize are allocated last, because users are expected to choose addresses from this part.
-   * lowerSize is 0 for small ranges, which have no such part.
+   * How many of the first addresses are allocated last, because users are expected to choose addresses from this part; 0 for small ranges.
+   * Source: KEP-3070, calculateRangeOffset of upstream's ipallocator.
    */
-  lowerSize: number;
-  /**
-   * The offsets of addresses that are allocated only if a Service requests them: 1 for the Service `kubernetes`, 10 for the DNS
-   * Service.
-   */
-  reservedOffsets: ReadonlySet<number>;
+  lowerSize: bigint;
 }
 
-/** Parses the network. Throws an Error unless it is an IPv4 network from /8 to /28. A /28 has 14 assignable addresses. */
-export function parseServiceCidr(text: string): ServiceRange {
-  const range = tryParseCidr(text);
-  if (range === undefined || range.prefixLength < 8 || range.prefixLength > 28) {
-    throw new Error(
-      `the Service CIDR ${JSON.stringify(text)} is not an IPv4 network from /8 to /28, such as 10.96.0.0/16`,
-    );
+/** The first address of a range is never allocated; of an IPv4 range, neither is the last one, the broadcast address. */
+export function serviceRange(range: IpRange): ServiceRange {
+  const { family, base } = range;
+  const size = sizeOf(range);
+  const sixteenth = size / 16n;
+  const lowerSize = size <= 16n ? 0n : sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
+  return { ...range, first: base + 1n, last: base + size - (family === 'IPv4' ? 2n : 1n), lowerSize };
+}
+
+/** The shortest and longest prefixes of configured ranges. A /28 and a /124 have room for 14 Services and more. */
+const PREFIXES = { IPv4: [8, 28], IPv6: [64, 124] } as const;
+
+/**
+ * Parses one range, or two ranges of different families with a comma between them. The first is that of the default family. Throws an Error
+ * unless each is an IPv4 network from /8 to /28 or an IPv6 network from /64 to /124 in canonical form.
+ */
+export function parseServiceCidrs(text: string): ServiceRange[] {
+  const ranges = text.split(',').map((part) => {
+    const range = parseIpRange(part);
+    const [shortest, longest] = PREFIXES[range?.family ?? 'IPv4'];
+    if (range === undefined || range.prefixLength < shortest || range.prefixLength > longest) {
+      throw new Error(
+        `the Service CIDR ${JSON.stringify(part)} is neither an IPv4 network from /8 to /28, such as 10.96.0.0/16, nor an IPv6 network from /64 to /124, such as fd00:10:96::/112`,
+      );
+    }
+    return serviceRange(range);
+  });
+  if (ranges.length > 2 || (ranges.length === 2 && ranges[0]?.family === ranges[1]?.family)) {
+    throw new Error(`the Service CIDRs ${JSON.stringify(text)} are more than one for each IP family`);
   }
-  const size = 2 ** (32 - range.prefixLength);
-  // Source: calculateRangeOffset of upstream's ipallocator: min(max(16, size/16), 256), 0 for small ranges.
-  const lowerSize = size - 2 < 16 ? 0 : Math.min(Math.max(16, Math.floor(size / 16)), 256);
-  const fit = Math.min(lowerSize, size - 2);
-  return {
-    cidr: formatCidr(range),
-    base: range.base,
-    lastOffset: size - 2,
-    lowerSize: fit,
-    reservedOffsets: new Set([1, 10]),
-  };
+  return ranges;
 }
 
-export const addressAt = (range: ServiceRange, offset: number): string => formatIpv4(range.base + offset);
+const addressAt = (cidrs: string, offset: bigint): string => {
+  const [{ family, base }] = parseServiceCidrs(cidrs) as [ServiceRange];
+  return formatIp({ family, value: base + offset });
+};
 
-/** Returns the offset of the address in the range; undefined if the address is outside the range or cannot be assigned. */
-export function offsetOf(range: ServiceRange, address: string): number | undefined {
-  const value = parseIpv4(address);
-  if (value === undefined) return undefined;
-  const offset = value - range.base;
-  return offset >= 1 && offset <= range.lastOffset ? offset : undefined;
-}
+/** The offsets of addresses in the configured ranges that are allocated only if a Service requests them: see the functions below. */
+export const RESERVED_OFFSETS: ReadonlySet<bigint> = new Set([1n, 10n]);
 
-/** Returns the cluster IP of the Service `kubernetes`. */
-export const kubernetesServiceAddress = (cidr: string): string => addressAt(parseServiceCidr(cidr), 1);
+/** Returns the cluster IP of the Service `kubernetes`, in the first of the configured ranges. */
+export const kubernetesServiceAddress = (cidrs: string): string => addressAt(cidrs, 1n);
 
-/** Returns the cluster IP that the DNS Service has by convention. */
-export const dnsServiceAddress = (cidr: string): string => addressAt(parseServiceCidr(cidr), 10);
+/** Returns the cluster IP that the DNS Service has by convention, in the first of the configured ranges. */
+export const dnsServiceAddress = (cidrs: string): string => addressAt(cidrs, 10n);
+
+/** Returns the canonical texts of the configured ranges. */
+export const serviceCidrsOf = (cidrs: string): string[] => parseServiceCidrs(cidrs).map(formatIpRange);

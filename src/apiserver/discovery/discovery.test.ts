@@ -36,6 +36,7 @@ test('the unaggregated discovery documents list versions, groups and resources',
     'pods/exec',
     'pods/log',
     'pods/portforward',
+    'pods/proxy',
     'pods/status',
   ]);
   expect(core.resources).toContainEqual({
@@ -100,6 +101,7 @@ test('the aggregated discovery documents list all groups with their resources an
       subresource('exec', 'PodExecOptions', ['create', 'get']),
       subresource('log', 'Pod', ['get']),
       subresource('portforward', 'PodPortForwardOptions', ['create', 'get']),
+      subresource('proxy', 'PodProxyOptions', ['create', 'delete', 'get', 'patch', 'update']),
       subresource('status', 'Pod', ['get', 'patch', 'update']),
     ],
   });

@@ -9,6 +9,7 @@ import { parseFieldSelector } from '../../machinery/field-selector.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
 import type { DeleteOptions, ListOptions, WatchOptions, WriteOptions } from '../../ports/backend.ts';
+import { propagationPolicyOf } from '../registry/propagation.ts';
 
 const FIELD_MANAGER_MAX_LENGTH = 128;
 const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan', 'nil'];
@@ -211,7 +212,7 @@ export function deleteOptions(query: URLSearchParams, body: Record<string, unkno
   return {
     dryRun: dryRun.length > 0,
     gracePeriodSeconds: typeof gracePeriodSeconds === 'number' ? gracePeriodSeconds : undefined,
-    propagationPolicy: typeof propagationPolicy === 'string' ? propagationPolicy : undefined,
+    propagationPolicy: propagationPolicyOf({ propagationPolicy, orphanDependents }),
     preconditions: preconditionsOf(given),
   };
 }

@@ -1,5 +1,6 @@
 /** Serves requests for resources: decodes the request, calls the backend, and encodes the result. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import { dropText, encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
@@ -7,6 +8,7 @@ import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
+import { serveProxy } from '../proxy/serve.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
 import { type Representation, representationFor } from '../representation/representation.ts';
 import { serveStream } from '../streaming/streams.ts';
@@ -37,6 +39,10 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     return server.streams.within(() => serveLogs(server, exchange, route));
   }
   if (kind.deprecation !== undefined) exchange.warnings.push(kind.deprecation);
+  if (definition?.operation === 'proxyToPod' || definition?.operation === 'proxyToService') {
+    const { operation } = definition;
+    return server.streams.within(() => serveProxy(server, exchange, route, operation));
+  }
   if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
   if (definition?.connects !== undefined) {
     return server.streams.within(() => serveStream(server, exchange, route));
@@ -44,7 +50,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   const representation = representationFor({
     accept: exchange.request.headers.accept,
     query: exchange.query,
-    kind,
+    kind: shownKind(kind, definition),
     isList: verb === 'list' || verb === 'deletecollection',
     now: () => server.timers.now(),
   });
@@ -67,6 +73,12 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   dropText(answer);
   return sendParts(exchange, created ? 201 : 200, representation.contentType, parts);
 }
+
+/** Returns the kind of the response: that of the resource, except for a document that is a subresource. */
+const shownKind = (kind: KindDefinition, definition: SubresourceDefinition | undefined): KindDefinition =>
+  definition?.document === undefined
+    ? kind
+    : { ...kind, ...definition.bodyKind, columns: definition.document.columns, row: definition.document.row };
 
 const sendList = async (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
   sendParts(exchange, 200, representation.contentType, await representation.list(list));

@@ -87,6 +87,13 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PUT: 'update',
   PATCH: 'patch',
 };
+/** The verbs of proxied requests. Source: RequestInfo of v1.33, except for OPTIONS, which has no verb there. */
+const PROXY_VERBS: Readonly<Record<string, Verb>> = {
+  ...SUBRESOURCE_VERBS,
+  DELETE: 'delete',
+  HEAD: 'get',
+  OPTIONS: 'get',
+};
 
 /** Adds the verb to the path. `watch`: the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
@@ -112,6 +119,9 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
 
 function verbOf(path: ResourcePath, method: string): Verb | undefined {
   if (path.watch === true) return method === 'GET' ? 'watch' : undefined;
-  if (path.subresource !== undefined) return SUBRESOURCE_VERBS[method];
+  if (path.subresource !== undefined) {
+    const { operation } = path.kind.subresources[path.subresource] ?? {};
+    return (operation?.startsWith('proxy') === true ? PROXY_VERBS : SUBRESOURCE_VERBS)[method];
+  }
   return path.name === undefined ? COLLECTION_VERBS[method] : ITEM_VERBS[method];
 }

@@ -81,6 +81,8 @@ const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
   NodeProxyOptions: [],
+  PodProxyOptions: [],
+  ServiceProxyOptions: [],
   PodPortForwardOptions: [
     query('ports', 'integer', 'The ports to forward; required if the protocol does not transmit them.'),
   ],

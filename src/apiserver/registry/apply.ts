@@ -3,22 +3,29 @@
  * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behavior and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
+import type { SubresourceDefinition } from '../../api/kind.ts';
 import { typeMetaError } from '../../api/schema.ts';
 import type { FieldSet } from '../../machinery/field-ownership/field-set.ts';
-import { applyConfig, firstEntries } from '../../machinery/field-ownership/managed-fields.ts';
+import {
+  type ApplyRequest,
+  applyConfig,
+  firstEntries,
+  type Steps,
+} from '../../machinery/field-ownership/managed-fields.ts';
 import { repeatedItem } from '../../machinery/field-ownership/typed-value.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { badRequest, conflict, isApiError, methodNotAllowed, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import type { PatchOptions, WriteOptions } from '../../ports/backend.ts';
-import { decodeBody } from './body.ts';
+import { checkSamePlace, decodeBody } from './body.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { createObject } from './create.ts';
-import { writerOf } from './field-owners.ts';
+import { ownersOfDocument, ownersOfObject } from './document-owners.ts';
+import { versionsOf, writerOf } from './field-owners.ts';
 import { keyOf, readCurrent } from './reads/list.ts';
-import type { Resource } from './resources.ts';
-import { changeObject, checkSamePlace, findSubresource } from './update.ts';
+import { apiVersionOf, type Resource } from './resources.ts';
+import { changeObject, findSubresource } from './update.ts';
 
 /** onCreated() is also called in a dry run. */
 export type ApplyOptions = Sent<PatchOptions>;
@@ -34,26 +41,30 @@ export async function applyObject(
   if (kind.createOnly) throw methodNotAllowed();
   const subresource = findSubresource(resource, options.request.subresource, 'patch');
   const betweenSteps = workInTurns();
-  const config = await configOf(resource, body, at, options, betweenSteps);
+  const document = subresource?.document;
+  const applied = appliedKind(resource, subresource);
+  const config = await configOf(resource, body, at, { ...options, applied, subresource }, betweenSteps);
   await betweenSteps();
   const type = fieldTypeOf(kind.schema);
   const ignored = notWritten(resource, options.request.subresource);
   const request = () => ({
     config,
-    writer: writerOf(context, resource, options, options.request.subresource),
+    writer: { ...writerOf(context, resource, options, options.request.subresource), apiVersion: applied.apiVersion },
     force: options.force ?? false,
     ignored,
+    versions: document === undefined ? versionsOf(resource) : undefined,
   });
   for (;;) {
     if ((await readCurrent(context, resource, keyOf(resource, at.namespace, at.name))) !== undefined) {
       try {
-        return await changeObject({ context, resource, ...at, options, subresource }, async (old, between) => {
+        const target = { context, resource, ...at, options, subresource };
+        const changed = await changeObject(target, async (old, between) => {
           const tracked = old.metadata.managedFields ?? [];
           const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
           await between();
-          const { object, entries } = await runInTurns(applyConfig(old, owners, type, request()), between);
-          return { body: object as unknown as KubeObject, owners: entries };
+          return runInTurns(applyToLive({ old, owners, resource, subresource }, request()), between);
         });
+        return document?.read(changed) ?? changed;
       } catch (error) {
         // The object was deleted after it was read, so the next attempt creates it.
         if (subresource !== undefined || !isApiError(error, 'NotFound')) throw error;
@@ -85,6 +96,40 @@ export async function applyObject(
   }
 }
 
+/** Applies the configuration to an object, or to the document that is the subresource, and returns the new object or document. */
+function* applyToLive(
+  live: {
+    old: KubeObject;
+    owners: ManagedFieldsEntry[];
+    resource: Resource;
+    subresource: SubresourceDefinition | undefined;
+  },
+  request: ApplyRequest,
+): Steps<{ body: KubeObject; owners: ManagedFieldsEntry[] }> {
+  const { old, owners, resource, subresource } = live;
+  const document = subresource?.document;
+  const { apiVersion, schema } = appliedKind(resource, subresource);
+  const type = fieldTypeOf(schema);
+  const ownersBefore = document === undefined ? owners : ownersOfDocument(owners, document.fields, apiVersion);
+  const { object, entries } = yield* applyConfig(document?.read(old) ?? old, ownersBefore, type, request);
+  const body = object as unknown as KubeObject;
+  if (document === undefined) return { body, owners: entries };
+  return { body, owners: ownersOfObject(owners, entries, document.fields, resource.apiVersion) };
+}
+
+interface AppliedKind {
+  apiVersion: string;
+  kind: string;
+  schema: string;
+}
+
+/** Returns the kind of the configurations: that of the resource, except for a document that is a subresource, such as a Scale. */
+function appliedKind({ apiVersion, kind }: Resource, subresource: SubresourceDefinition | undefined): AppliedKind {
+  const body = subresource?.document === undefined ? undefined : subresource.bodyKind;
+  if (body === undefined) return { apiVersion, kind: kind.kind, schema: kind.schema };
+  return { apiVersion: apiVersionOf(body.group, body.version), kind: body.kind, schema: body.schema };
+}
+
 /**
  * Returns the fields that an apply at this endpoint does not write: the spec for the status subresource; for every other
  * endpoint, the status if the kind has a status subresource. Returns undefined if the apply writes all fields.
@@ -103,7 +148,7 @@ async function configOf(
   resource: Resource,
   body: unknown,
   at: { namespace: string | undefined; name: string },
-  options: WriteOptions,
+  { applied, ...options }: WriteOptions & { applied: AppliedKind; subresource: SubresourceDefinition | undefined },
   betweenSteps: BetweenSteps,
 ): Promise<JsonObject> {
   if (!isJsonObject(body)) throw badRequest('error decoding patch: the patch must be an object');
@@ -111,8 +156,8 @@ async function configOf(
   if (wrong !== undefined) throw badRequest(`couldn't get version/kind; json parse error: ${wrong}`);
   if (!body['kind']) throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
   if (!body['apiVersion']) throw badRequest(`Object 'apiVersion' is missing in '${JSON.stringify(body)}'`);
-  if (body['apiVersion'] !== resource.apiVersion) {
-    const text = `Incorrect version specified in apply patch. Specified patch version: ${body['apiVersion']}, expected: ${resource.apiVersion}`;
+  if (body['apiVersion'] !== applied.apiVersion) {
+    const text = `Incorrect version specified in apply patch. Specified patch version: ${body['apiVersion']}, expected: ${applied.apiVersion}`;
     throw badRequest(text);
   }
   const metadata = { ...(isJsonObject(body['metadata']) ? body['metadata'] : {}) };
@@ -127,9 +172,9 @@ async function configOf(
   checkSamePlace(decoded, at);
   const config = asGiven(decoded as unknown as JsonObject, given) as JsonObject;
   await betweenSteps();
-  const repeated = repeatedItem(config, fieldTypeOf(resource.kind.schema));
+  const repeated = repeatedItem(config, fieldTypeOf(applied.schema));
   if (repeated !== undefined) {
-    const named = `${at.namespace === undefined ? '' : `${at.namespace}/`}${at.name}; ${resource.apiVersion}, Kind=${resource.kind.kind}`;
+    const named = `${at.namespace === undefined ? '' : `${at.namespace}/`}${at.name}; ${applied.apiVersion}, Kind=${applied.kind}`;
     throw badRequest(`failed to create typed patch object (${named}): ${repeated}`);
   }
   return config;

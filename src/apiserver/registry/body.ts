@@ -1,7 +1,7 @@
 /** Decodes the bodies of write requests according to the schema of their kind. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
-import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import { decode, placeError, typeMetaError, unknownFieldText } from '../../api/schema.ts';
+import type { KubeObject, ObjectMeta } from '../../machinery/meta.ts';
 import { type ApiError, badRequest } from '../../machinery/status.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
@@ -50,4 +50,20 @@ export function decodeBody({ kind: own }: Resource, body: KubeObject, options: D
   object.kind = kind;
   object.metadata ??= { name: '' };
   return object;
+}
+
+/**
+ * Throws 400 BadRequest if the object's name or namespace, unless the namespace is absent, differs from the URL. Does nothing if
+ * one of them is not a string, because decoding then rejects the object. Source: upstream's checkName (wording).
+ */
+export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
+  if (placeError({ ...object }) !== undefined) return;
+  const { name = '', namespace = '' } = (object.metadata ?? {}) as Partial<ObjectMeta>;
+  if (name !== at.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
+  }
+  if (at.namespace && namespace && namespace !== at.namespace) {
+    const text = `the namespace of the object (${namespace}) does not match the namespace on the request (${at.namespace})`;
+    throw badRequest(text);
+  }
 }

@@ -1,21 +1,22 @@
 /**
- * Creates the objects that every cluster has: the system namespaces, the system PriorityClasses, and the Service `kubernetes`,
- * through which Pods reach the API server.
- * Source: the controllers of v1.33's API server (systemnamespaces, kubernetesservice).
+ * Creates the objects that every cluster has: the system namespaces, the system PriorityClasses, the ServiceCIDR with the configured ranges,
+ * and the Service `kubernetes`, through which Pods reach the API server.
+ * Source: the controllers of v1.33's API server (systemnamespaces, defaultservicecidr, kubernetesservice).
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Service } from '../../api/generated/types.ts';
-import { NAMESPACES, PRIORITY_CLASSES, SERVICES } from '../../api/resources.ts';
+import type { Service, ServiceCIDR } from '../../api/generated/types.ts';
+import { NAMESPACES, PRIORITY_CLASSES, SERVICE_CIDRS, SERVICES } from '../../api/resources.ts';
 import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
-import { kubernetesServiceAddress } from '../admission/service-range.ts';
+import { kubernetesServiceAddress, serviceCidrsOf } from '../admission/service-range.ts';
 
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
 
 export interface BootstrapOptions {
+  /** The range of the cluster IPs of Services, or two ranges of different IP families with a comma between them. */
   serviceCidr: string;
   /** The port on which the API server listens: the target port of the Service `kubernetes`, whose own port is 443. */
   apiServerPort: number;
@@ -30,7 +31,24 @@ export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Pr
     await ensure(() => api.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   }
   for (const each of systemPriorityClasses) await ensure(() => api.create(PRIORITY_CLASSES, undefined, each));
+  await ensureServiceCidr(api, options);
   await ensureKubernetesService(api, options);
+}
+
+/**
+ * Creates the ServiceCIDR with the configured ranges, or adds the second range to it. Like upstream, does not change the ranges otherwise.
+ */
+async function ensureServiceCidr(api: ResourceApi, { serviceCidr }: BootstrapOptions): Promise<void> {
+  const name = 'kubernetes';
+  const cidrs = serviceCidrsOf(serviceCidr);
+  const found = (await api.get(SERVICE_CIDRS, undefined, name).catch(absent)) as ServiceCIDR | undefined;
+  const before = found?.spec?.cidrs ?? [];
+  if (found === undefined) {
+    const created = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name }, spec: { cidrs } };
+    await ensure(() => api.create(SERVICE_CIDRS, undefined, created));
+  } else if (before.length === 1 && cidrs.length === 2 && before[0] === cidrs[0]) {
+    await api.update(SERVICE_CIDRS, { ...found, spec: { cidrs } } as KubeObject);
+  }
 }
 
 async function ensureKubernetesService(api: ResourceApi, options: BootstrapOptions): Promise<void> {
@@ -65,7 +83,7 @@ const kubernetesService = ({ serviceCidr, apiServerPort }: BootstrapOptions): Se
 });
 
 /** Calls `create`. An AlreadyExists error counts as success. */
-async function ensure(create: () => Promise<unknown>): Promise<void> {
+export async function ensure(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();
   } catch (error) {
@@ -73,7 +91,8 @@ async function ensure(create: () => Promise<unknown>): Promise<void> {
   }
 }
 
-function absent(error: unknown): undefined {
+/** Returns undefined for a NotFound error, and throws every other one. */
+export function absent(error: unknown): undefined {
   if (isApiError(error, 'NotFound')) return undefined;
   throw error;
 }

@@ -9,8 +9,9 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { RequestContext } from '../../ports/request.ts';
-import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
+import { StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import type { Outside } from '../admission/chain.ts';
+import type { Alongside } from '../admission/plugin.ts';
 import { atRevision, countValues, heldBytes, revisionOf, storedText, textAtRevision } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { whenCurrent } from './reads/freshness.ts';
@@ -72,9 +73,18 @@ interface Put extends Encoded {
   sender: Sender | undefined;
 }
 
+/** Returns what the objects that plugins change alongside add to a transaction. */
+const writesOf = (alongside: readonly Alongside[]) => ({
+  compare: alongside.map(({ key, modRevision }) => ({ key, modRevision })),
+  puts: alongside.flatMap(({ key, object }) =>
+    object === undefined ? [] : [{ key, value: Buffer.from(storedText(object)) }],
+  ),
+  deletes: alongside.flatMap(({ key, deleted }) => (deleted ? [key] : [])),
+});
+
 /**
- * Runs the transaction that puts the object. Until the cache counts the object, reserves the room (see object-memory-limit.ts) by which
- * a client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
+ * Runs the transaction that puts the object, and the objects that plugins change alongside, which are small. Until the cache counts the
+ * object, reserves the room (see object-memory-limit.ts) by which a client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
  * RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values, including those of managedFields.
  * Only the limit of the store applies to uncached kinds.
  */
@@ -82,10 +92,15 @@ async function transactInRoom(
   context: Storage,
   { kind }: Resource,
   { key, object, value, sender }: Put,
-  compare: Compare[],
+  { modRevision, alongside }: { modRevision: number; alongside: readonly Alongside[] },
 ): Promise<TxnResult> {
   const { store, cache, room } = context;
-  const txn = { compare, puts: [{ key, value }] };
+  const others = writesOf(alongside);
+  const txn = {
+    ...others,
+    compare: [{ key, modRevision }, ...others.compare],
+    puts: [{ key, value }, ...others.puts],
+  };
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
   const values = countValues(object);
@@ -110,18 +125,22 @@ export async function insert(
   resource: Resource,
   key: string,
   object: KubeObject,
-  guards: Compare[],
+  guards: Alongside[],
   sender: Sender | undefined,
 ): Promise<KubeObject | undefined> {
   const put = { key, object, sender, ...encode(resource, object) };
-  const result = await transactInRoom(context, resource, put, [{ key, modRevision: 0 }, ...guards]);
+  const result = await transactInRoom(context, resource, put, { modRevision: 0, alongside: guards });
   return result.succeeded ? written(context, resource, put, result.revision) : undefined;
 }
 
 /**
- * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object, `keep` writes nothing.
+ * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object, both with the changes of the
+ * objects that `alongside` returns; `keep` writes nothing.
  */
-export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' } | { action: 'keep' };
+export type Change =
+  | { action: 'put'; object: KubeObject; alongside?: () => Alongside[] }
+  | { action: 'delete'; alongside?: () => Alongside[] }
+  | { action: 'keep' };
 
 export interface Outcome {
   action: Change['action'];
@@ -221,17 +240,27 @@ async function modifyInTurns(
     try {
       const wanted = await change(old, overtaken < MAX_OVERTAKEN ? steps : { ...steps, betweenSteps: withoutTurns });
       if (wanted.action === 'keep') return { action: 'keep', object: old };
+      const alongside = (): Alongside[] => wanted.alongside?.() ?? [];
+      const others = alongside();
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
-      const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
+      const modRevision = revisionOf(stored);
       const { action } = wanted;
       if (action === 'delete') {
-        const { succeeded, revision } = await transact(context.store, { compare, deletes: [at.key] });
+        const writes = writesOf(others);
+        const compare = [{ key: at.key, modRevision }, ...writes.compare];
+        const deletes = [at.key, ...writes.deletes];
+        const { succeeded, revision } = await transact(context.store, { ...writes, compare, deletes });
         if (succeeded) return { action, object: atRevision(old, revision) };
         continue;
       }
       const { object } = wanted;
       const put = { key: at.key, object, sender: at.sender, ...encode(resource, object) };
-      const { succeeded, revision } = await transactInRoom(context, resource, put, compare);
+      const write = () => transactInRoom(context, resource, put, { modRevision, alongside: alongside() });
+      // Many writes that change the same object, such as a quota, take turns: otherwise all but one would fail at each attempt.
+      const takeTurns = others.some((other) => other.object !== undefined);
+      const { succeeded, revision } = await (takeTurns
+        ? context.takingTurns(object.metadata.namespace ?? '', write)
+        : write());
       if (succeeded) return { action, object: written(context, resource, put, revision) };
     } finally {
       settled();

@@ -1,5 +1,6 @@
 /** Defines the dependencies that the parts of the registry share. */
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { SerialByKey } from '../../platform/serial-by-key.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
 import type { Admission } from '../admission/chain.ts';
@@ -22,5 +23,7 @@ export interface RegistryContext {
   room: ObjectRoom;
   selectors: SelectorRoom;
   randomBytes: (size: number) => Uint8Array;
+  /** Runs writes with the same key one after another. */
+  takingTurns: SerialByKey['run'];
   issueToken: TokenIssuer['issue'] | undefined;
 }

@@ -103,6 +103,7 @@ async function createAdmitted(
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   await betweenSteps();
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
+  kind.canonicalize?.(object);
   await betweenSteps();
 
   const release = chain?.allocate(admitted);
@@ -127,12 +128,17 @@ async function insertNew(
   { chain, admitted, object }: Admitted,
   options: Sent<WriteOptions>,
 ): Promise<KubeObject | undefined> {
-  const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
+  const { namespace, name } = object.metadata;
+  const key = keyOf(resource, namespace, name);
+  const tryInsert = async (): Promise<KubeObject | undefined> => {
+    const guards = [...(chain?.guards(admitted) ?? []), ...(chain?.alongside(admitted) ?? [])];
+    return options.dryRun ? object : insert(context, resource, key, object, guards, options.request);
+  };
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
-    const guards = chain?.guards(admitted) ?? [];
-    if (options.dryRun) return object;
-    const created = await insert(context, resource, key, object, guards, options.request);
+    // Many creates that change the same object, such as a quota, take turns: otherwise all but one would fail at each attempt.
+    const changesOthers = chain?.alongside(admitted).some((other) => other.object !== undefined) === true;
+    const created = await (changesOthers ? context.takingTurns(namespace ?? '', tryInsert) : tryInsert());
     if (created !== undefined) return created;
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion of the object is
- * graceful (see KindDefinition.deletion()) or if the object has finalizers; otherwise, the delete removes the object immediately. Once
- * the deletionGracePeriodSeconds are 0, the update that removes the last finalizer removes the object (see update.ts).
+ * graceful (see KindDefinition.deletion()) or if the object has finalizers, which the delete may add for the garbage collector (propagation.ts);
+ * otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that removes the last
+ * finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
@@ -11,6 +12,7 @@ import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
 import { admissionRequest } from './admit.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
+import { finalizersAfterDelete } from './propagation.ts';
 import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
@@ -23,6 +25,7 @@ export async function deleteObject(
 ): Promise<KubeObject | Status> {
   const { kind } = resource;
   if (kind.createOnly) throw methodNotAllowed();
+  warnOfDefault(resource, options);
   const chain = options.isAdmitted === true ? undefined : context.admission.chainFor(kind, undefined, 'DELETE');
   const target = {
     key: keyOf(resource, at.namespace, at.name),
@@ -32,9 +35,29 @@ export async function deleteObject(
   };
   const { action, object } = await modify(context, resource, target, async (old, { outside }) => {
     await chain?.validate(admissionRequest(resource, { operation: 'DELETE', ...at, old }, options), outside);
-    return deletionOf(resource, old, options, context.timers.now());
+    const change = deletionOf(resource, old, options, context.timers.now());
+    return change.action === 'delete' ? deletionAlongside(context, resource, at, old, options) : change;
   });
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
+}
+
+/** Returns the change that deletes the object, and changes other objects as the admission plugins say. */
+export function deletionAlongside(
+  context: RegistryContext,
+  resource: Resource,
+  { namespace, name }: { namespace: string | undefined; name: string },
+  old: KubeObject,
+  options: Sent<DeleteOptions>,
+): Change {
+  const chain = context.admission.chainFor(resource.kind, undefined, 'DELETE');
+  const request = admissionRequest(resource, { operation: 'DELETE', namespace, name, old }, options);
+  return { action: 'delete', alongside: () => chain?.alongside(request) ?? [] };
+}
+
+/** Warns the client if it sends no propagation policy although the default of the kind may surprise it. */
+function warnOfDefault({ kind: { propagation } }: Resource, { propagationPolicy, onWarning }: DeleteOptions): void {
+  if (propagationPolicy !== undefined || typeof propagation !== 'object') return;
+  if (propagation.warning !== undefined) onWarning?.(propagation.warning);
 }
 
 const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status => ({
@@ -56,9 +79,25 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
   const requested = options.gracePeriodSeconds;
   const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;
   const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
-  if (!decision.now) return graceful(resource, old, decision.graceSeconds, gracePeriodSeconds !== undefined, now);
-  if ((old.metadata.finalizers ?? []).length === 0) return { action: 'delete' };
-  return waitForFinalizers(old, now);
+  const finalizers = finalizersOf(resource, old.metadata, options);
+  if (!decision.now) {
+    const isRequested = gracePeriodSeconds !== undefined;
+    return graceful(resource, old, finalizers, decision.graceSeconds, isRequested, now);
+  }
+  return (finalizers ?? []).length === 0 ? { action: 'delete' } : waitForFinalizers(old, finalizers, now);
+}
+
+/**
+ * Returns the finalizers of the object after the delete request; the same list if they do not change. Once the grace period of a graceful
+ * deletion has ended, no request changes them.
+ */
+function finalizersOf({ kind }: Resource, metadata: ObjectMeta, options: DeleteOptions): string[] | undefined {
+  const { finalizers = [], deletionTimestamp, deletionGracePeriodSeconds } = metadata;
+  if (kind.deletion !== undefined && deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0)
+    return metadata.finalizers;
+  const wanted = finalizersAfterDelete(kind, finalizers, options);
+  const isSame = wanted.length === finalizers.length && wanted.every((name) => finalizers.includes(name));
+  return isSame ? metadata.finalizers : wanted;
 }
 
 /** Throws 409 Conflict if the metadata of the object does not match the preconditions in the options. */
@@ -76,10 +115,11 @@ export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { p
   }
 }
 
-const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
-  action: 'put',
-  object: { ...old, metadata: { ...old.metadata, ...metadata } },
-});
+function changed(old: KubeObject, { finalizers, ...changes }: Partial<ObjectMeta>): Change {
+  const { finalizers: _, ...metadata } = old.metadata;
+  const kept = (finalizers ?? []).length === 0 ? {} : { finalizers };
+  return { action: 'put', object: { ...old, metadata: { ...metadata, ...kept, ...changes } } };
+}
 
 /**
  * Returns the generation after the delete request that sets the deletionTimestamp, because this request changes the desired state
@@ -95,6 +135,7 @@ const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
 function graceful(
   { kind }: Resource,
   old: KubeObject,
+  finalizers: string[] | undefined,
   graceSeconds: number,
   isRequested: boolean,
   now: Millis,
@@ -104,6 +145,7 @@ function graceful(
     return changed(kind.terminating?.(old) ?? old, {
       deletionTimestamp: formatTime(now + graceSeconds * 1000),
       deletionGracePeriodSeconds: graceSeconds,
+      finalizers,
       ...bumpedGeneration(old.metadata),
     });
   }
@@ -118,14 +160,17 @@ function graceful(
   return changed(old, {
     deletionTimestamp: formatTime(shortened.end),
     deletionGracePeriodSeconds: shortened.graceSeconds,
+    finalizers,
   });
 }
 
-function waitForFinalizers(old: KubeObject, now: Millis): Change {
+function waitForFinalizers(old: KubeObject, finalizers: string[] | undefined, now: Millis): Change {
   const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata;
   const end = parseTime(deletionTimestamp);
-  if (end !== undefined && end <= now && deletionGracePeriodSeconds === 0) return { action: 'keep' };
+  const isWaiting = end !== undefined && end <= now && deletionGracePeriodSeconds === 0;
+  if (isWaiting && finalizers === old.metadata.finalizers) return { action: 'keep' };
   return changed(old, {
+    finalizers,
     deletionTimestamp: end === undefined || end > now ? formatTime(now) : deletionTimestamp,
     deletionGracePeriodSeconds: 0,
     ...(end === undefined ? bumpedGeneration(old.metadata) : {}),
@@ -143,9 +188,11 @@ export async function deleteObjects(
   options: Sent<ListOptions & DeleteOptions>,
 ): Promise<KubeList> {
   const list = await listObjects(context, resource, options);
+  warnOfDefault(resource, options);
+  const silently = { ...options, onWarning: undefined };
   for (const { metadata } of list.items) {
     try {
-      await deleteObject(context, resource, { namespace: metadata.namespace, name: metadata.name }, options);
+      await deleteObject(context, resource, { namespace: metadata.namespace, name: metadata.name }, silently);
     } catch (error) {
       if (!isApiError(error, 'NotFound')) throw error;
     }

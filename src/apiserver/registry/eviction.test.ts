@@ -31,6 +31,18 @@ describe('eviction', () => {
     expect((await registry.get(PODS, 'default', 'a')).metadata.deletionGracePeriodSeconds).toBe(5);
   });
 
+  test.each<[object, string[] | undefined]>([
+    [{ propagationPolicy: 'Foreground' }, ['foregroundDeletion']],
+    [{ orphanDependents: true }, ['orphan']],
+    [{ orphanDependents: false }, undefined],
+    [{ orphanDependents: true, propagationPolicy: 'Foreground' }, ['orphan']],
+  ])('an eviction uses the propagation policy in its deleteOptions %j', async (deleteOptions, finalizers) => {
+    const { registry } = await startRegistry();
+    await registry.create(PODS, 'default', pod('a', bound));
+    await registry.create(PODS, 'default', eviction({ deleteOptions }), AT);
+    expect((await registry.get(PODS, 'default', 'a')).metadata.finalizers).toEqual(finalizers);
+  });
+
   test.each([
     ['in the options of the request', eviction(), { ...AT, dryRun: true }],
     ['in the body of the request', eviction({ deleteOptions: { dryRun: ['All'] } }), AT],

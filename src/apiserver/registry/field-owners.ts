@@ -6,6 +6,7 @@ import {
   givenEntries,
   type Steps,
 } from '../../machinery/field-ownership/managed-fields.ts';
+import type { OtherVersions } from '../../machinery/field-ownership/versions.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
@@ -30,6 +31,20 @@ export const writerOf = (
   time: formatTime(timers.now()),
 });
 
+/** Returns the other versions of the resource's kind, for the owners that wrote in them. */
+export const versionsOf =
+  (resource: Resource): OtherVersions =>
+  (apiVersion) => {
+    const other = resource.otherVersion(apiVersion);
+    return (
+      other && {
+        type: fieldTypeOf(other.kind.schema),
+        from: (object) => other.fromStored(resource.toStored(object)),
+        back: (object) => resource.fromStored(other.toStored(object)),
+      }
+    );
+  };
+
 /** Sets managedFields in the metadata of the object, or deletes the field if there are no entries. Modifies the object. */
 export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
   if (entries.length === 0) delete metadata.managedFields;
@@ -42,12 +57,14 @@ export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFie
  * replace the old entries if they are valid and not empty. kubectl sends them to migrate fields from client-side apply.
  */
 export function* ownersAfterUpdate(
-  { kind }: Resource,
+  resource: Resource,
   old: KubeObject,
   object: KubeObject,
   writer: FieldWriter,
   given?: readonly ManagedFieldsEntry[],
 ): Steps<ManagedFieldsEntry[]> {
   const entries = givenEntries(given) ?? old.metadata.managedFields ?? [];
-  return entries.length === 0 ? [] : yield* entriesAfterUpdate(entries, old, object, fieldTypeOf(kind.schema), writer);
+  if (entries.length === 0) return [];
+  const type = fieldTypeOf(resource.kind.schema);
+  return yield* entriesAfterUpdate(entries, old, object, type, writer, versionsOf(resource));
 }

@@ -17,6 +17,7 @@ import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';
 import { badRequest } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
@@ -43,7 +44,7 @@ export interface RegistryOptions {
   catalog: KindCatalog;
   timers: Timers;
   log: Log;
-  /** The network of the cluster IPs of Services: IPv4, from /8 to /28, such as 10.96.0.0/16. */
+  /** The range of the cluster IPs of Services, such as 10.96.0.0/16, or two ranges of different IP families with a comma between them. */
   serviceCidr: string;
   /** The source of UIDs, generated names and random choices. The default is the system's random number generator. */
   randomBytes?: (size: number) => Uint8Array;
@@ -79,7 +80,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;
   const selectors = createSelectorRoom();
-  const context = { store, cache, resources, timers, log, admission, room, selectors, randomBytes, issueToken };
+  const takingTurns = createSerialByKey().run;
+  const shared = { store, cache, resources, timers, log, admission, room, selectors };
+  const context = { ...shared, randomBytes, takingTurns, issueToken };
   return { ...createBackend(context), revision: () => store.revision(), close: () => cache.close() };
 }
 
@@ -88,7 +91,9 @@ function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {
     async get(request) {
-      return getObject(context, resources.find(request.resource), request.namespace, nameIn(request));
+      const resource = resources.find(request.resource);
+      const object = await getObject(context, resource, request.namespace, nameIn(request));
+      return resource.kind.subresources[request.subresource ?? '']?.document?.read(object) ?? object;
     },
     async list(request, options) {
       return listObjects(context, resources.find(request.resource), within(request, options), request.signal);

@@ -19,6 +19,8 @@ export interface Resource {
   toStored(object: KubeObject): KubeObject;
   /** Returns fromStored(object) if the object has already been converted or needs no conversion; otherwise undefined. */
   served(object: KubeObject): KubeObject | undefined;
+  /** Returns another version of the kind, which stores the same objects; undefined if there is none with this name. */
+  otherVersion(apiVersion: string): Resource | undefined;
   /** Calls the listener if the kind is removed from the catalog. Returns a function that removes the listener. */
   onRemove(listener: () => void): () => void;
 }
@@ -63,7 +65,7 @@ export function indexResources(catalog: KindCatalog): ResourceIndex {
   const resourceOf = (kind: KindDefinition): Resource => {
     let resource = known.get(kind);
     if (resource === undefined) {
-      resource = createResource(kind, catalog.storedAs(kind));
+      resource = createResource(kind, catalog.storedAs(kind), (prefix) => byPrefix().get(prefix) ?? []);
       known.set(kind, resource);
     }
     return resource;
@@ -87,14 +89,22 @@ export function indexResources(catalog: KindCatalog): ResourceIndex {
 }
 
 /** Creates the resource of the kind. Calling removed() calls the listeners of onRemove(). */
-function createResource(kind: KindDefinition, stored: KindDefinition): Resource & { removed(): void } {
+function createResource(
+  kind: KindDefinition,
+  stored: KindDefinition,
+  withPrefix: (prefix: string) => readonly Resource[],
+): Resource & { removed(): void } {
   const listeners = new Set<() => void>();
   const { storage } = kind;
+  const own = apiVersionOf(kind.group, kind.version);
+  const prefix = resourcePrefix(stored.group, stored.plural);
   return {
     kind,
     groupResource: { group: kind.group, resource: kind.plural },
-    apiVersion: apiVersionOf(kind.group, kind.version),
-    prefix: resourcePrefix(stored.group, stored.plural),
+    apiVersion: own,
+    prefix,
+    otherVersion: (apiVersion) =>
+      apiVersion === own ? undefined : withPrefix(prefix).find((other) => other.apiVersion === apiVersion),
     ...(storage === undefined ? UNCONVERTED : { ...memoized(storage.fromStored), toStored: storage.toStored }),
     onRemove(listener) {
       listeners.add(listener);

@@ -26,6 +26,7 @@ import { modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { checkPreconditions, deleteObject } from './delete.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
+import { propagationPolicyOf } from './propagation.ts';
 import { getObject, keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 import { findSubresource } from './update.ts';
@@ -98,7 +99,8 @@ async function evict(
     ...options,
     dryRun: isDryRun,
   });
-  const deletion = { dryRun: isDryRun, gracePeriodSeconds };
+  const propagationPolicy = propagationPolicyOf(eviction.deleteOptions ?? {});
+  const deletion = { dryRun: isDryRun, gracePeriodSeconds, propagationPolicy };
   // The uid protects another Pod of the same name. The resourceVersion cannot be checked again, because writing the condition
   // changed it.
   const { uid = '' } = metadata;

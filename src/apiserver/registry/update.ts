@@ -4,7 +4,6 @@
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
-import { placeError } from '../../api/schema.ts';
 import { firstErrors, invalid } from '../../machinery/field-error.ts';
 import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../../machinery/meta.ts';
@@ -22,9 +21,10 @@ import { type BetweenSteps, runInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
 import { admissionRequest } from './admit.ts';
-import { decodeBody } from './body.ts';
+import { checkSamePlace, decodeBody } from './body.ts';
 import { type Change, modify, type Steps } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
+import { deletionAlongside } from './delete.ts';
 import { recordEvents } from './events.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './reads/list.ts';
@@ -74,7 +74,7 @@ export async function updateObject(
   if (!name) throw badRequest('name must be provided');
   const target = { context, resource, namespace, name, options, subresource };
   const object = await changeObject(target, () => ({ body, isWhole: true }));
-  return subresource?.response?.(object, body) ?? object;
+  return subresource?.document?.read(object) ?? subresource?.response?.(object, body) ?? object;
 }
 
 export async function patchObject(
@@ -90,27 +90,15 @@ export async function patchObject(
   // As in upstream, the error message shows a patch that is a JSON object in the notation of a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
-  return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
-    const patched = applyPatch(type, old, body, strategyFor(resource.kind.schema)) as unknown as KubeObject;
+  const document = subresource?.document;
+  const { schema } = (document === undefined ? undefined : subresource?.bodyKind) ?? resource.kind;
+  const object = await changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
+    const current = document?.read(old) ?? old;
+    const patched = applyPatch(type, current, body, strategyFor(schema)) as unknown as KubeObject;
     checkSamePlace(patched, at);
     return { body: patched };
   });
-}
-
-/**
- * Throws 400 BadRequest if the object's name or namespace, unless the namespace is absent, differs from the URL. Does nothing if
- * one of them is not a string, because decoding then rejects the object. Source: upstream's checkName (wording).
- */
-export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
-  if (placeError({ ...object }) !== undefined) return;
-  const { name = '', namespace = '' } = (object.metadata ?? {}) as Partial<ObjectMeta>;
-  if (name !== at.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
-  }
-  if (at.namespace && namespace && namespace !== at.namespace) {
-    const text = `the namespace of the object (${namespace}) does not match the namespace on the request (${at.namespace})`;
-    throw badRequest(text);
-  }
+  return document?.read(object) ?? object;
 }
 
 interface NewBody {
@@ -180,7 +168,7 @@ async function changeOf(
   const own = decodeBody(resource, body, { ...options, subresource, refuse });
   await betweenSteps();
   checkPreconditions(request, own.metadata, old.metadata);
-  const { managedFields } = own.metadata;
+  const managedFields = subresource?.document === undefined ? own.metadata.managedFields : undefined;
   if (subresource === undefined) {
     if (isWhole) resource.kind.keepUnsent?.(own, old);
     resource.kind.defaults?.(own, old);
@@ -197,10 +185,13 @@ async function changeOf(
   );
   await betweenSteps();
   await request.chain?.validate(admissionOf(request, object, old), steps.outside);
-  if (removedByUpdate(resource, object, old, context.timers.now())) return { action: 'delete' };
+  if (removedByUpdate(resource, object, old, context.timers.now())) {
+    return deletionAlongside(context, resource, request, old, options);
+  }
   const isSame = jsonEqual(object, old);
   await betweenSteps();
-  return isSame ? { action: 'keep' } : { action: 'put', object };
+  if (isSame) return { action: 'keep' };
+  return { action: 'put', object, alongside: () => request.chain?.alongside(admissionOf(request, object, old)) ?? [] };
 }
 
 const admissionOf = ({ resource, namespace, name, options }: Request, object: KubeObject, old: KubeObject) => {
@@ -220,7 +211,10 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
   }
 }
 
-/** Copies from `old` the fields that no update may change. Deletes selfLink, and managedFields, which setOwners() sets later. */
+/**
+ * Copies from `old` the fields that no update may change. Deletes selfLink, and managedFields, which setOwners() sets later. Like upstream,
+ * stores no empty lists, which remain when a patch removes the last finalizer or owner.
+ */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;
   metadata.resourceVersion = old.resourceVersion;
@@ -232,6 +226,8 @@ function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   else metadata.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
   delete metadata.selfLink;
   delete metadata.managedFields;
+  for (const field of ['finalizers', 'ownerReferences'] as const)
+    if (metadata[field]?.length === 0) delete metadata[field];
 }
 
 async function replaced(
@@ -252,6 +248,7 @@ async function replaced(
   await betweenSteps();
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   for (const warning of kind.warnings?.(object, old) ?? []) options.onWarning?.(warning);
+  kind.canonicalize?.(object);
   request.release = chain?.allocate(admissionOf(request, object, old)) ?? request.release;
   return object;
 }

@@ -7,18 +7,25 @@ import type { Upgrade } from '../http/exchange.ts';
 
 type UpgradeKind = 'spdy' | 'websocket';
 
+const wantsUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+  headers.upgrade !== undefined && /(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '');
+
 /** Returns the protocol of the requested upgrade, or undefined if the request is not for an upgrade to SPDY/3.1 or WebSocket. */
 export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
-  if (!/(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '')) return undefined;
+  if (!wantsUpgrade({ headers })) return undefined;
   const protocol = headers.upgrade?.toLowerCase();
   if (protocol === 'spdy/3.1') return 'spdy';
   return protocol === 'websocket' ? 'websocket' : undefined;
 }
 
-/** Returns a function that selects the upgrade requests for streams. Node.js handles all other requests as plain requests. */
+/** Returns a function that selects the upgrade requests for streams and proxies. Node.js handles all other requests as plain requests. */
 export function upgradeFilter(catalog: KindCatalog): (request: IncomingMessage) => boolean {
-  const isStream = catalog.view(streamPaths);
-  return (request) => upgradeKind(request) !== undefined && isStream()(request.url ?? '');
+  const paths = catalog.view((kinds) => ({ isStream: streamPaths(kinds), isProxy: proxyPaths(kinds) }));
+  return (request) => {
+    const { isStream, isProxy } = paths();
+    const url = request.url ?? '';
+    return isProxy(url) ? wantsUpgrade(request) : upgradeKind(request) !== undefined && isStream(url);
+  };
 }
 
 /** Returns a function that returns whether a URL is the path of a stream of one of the kinds. */
@@ -30,6 +37,17 @@ function streamPaths(kinds: readonly KindDefinition[]): (url: string) => boolean
   );
   const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
   return (url) => names.length > 0 && ending.test(url);
+}
+
+/** Like streamPaths(), but for the subresources that forward requests to Pods. */
+function proxyPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
+  const paths = kinds.flatMap(({ plural, subresources }) =>
+    Object.entries(subresources)
+      .filter(([, { operation }]) => operation?.startsWith('proxy') === true)
+      .map(([name]) => `${plural}/[^/?]+/${name}`),
+  );
+  const beginning = new RegExp(`^/apis?/[^?]*?/namespaces/[^/?]+/(${paths.join('|')})([/?]|$)`);
+  return (url) => paths.length > 0 && beginning.test(url);
 }
 
 export interface UpgradingConnection {

@@ -1,15 +1,16 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createCatalog } from '../../api/catalog.ts';
-import type { Service, ServiceSpec } from '../../api/generated/types.ts';
-import { kinds } from '../../api/kinds.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
-import { createVirtualTimers } from '../../platform/virtual-timers.ts';
-import { apiFor } from '../../ports/api-for.ts';
-import { createMemoryStore } from '../../store/memory/memory-store.ts';
-import { objectKey, resourcePrefix } from '../cache/keys.ts';
-import { loadWatchCache } from '../cache/watch-cache.ts';
-import { bootstrap } from '../registry/bootstrap.ts';
-import { createRegistry } from '../registry/registry.ts';
+import { createCatalog } from '../../../api/catalog.ts';
+import type { Service, ServiceCIDR, ServiceSpec } from '../../../api/generated/types.ts';
+import { kinds } from '../../../api/kinds.ts';
+import { SERVICE_CIDRS } from '../../../api/resources.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
+import { apiFor } from '../../../ports/api-for.ts';
+import { createMemoryStore } from '../../../store/memory/memory-store.ts';
+import { objectKey, resourcePrefix } from '../../cache/keys.ts';
+import { loadWatchCache } from '../../cache/watch-cache.ts';
+import { bootstrap } from '../../registry/bootstrap.ts';
+import { createRegistry } from '../../registry/registry.ts';
 import {
   failure,
   NAMESPACES,
@@ -19,11 +20,11 @@ import {
   startRegistry,
   strictLog,
   TEST_USER,
-} from '../registry/testing.ts';
-import type { AdmissionPlugin } from './plugin.ts';
-import { admissionPlugins } from './plugins.ts';
+} from '../../registry/testing.ts';
+import type { AdmissionPlugin } from '../plugin.ts';
+import { admissionPlugins } from '../plugins.ts';
+import { parseServiceCidrs } from '../service-range.ts';
 import { createServiceAllocator } from './service-allocator.ts';
-import { parseServiceCidr } from './service-range.ts';
 
 const service = (name: string, spec: Partial<ServiceSpec> = {}, metadata: object = {}): KubeObject =>
   object('Service', name, { spec: { ports: [{ port: 80 }], ...spec } }, metadata);
@@ -76,12 +77,12 @@ describe('cluster IPs', () => {
     [
       'outside the range',
       '10.97.0.1',
-      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.97.0.1"]: failed to allocate IP 10.97.0.1: the provided IP (10.97.0.1) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
+      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.97.0.1"]: failed to allocate IP 10.97.0.1: the provided network does not match the current range',
     ],
     [
       'the broadcast address',
       '10.96.0.255',
-      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.255"]: failed to allocate IP 10.96.0.255: the provided IP (10.96.0.255) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
+      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.255"]: failed to allocate IP 10.96.0.255: the provided network does not match the current range',
     ],
   ])('a requested cluster IP is refused if it is %s', async (_, clusterIP, message) => {
     const { registry } = await startRegistry();
@@ -197,17 +198,25 @@ test('a write of a Service does not list other Services, because their addresses
   const store = createMemoryStore();
   const cache = await loadWatchCache({ store, log: strictLog });
   const lists = vi.spyOn(cache, 'list');
-  const { admit } = createServiceAllocator({ cache, store }, SERVICE_CIDR, () => new Uint8Array(4));
+  const services = { cache, store, timers: createVirtualTimers(), randomBytes: () => new Uint8Array(8) };
+  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR });
   const place = { namespace: 'default' };
   const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
   const using = (name: string, nodePort: number) =>
-    service(name, { type: 'NodePort', clusterIP: '10.96.0.9', ports: [{ port: 80, nodePort }] }, place);
+    service(
+      name,
+      { type: 'NodePort', clusterIP: '10.96.0.9', clusterIPs: ['10.96.0.9'], ports: [{ port: 80, nodePort }] },
+      place,
+    );
   const put = async (name: string, nodePort: number) => {
     const object = using(name, nodePort);
     const release = admit(object, cache.get(key(name)));
     await store.txn({ compare: [], puts: [{ key: key(name), value: Buffer.from(JSON.stringify(object)) }] });
     release();
   };
+  const cidrs = object('ServiceCIDR', 'kubernetes', { spec: { cidrs: [SERVICE_CIDR] } });
+  const at = objectKey(resourcePrefix('networking.k8s.io', 'servicecidrs'), undefined, 'kubernetes');
+  await store.txn({ compare: [], puts: [{ key: at, value: Buffer.from(JSON.stringify(cidrs)) }] });
   await put('a', 30_001);
   await put('a', 30_001);
   expect(() => admit(using('b', 30_002), undefined)).toThrow('provided IP is already allocated');
@@ -218,7 +227,7 @@ test('a write of a Service does not list other Services, because their addresses
   expect(() => admit(other(30_003), undefined)).toThrow('provided port is already allocated');
   await store.txn({ compare: [], deletes: [key('a')] });
   await put('b', 30_003);
-  expect(lists).toHaveBeenCalledTimes(1);
+  expect(lists.mock.calls.filter(([prefix]) => prefix.includes('/services/'))).toHaveLength(1);
 });
 
 describe('bootstrap', () => {
@@ -240,24 +249,18 @@ describe('bootstrap', () => {
     });
   });
 
-  test('bootstrap updates the Service of the API server to another port and another range', async () => {
-    const store = createMemoryStore();
-    await startRegistry({ store });
-    const options = {
-      store,
-      catalog: createCatalog(kinds),
-      timers: createVirtualTimers(),
-      log: strictLog,
-      serviceCidr: '10.5.0.0/16',
-    };
-    const registry = apiFor(await createRegistry(options), TEST_USER);
-    await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
-    expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
-      clusterIP: '10.5.0.1',
-      ports: [{ targetPort: 7443 }],
-    });
-    await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 8443 });
+  test('bootstrap updates the Service of the API server to another port', async () => {
+    const { registry } = await startRegistry();
+    await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 8443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes')).ports?.[0]?.targetPort).toBe(8443);
+  });
+
+  test('bootstrap creates the ServiceCIDR of the configured ranges, and adds a second range', async () => {
+    const { registry } = await startRegistry();
+    const cidrs = async () => ((await registry.get(SERVICE_CIDRS, undefined, 'kubernetes')) as ServiceCIDR).spec?.cidrs;
+    expect(await cidrs()).toEqual([SERVICE_CIDR]);
+    await bootstrap(registry, { serviceCidr: `${SERVICE_CIDR},fd00::/112`, apiServerPort: 6443 });
+    expect(await cidrs()).toEqual([SERVICE_CIDR, 'fd00::/112']);
   });
 });
 
@@ -284,8 +287,15 @@ test('an update of a Service with a node port succeeds while another update of t
   expect((await first).metadata.labels).toEqual({ first: 'x', second: 'x' });
 });
 
-test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('parseServiceCidr refuses %j', (cidr) => {
-  expect(() => parseServiceCidr(cidr)).toThrow('is not an IPv4 network');
+test.each(['', '10.0.0.0', '10.0.0.0/29', '10.0.0.0/7', 'fd00::/63', 'fd00::/125', '10.0.0.0/x', '10.0.0.0/16,'])(
+  'parseServiceCidrs refuses %j',
+  (cidr) => {
+    expect(() => parseServiceCidrs(cidr)).toThrow('is neither an IPv4 network from /8 to /28');
+  },
+);
+
+test.each(['10.0.0.0/16,10.1.0.0/16', '10.0.0.0/16,fd00::/64,fd01::/64'])('parseServiceCidrs refuses %j', (cidrs) => {
+  expect(() => parseServiceCidrs(cidrs)).toThrow('are more than one for each IP family');
 });
 
 async function smallRegistry() {

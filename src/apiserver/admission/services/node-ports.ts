@@ -1,0 +1,112 @@
+/**
+ * Chooses the node ports of Services, and their ports for health checks.
+ * Source: pkg/registry/core/service/storage and portallocator of v1.33 (behavior and wording).
+ */
+import { needsHealthCheck } from '../../../api/core/v1/service/strategy.ts';
+import type { ServicePort, ServiceSpec } from '../../../api/generated/types.ts';
+import { type FieldError, invalid } from '../../../machinery/field-error.ts';
+import { internalError } from '../../../machinery/status.ts';
+import { nodePortsOf } from './uses.ts';
+
+export const FIRST_NODE_PORT = 30_000;
+export const LAST_NODE_PORT = 32_767;
+
+export interface PortChoice {
+  /** Whether another Service has the port. */
+  isTaken(port: number): boolean;
+  /** Returns a random number from 0 to below the limit. */
+  random(below: bigint): bigint;
+  /** Creates the error of an invalid Service. */
+  fail(errors: FieldError[]): Error;
+  /** Called for each allocated port, so that no other write gets it. */
+  reserve(port: number): void;
+}
+
+const allocatesPorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
+  type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
+
+/** The node ports of one write. */
+interface Ports extends PortChoice {
+  /** The ports that the Service has already. */
+  own: Set<number>;
+  /** Whether ports without a node port get one. */
+  allocates: boolean;
+  /** Whether ports with the same number, such as those of TCP and UDP, get the same node port, as in a new Service. */
+  shares: boolean;
+}
+
+/**
+ * Sets the missing node ports and the missing port for health checks. `old`: the spec before an update. Throws 422 Invalid if a requested
+ * port is in use or out of range, and 500 InternalError if no port is free, or if this happens to the port for health checks.
+ */
+export function assignNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, choice: PortChoice): void {
+  const own = new Set(old === undefined ? [] : nodePortsOf(old));
+  const ports: Ports = { ...choice, own, allocates: allocatesPorts(spec), shares: old === undefined };
+  if (spec.type === 'NodePort' || spec.type === 'LoadBalancer') {
+    const list = spec.ports ?? [];
+    if (ports.shares && ports.allocates) shareRequested(list);
+    for (const [index, port] of list.entries()) assignPort(port, index, list, ports);
+  }
+  if (needsHealthCheck(spec) && !(old !== undefined && needsHealthCheck(old))) assignHealthCheckPort(spec, ports);
+}
+
+/** Gives ports the node port that the client requested for another port with the same number. */
+function shareRequested(list: readonly ServicePort[]): void {
+  const requested = new Map<number, number>();
+  for (const { port, nodePort } of list) if (nodePort && !requested.has(port)) requested.set(port, nodePort);
+  for (const port of list) {
+    const nodePort = port.nodePort || requested.get(port.port);
+    if (nodePort) port.nodePort = nodePort;
+  }
+}
+
+function assignPort(port: ServicePort, index: number, list: readonly ServicePort[], ports: Ports): void {
+  const { own, isTaken, fail, reserve } = ports;
+  if (!port.nodePort) {
+    if (!ports.allocates) return;
+    const shared = ports.shares ? list.slice(0, index).find((other) => other.port === port.port)?.nodePort : undefined;
+    port.nodePort = shared || freePort(ports);
+    own.add(port.nodePort);
+    return;
+  }
+  if (own.has(port.nodePort)) return;
+  const cause = refusal(port.nodePort, isTaken);
+  if (cause !== undefined) throw fail([invalid(`spec.ports[${index}].nodePort`, port.nodePort, cause)]);
+  own.add(port.nodePort);
+  reserve(port.nodePort);
+}
+
+function assignHealthCheckPort(spec: ServiceSpec, ports: Ports): void {
+  const requested = spec.healthCheckNodePort;
+  if (!requested) {
+    spec.healthCheckNodePort = freePort(ports);
+    return;
+  }
+  const cause = ports.own.has(requested) ? TAKEN : refusal(requested, ports.isTaken);
+  if (cause !== undefined)
+    throw internalError(`failed to allocate requested HealthCheck NodePort ${requested}: ${cause}`);
+  ports.reserve(requested);
+}
+
+const TAKEN = 'provided port is already allocated';
+
+/** Returns why no Service can have the port; undefined if it is free. */
+function refusal(port: number, isTaken: (port: number) => boolean): string | undefined {
+  if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
+    return `provided port is not in the valid range. The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
+  }
+  return isTaken(port) ? TAKEN : undefined;
+}
+
+/** Returns and reserves the next free port from a random one on. */
+function freePort({ own, isTaken, random, reserve }: Ports): number {
+  const size = LAST_NODE_PORT - FIRST_NODE_PORT + 1;
+  const start = Number(random(BigInt(size)));
+  for (let step = 0; step < size; step++) {
+    const port = FIRST_NODE_PORT + ((start + step) % size);
+    if (isTaken(port) || own.has(port)) continue;
+    reserve(port);
+    return port;
+  }
+  throw internalError('failed to allocate a nodePort: range is full');
+}

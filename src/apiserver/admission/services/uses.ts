@@ -1,0 +1,84 @@
+/**
+ * Counts which cluster IPs and node ports Services use: those of the Services in the cache, which are counted with each change of a Service,
+ * and those that writes in progress have reserved, until the cache contains the writes.
+ */
+import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
+import type { FieldError } from '../../../machinery/field-error.ts';
+import { canonicalIp } from '../../../machinery/ip.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { invalidObject } from '../../../machinery/status.ts';
+import { objectKey, resourcePrefix } from '../../cache/keys.ts';
+import type { WatchCache } from '../../cache/watch-cache.ts';
+
+export const SERVICES_PREFIX = resourcePrefix('', 'services');
+
+export const specOf = (service: KubeObject | undefined): ServiceSpec => (service as Service | undefined)?.spec ?? {};
+
+/** Creates the error of an invalid Service. */
+export const invalidService = ({ metadata }: KubeObject, errors: FieldError[]) =>
+  invalidObject({ group: '', kind: 'Service' }, metadata.name, errors);
+
+/** Returns the cluster IPs of the Service in canonical form; an empty list if it is headless or of type ExternalName. */
+export const addressesOf = ({ type, clusterIP = '', clusterIPs = [] }: ServiceSpec): string[] =>
+  type === 'ExternalName' ? [] : [...new Set([clusterIP, ...clusterIPs].flatMap((text) => canonicalIp(text) ?? []))];
+
+/** Returns the node ports of the Service, each once, with that for health checks. */
+export const nodePortsOf = ({ ports = [], healthCheckNodePort }: ServiceSpec): number[] => [
+  ...new Set([...ports.map(({ nodePort }) => nodePort), healthCheckNodePort].flatMap((port) => port || [])),
+];
+
+/** Returns the cluster IPs and node ports of the Service, such as `10.96.0.10` and `30080`. No other Service may use them. */
+const usesOf = (service: KubeObject | undefined): string[] => {
+  const spec = specOf(service);
+  return [...addressesOf(spec), ...nodePortsOf(spec).map(String)];
+};
+
+/** Takes a Service and returns a predicate, which returns whether any other Service in the cache has an address or node port. */
+export function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
+  const counts = new Map<string, number>();
+  const change = (service: KubeObject | undefined, by: 1 | -1): void => {
+    for (const use of usesOf(service)) {
+      const count = (counts.get(use) ?? 0) + by;
+      if (count === 0) counts.delete(use);
+      else counts.set(use, count);
+    }
+  };
+  for (const service of cache.list(SERVICES_PREFIX)) change(service, 1);
+  cache.subscribe(SERVICES_PREFIX, undefined, cache.revision(), ({ type, object, previous }) => {
+    change(previous, -1);
+    if (type !== 'DELETED') change(object, 1);
+  });
+  return ({ metadata: { namespace, name } }) => {
+    const own = new Set(usesOf(cache.get(objectKey(SERVICES_PREFIX, namespace, name))));
+    return (use) => (counts.get(use) ?? 0) > (own.has(use) ? 1 : 0);
+  };
+}
+
+/** The addresses and ports of writes in progress, each with the key of the Service that is written. */
+export interface Reservations {
+  /** Several writes of one Service may reserve the same address or port. */
+  add(use: string, owner: string): void;
+  delete(use: string): void;
+  /** Whether a write of another Service has reserved the address or port. */
+  isOfOther(use: string, owner: string): boolean;
+}
+
+export function createReservations(): Reservations {
+  const reserved = new Map<string, { owner: string; writes: number }>();
+  return {
+    add(use, owner) {
+      const { writes } = reserved.get(use) ?? { writes: 0 };
+      reserved.set(use, { owner, writes: writes + 1 });
+    },
+    delete(use) {
+      const entry = reserved.get(use);
+      if (entry === undefined) return;
+      if (entry.writes === 1) reserved.delete(use);
+      else entry.writes -= 1;
+    },
+    isOfOther(use, owner) {
+      const entry = reserved.get(use);
+      return entry !== undefined && entry.owner !== owner;
+    },
+  };
+}

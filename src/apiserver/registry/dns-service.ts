@@ -1,0 +1,126 @@
+/**
+ * The Service `kube-dns` and its EndpointSlice, through which clients find the cluster DNS. Pods do not depend on them: their resolv.conf
+ * contains the address on which the DNS listens, and this address belongs to the machine.
+ * Source: the Service that kubeadm v1.33 creates (name, labels, names of the ports).
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../api/discovery.k8s.io/v1/endpoint-slice/labels.ts';
+import type { EndpointSlice, Service } from '../../api/generated/types.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../api/resources.ts';
+import { parseIp } from '../../machinery/ip.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
+import { dnsServiceAddress } from '../admission/service-range.ts';
+import { absent, ensure } from './bootstrap.ts';
+
+const NAMESPACE = 'kube-system';
+const NAME = 'kube-dns';
+const LABELS = { 'k8s-app': NAME, 'kubernetes.io/cluster-service': 'true', 'kubernetes.io/name': 'CoreDNS' };
+const PORTS = [
+  { name: 'dns', protocol: 'UDP', port: 53 },
+  { name: 'dns-tcp', protocol: 'TCP', port: 53 },
+];
+
+/**
+ * Creates the Service and the slice, and corrects or replaces them if they differ. `serviceCidr`: the configured ranges, as in
+ * BootstrapOptions. The Service gets the address on which the DNS listens; if another object has it, any other address.
+ */
+export async function ensureDnsService(api: ResourceApi, serviceCidr: string): Promise<void> {
+  const address = dnsServiceAddress(serviceCidr);
+  await ensureService(api, address);
+  await ensureSlice(api, address);
+}
+
+async function ensureService(api: ResourceApi, address: string): Promise<void> {
+  const found = (await api.get(SERVICES, NAMESPACE, NAME).catch(absent)) as Service | undefined;
+  if (found === undefined) return createService(api, address);
+  // The end of its deletion is the next reason to call this function.
+  if (found.metadata.deletionTimestamp !== undefined) return;
+  const { spec = {}, metadata } = found;
+  if (isForeign(spec) || (spec.clusterIP !== address && (await isFree(api, address)))) {
+    // The cluster IP of a Service is immutable, and slices of a former selector remain until their Service is deleted.
+    await api.delete(SERVICES, NAMESPACE, NAME);
+    return createService(api, address);
+  }
+  const labels = { ...metadata.labels, ...LABELS };
+  const ports = wantedService(undefined).spec?.ports;
+  if (isDeepStrictEqual(spec.ports, ports) && isDeepStrictEqual(metadata.labels, labels)) return;
+  await api.update(SERVICES, { ...found, metadata: { ...metadata, labels }, spec: { ...spec, ports } } as KubeObject);
+}
+
+/** Returns whether the Service leads to Pods or to a name, or has no cluster IP. */
+const isForeign = ({ type, clusterIP, selector }: NonNullable<Service['spec']>): boolean =>
+  type !== 'ClusterIP' || clusterIP === 'None' || Object.keys(selector ?? {}).length > 0;
+
+/** Creates the Service, with the address if no other object has it. A Service that exists, such as one that is being deleted, remains. */
+async function createService(api: ResourceApi, address: string): Promise<void> {
+  const create = (clusterIP: string | undefined) =>
+    ensure(() => api.create(SERVICES, NAMESPACE, wantedService(clusterIP) as KubeObject));
+  await create(address).catch((error: unknown) => {
+    if (!isApiError(error, 'Invalid')) throw error;
+    return create(undefined);
+  });
+}
+
+/** Resolves with whether a new Service could get the address. */
+async function isFree(api: ResourceApi, address: string): Promise<boolean> {
+  const { metadata, ...rest } = wantedService(address);
+  const probe = { ...rest, metadata: { ...metadata, name: undefined, generateName: `${NAME}-` } };
+  try {
+    await api.create(SERVICES, NAMESPACE, probe as unknown as KubeObject, { dryRun: true });
+    return true;
+  } catch (error) {
+    if (isApiError(error, 'Invalid')) return false;
+    throw error;
+  }
+}
+
+const wantedService = (clusterIP: string | undefined): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: NAME, namespace: NAMESPACE, labels: LABELS },
+  spec: {
+    type: 'ClusterIP',
+    ...(clusterIP === undefined ? {} : { clusterIP }),
+    ipFamilyPolicy: 'PreferDualStack',
+    ports: PORTS.map((port) => ({ ...port, targetPort: port.port })),
+    sessionAffinity: 'None',
+  },
+});
+
+async function ensureSlice(api: ResourceApi, address: string): Promise<void> {
+  const wanted = wantedSlice(address);
+  const create = () => ensure(() => api.create(ENDPOINT_SLICES, NAMESPACE, wanted as KubeObject));
+  const found = (await api.get(ENDPOINT_SLICES, NAMESPACE, NAME).catch(absent)) as EndpointSlice | undefined;
+  if (found === undefined) return create();
+  if (found.metadata.deletionTimestamp !== undefined) return;
+  if (found.addressType !== wanted.addressType) {
+    await api.delete(ENDPOINT_SLICES, NAMESPACE, NAME);
+    return create();
+  }
+  const labels = { ...found.metadata.labels, ...wanted.metadata.labels };
+  const { endpoints, ports } = wanted;
+  const isRight = isDeepStrictEqual([found.endpoints, found.ports, found.metadata.labels], [endpoints, ports, labels]);
+  if (isRight) return;
+  await api.update(ENDPOINT_SLICES, {
+    ...found,
+    metadata: { ...found.metadata, labels },
+    endpoints,
+    ports,
+  } as KubeObject);
+}
+
+const wantedSlice = (address: string): EndpointSlice => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    name: NAME,
+    namespace: NAMESPACE,
+    labels: { [SERVICE_NAME_LABEL]: NAME, [MANAGED_BY_LABEL]: 'system-object-controller.lifepod.io' },
+  },
+  addressType: parseIp(address)?.family ?? 'IPv4',
+  endpoints: [{ addresses: [address], conditions: { ready: true, serving: true, terminating: false } }],
+  ports: PORTS,
+});
