@@ -27,14 +27,26 @@ export interface ControllerOptions {
  * Events, PodRecords and system objects.
  */
 export type ControllerName =
+  | 'daemon-set-controller'
+  | 'deployment-controller'
+  | 'endpoint-controller'
+  | 'endpointslice-controller'
+  | 'endpointslicemirroring-controller'
   | 'event-ttl-controller'
+  | 'generic-garbage-collector'
+  | 'ipallocator-repair-controller'
   | 'namespace-controller'
   | 'node-controller'
   | 'persistent-volume-binder'
   | 'pod-garbage-collector'
   | 'pod-record-controller'
+  | 'replicaset-controller'
+  | 'resourcequota-controller'
+  | 'replication-controller'
   | 'root-ca-cert-publisher'
   | 'service-account-controller'
+  | 'service-cidrs-controller'
+  | 'service-controller'
   | 'system-object-controller'
   | 'taint-eviction-controller'
   | 'unbound-record-controller';

@@ -10,7 +10,13 @@
  */
 import type { KindCatalog } from '../api/catalog.ts';
 import type { ControllerName, ControllerOptions } from './controller.ts';
+import { startDaemonSets } from './daemon-set/daemon-set.ts';
+import { startDeployments } from './deployment/deployment.ts';
+import { startEndpointSlices } from './endpoint-slice/endpoint-slice.ts';
+import { startEndpointSliceMirroring } from './endpoint-slice-mirroring/endpoint-slice-mirroring.ts';
+import { startEndpoints } from './endpoints/endpoints.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
+import { startGarbageCollector } from './garbage-collector/garbage-collector.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
 import { startNodeLifecycle } from './node-lifecycle/node-lifecycle.ts';
@@ -19,8 +25,14 @@ import type { VolumeFolders } from './persistent-volumes/local-path.ts';
 import { startPersistentVolumes } from './persistent-volumes/persistent-volumes.ts';
 import { startPodGc } from './pod-gc/pod-gc.ts';
 import { type RecordLimits, startRecordLimits } from './record-limits/record-limits.ts';
+import { startReplicaSets, startReplicationControllers } from './replicas/replicas.ts';
+import { countedResources } from './resource-quota/counted-resources.ts';
+import { startResourceQuotas } from './resource-quota/resource-quota.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
+import { startServiceAddresses } from './service-addresses/service-addresses.ts';
+import { startServiceCidrs } from './service-cidrs/service-cidrs.ts';
+import { startServiceLoadBalancers } from './service-load-balancers/service-load-balancers.ts';
 import { startSystemObjects } from './system-objects/system-objects.ts';
 import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
@@ -32,29 +44,48 @@ import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 export async function startControllers({
   optionsOf,
   catalog,
+  noMorePods = new AbortController().signal,
   ...options
 }: {
   /** Returns the options of a controller, with a client that calls the API as the user of the controller. */
   optionsOf: (controller: ControllerName) => ControllerOptions;
   catalog: KindCatalog;
   caPem: string;
-  /** Creates missing system objects and corrects the Service `kubernetes`. */
+  /** Creates missing system objects, and corrects the Services `kubernetes` and `kube-dns`. */
   bootstrap: () => Promise<void>;
   recordLimits: RecordLimits;
   folders: VolumeFolders;
   /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
+  /** Stops only the controllers that create Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
+  noMorePods?: AbortSignal;
 }): Promise<void> {
+  const creatorOf = (controller: ControllerName): ControllerOptions => {
+    const own = optionsOf(controller);
+    return { ...own, signal: AbortSignal.any([own.signal, noMorePods]) };
+  };
   // Not awaited: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...optionsOf('pod-record-controller'), limits: options.recordLimits });
   await Promise.all([
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),
+    startGarbageCollector({ ...optionsOf('generic-garbage-collector'), catalog }),
     startServiceAccountController(optionsOf('service-account-controller')),
     startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
+    startDaemonSets(creatorOf('daemon-set-controller')),
+    startDeployments(optionsOf('deployment-controller')),
+    startEndpoints(optionsOf('endpoint-controller')),
+    startEndpointSlices(optionsOf('endpointslice-controller')),
+    startEndpointSliceMirroring(optionsOf('endpointslicemirroring-controller')),
     startEventsTtl(optionsOf('event-ttl-controller')),
     startPodGc({ ...optionsOf('pod-garbage-collector'), ...options }),
+    startResourceQuotas({ ...optionsOf('resourcequota-controller'), resources: catalog.view(countedResources) }),
+    startReplicaSets(creatorOf('replicaset-controller')),
+    startReplicationControllers(creatorOf('replication-controller')),
     startPersistentVolumes({ ...optionsOf('persistent-volume-binder'), ...options }),
+    startServiceAddresses(optionsOf('ipallocator-repair-controller')),
+    startServiceCidrs(optionsOf('service-cidrs-controller')),
+    startServiceLoadBalancers(optionsOf('service-controller')),
     startNodeLifecycle(optionsOf('node-controller')),
     startNodeTaints(optionsOf('node-controller')),
     startTaintEviction(optionsOf('taint-eviction-controller')),

@@ -10,6 +10,7 @@ import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { ControllerOptions } from './controller.ts';
+import { isNamespaceTerminating } from './ownership/pods-of-owner.ts';
 
 export interface NamespaceObject<T extends KubeObject> {
   /** The name of the controller, for its work queue. */
@@ -57,8 +58,8 @@ export async function keepInNamespaces<T extends KubeObject>(
       }
     } catch (error) {
       // The object exists already, or the object or its namespace was deleted. The informers receive these changes, and the
-      // handler for deleted objects queues the namespace again.
-      if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
+      // handler for deleted objects queues the namespace again. Any other rejection, such as that of a quota, is retried.
+      if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'NotFound') && !isNamespaceTerminating(error))
         throw error;
     }
   }

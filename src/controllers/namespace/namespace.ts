@@ -1,38 +1,49 @@
 /**
- * Deletes the content of a namespace that is being deleted, then removes this controller's finalizer from the namespace.
+ * Deletes the content of a namespace that is being deleted, then removes this controller's finalizer from the namespace. Other objects
+ * are deleted only once no Pod is left, because the Pods use them until they have ended.
  *
- * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete, one
- * resource after the other), the status of these namespaces and, last, their spec.finalizers.
- * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording), except that upstream waits only
- * for the Pods before it deletes other objects.
+ * Reads: namespaces, and the objects in terminating namespaces. Writes: the objects in terminating namespaces (delete; the condition
+ * DeletionReason of Pods with defer containers), the status of these namespaces and, last, their spec.finalizers.
+ * Source: upstream's namespaced_resources_deleter of v1.33 (behavior; KEP-5080), which repeats the deletion instead of waiting for events.
  */
-import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
-import { NAMESPACES } from '../../api/resources.ts';
-import type { Client, ResourceClient } from '../../client/client.ts';
+import type { Namespace, Pod } from '../../api/generated/types.ts';
+import { NAMESPACES, PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { formatTime, type Millis } from '../../machinery/time.ts';
+import type { Millis } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
+import { hasDeferContainers, ownerDeleted } from '../ownership/owner-deleted.ts';
+import { changedConditions, type Remains } from './conditions.ts';
 
 /** This controller's entry in spec.finalizers. */
 const FINALIZER = 'kubernetes';
 
+/** The objects of one resource that are still in a terminating namespace. */
+interface Remaining {
+  ref: ResourceRef;
+  objects(): readonly KubeObject[];
+}
+
+/** The wait for the remaining objects of a namespace, which are those of at least one resource. */
+interface Wait {
+  end: AbortController;
+  /** Undefined until the objects of all resources are known. */
+  remaining: readonly Remaining[] | undefined;
+}
+
 export interface NamespaceControllerOptions extends ControllerOptions {
-  /**
-   * Returns the resources whose objects are deleted, in this order: each only once no object of the previous resource is left. The served
-   * resources may change.
-   */
+  /** Returns the resources whose objects are deleted with their namespace. The served resources may change. */
   resources(): readonly ResourceRef[];
 }
 
 export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal, resources } = options;
-  const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** By the name of a terminating namespace: abort() ends the wait for the remaining objects of the namespace. */
-  const waits = new Map<string, AbortController>();
+  /** By the name of a terminating namespace. */
+  const waits = new Map<string, Wait>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
   };
@@ -55,58 +66,122 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     const namespace = namespaces.get(undefined, name);
     if (namespace?.metadata.deletionTimestamp === undefined) return;
     if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return;
+    const left = (waits.get(name)?.remaining ?? []).map(({ ref, objects }) => ({ ref, objects: objects() }));
+    if (left.length > 0 && left.every(({ objects }) => objects.length > 0))
+      return report(client, name, { left, errors: [] }, timers.now());
     endWait(name);
-    for (const ref of resources()) {
-      const left = await deleteAll(client, ref, name);
-      if (left.length === 0) continue;
-      await reportRemaining(namespaceClient, name, remaining(ref, left.length), timers.now());
-      waitUntilGone(ref, name);
-      return;
-    }
-    await finalize(client, name);
+    const remains = await deleteContent(client, resources(), name, timers.now());
+    await report(client, name, remains, timers.now());
+    if (remains.errors.length > 0) throw new Error(remains.errors.join(', '));
+    if (remains.left.length === 0) return finalize(client, name);
+    startWait(
+      name,
+      remains.left.map(({ ref }) => ref),
+    );
   }
 
-  function waitUntilGone(ref: ResourceRef, namespace: string): void {
-    const wait = new AbortController();
+  /** Reconciles the namespace again whenever the number or the finalizers of its remaining objects have changed. */
+  function startWait(namespace: string, refs: readonly ResourceRef[]): void {
+    const wait: Wait = { end: new AbortController(), remaining: undefined };
     waits.set(namespace, wait);
+    const until = AbortSignal.any([signal, wait.end.signal]);
     const again = (): void => {
-      if (!wait.signal.aborted && left.list().length === 0) queue.add(namespace);
+      if (!until.aborted && wait.remaining !== undefined) queue.add(namespace);
     };
-    const until = AbortSignal.any([signal, wait.signal]);
+    const updated = ({ metadata }: KubeObject, old: KubeObject): void => {
+      if (!sameNames(metadata.finalizers, old.metadata.finalizers)) again();
+    };
     // Not shared: only this wait follows the objects of the namespace, which may be of a kind that nothing else follows.
-    const left = createInformer(client.resource(ref), { namespace, log, timers, signal: until }, { deleted: again });
-    void left.synced.then(again);
+    const options = { namespace, log, timers, signal: until };
+    const informers = refs.map((ref) => createInformer(client.resource(ref), options, { deleted: again, updated }));
+    void Promise.all(informers.map(({ synced }) => synced)).then(() => {
+      wait.remaining = informers.map((informer, index) => ({
+        ref: refs[index] as ResourceRef,
+        objects: () => informer.list(),
+      }));
+      again();
+    });
   }
 
   function endWait(namespace: string): void {
-    waits.get(namespace)?.abort();
+    waits.get(namespace)?.end.abort();
     waits.delete(namespace);
   }
 }
 
-/** Deletes all objects of the resource in the namespace. Returns those that remain, because they end gracefully or have finalizers. */
-async function deleteAll({ api }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
-  const found = await api.list(ref, { namespace });
-  if (found.items.length === 0) return [];
-  await api.deleteCollection(ref, { namespace });
-  return (await api.list(ref, { namespace })).items;
+const sameNames = (a: readonly string[] = [], b: readonly string[] = []): boolean => a.join() === b.join();
+
+const isPods = ({ group, resource }: ResourceRef): boolean => group === PODS.group && resource === PODS.resource;
+
+/** Deletes the Pods in the namespace and, if none is left, the objects of all other resources. */
+async function deleteContent(
+  client: Client,
+  resources: readonly ResourceRef[],
+  namespace: string,
+  now: Millis,
+): Promise<Remains> {
+  const pods = await deleteAll(client, resources.filter(isPods), namespace, now);
+  if (pods.left.length > 0 || pods.errors.length > 0) return pods;
+  const others = resources.filter((ref) => !isPods(ref));
+  return deleteAll(client, others, namespace, now);
 }
 
-async function reportRemaining(
-  namespaces: ResourceClient<Namespace>,
-  name: string,
-  message: string,
+async function deleteAll(
+  client: Client,
+  resources: readonly ResourceRef[],
+  namespace: string,
   now: Millis,
-): Promise<void> {
-  const condition: NamespaceCondition = {
-    type: 'NamespaceContentRemaining',
-    status: 'True',
-    reason: 'SomeResourcesRemain',
-    message,
-    lastTransitionTime: formatTime(now),
-  };
-  const change = { status: { conditions: [condition] } };
-  await namespaces.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
+): Promise<Remains> {
+  const left: { ref: ResourceRef; objects: KubeObject[] }[] = [];
+  const errors: string[] = [];
+  for (const ref of resources) {
+    try {
+      const objects = await deleteObjects(client, ref, namespace, now);
+      if (objects.length > 0) left.push({ ref, objects });
+    } catch (error) {
+      errors.push((error as Error).message);
+    }
+  }
+  return { left, errors };
+}
+
+/** Deletes all objects of the resource in the namespace. Returns those that remain, because they end gracefully or have finalizers. */
+async function deleteObjects(client: Client, ref: ResourceRef, namespace: string, now: Millis): Promise<KubeObject[]> {
+  const { items } = await client.api.list(ref, { namespace });
+  if (items.length === 0) return [];
+  if (isPods(ref)) await announce(client, items, now);
+  // Orphaned dependents would be deleted as well, because they are in the same namespace.
+  await client.api.deleteCollection(ref, { namespace, propagationPolicy: 'Background' });
+  return (await client.api.list(ref, { namespace })).items;
+}
+
+/** Writes into the statuses of the Pods with defer containers why they are deleted. */
+async function announce(client: Client, pods: readonly Pod[], now: Millis): Promise<void> {
+  const status = { conditions: [ownerDeleted('Namespace controller: deleting because the namespace is deleted', now)] };
+  for (const pod of pods) {
+    const { name, namespace, uid, deletionTimestamp } = pod.metadata;
+    if (deletionTimestamp !== undefined || !hasDeferContainers(pod)) continue;
+    try {
+      const type = 'application/strategic-merge-patch+json';
+      await client.resource<Pod>(PODS).patch(name, namespace, type, { metadata: { uid }, status }, 'status');
+    } catch (error) {
+      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+    }
+  }
+}
+
+/** Writes the conditions of the namespace that have changed. */
+async function report(client: Client, name: string, remains: Remains, now: Millis): Promise<void> {
+  const namespaces = client.resource<Namespace>(NAMESPACES);
+  try {
+    const { metadata, status } = await namespaces.get(name);
+    const conditions = changedConditions(status?.conditions ?? [], remains, now);
+    if (conditions.length === 0) return;
+    const change = { metadata: { uid: metadata.uid }, status: { conditions } };
+    await namespaces.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
+  }
 }
 
 /** Removes this controller's finalizer. The API server deletes the namespace when the namespace has no finalizer any more. */
@@ -120,6 +195,3 @@ async function finalize(client: Client, name: string): Promise<void> {
     if (!isApiError(error, 'NotFound')) throw error;
   }
 }
-
-const remaining = ({ group, resource }: ResourceRef, count: number): string =>
-  `Some resources are remaining: ${resource}.${group} has ${count} resource instances`;

@@ -52,6 +52,8 @@ export async function storageFixture(): Promise<StorageFixture> {
       get: (namespace, name) =>
         list().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
       by: (keysOf, key) => new Set(list().filter((object) => keysOf(object).includes(key))),
+      reached: async () => undefined,
+      gone: async () => undefined,
     };
   }
   const volumes = informer<PersistentVolume>(PERSISTENT_VOLUMES);

@@ -1,0 +1,65 @@
+/**
+ * How long the failed Pods of DaemonSets remain before they are replaced: 1 s for the second failure on a node, then twice as long for each
+ * further one, up to 15 minutes. Source: failedPodsBackoff of pkg/controller/daemon of v1.33 (behavior).
+ */
+import type { DaemonSet } from '../../api/generated/types.ts';
+import type { Millis } from '../../machinery/time.ts';
+
+const BASE_MILLIS = 1_000;
+const MAX_MILLIS = 15 * 60_000;
+
+export interface FailedPodBackOff {
+  /** Returns when a failed Pod may be replaced; undefined if now. `key`: identifies the DaemonSet, its generation and the node. */
+  until(key: string, now: Millis): Millis | undefined;
+  /** Records that a failed Pod is replaced now. Forgets all keys that have not failed for 30 minutes. */
+  failed(key: string, now: Millis): void;
+  /** Forgets the keys that begin with the text. */
+  forget(begin: string): void;
+  /** Returns the number of remembered keys. */
+  size(): number;
+}
+
+export function createBackOff(): FailedPodBackOff {
+  const entries = new Map<string, { millis: number; at: Millis }>();
+  return {
+    until(key, now) {
+      const entry = entries.get(key);
+      return entry !== undefined && entry.at + entry.millis > now ? entry.at + entry.millis : undefined;
+    },
+    failed(key, now) {
+      for (const [each, { at }] of entries) if (now - at > 2 * MAX_MILLIS) entries.delete(each);
+      const entry = entries.get(key);
+      entries.set(key, { millis: entry === undefined ? BASE_MILLIS : Math.min(entry.millis * 2, MAX_MILLIS), at: now });
+    },
+    size: () => entries.size,
+    forget(begin) {
+      for (const key of [...entries.keys()]) if (key.startsWith(begin)) entries.delete(key);
+    },
+  };
+}
+
+export const earliest = (a: Millis | undefined, b: Millis | undefined): Millis | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+
+export interface Retries {
+  /** Whether a failed Pod on the node may be replaced now. */
+  mayRetry(node: string): boolean;
+  failed(node: string): void;
+  /** Returns when the first of the nodes that had to wait may be tried again; undefined if none had to. */
+  next(): Millis | undefined;
+}
+
+/** The back-off for one decision about a DaemonSet. A new generation may fail for other reasons, so its back-off begins with 1 s. */
+export function retriesOf(backOff: FailedPodBackOff, { metadata }: DaemonSet, now: Millis): Retries {
+  let next: Millis | undefined;
+  const keyOf = (node: string): string => `${metadata.uid}/${metadata.generation}/${node}`;
+  return {
+    next: () => next,
+    failed: (node) => backOff.failed(keyOf(node), now),
+    mayRetry(node) {
+      const until = backOff.until(keyOf(node), now);
+      next = earliest(next, until);
+      return until === undefined;
+    },
+  };
+}

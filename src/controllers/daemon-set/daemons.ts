@@ -1,0 +1,94 @@
+/**
+ * The state of a DaemonSet on which the decisions work: its Pods by node, and which of them have its current template. Pure.
+ * Source: GetNodesToDaemonPods, findUpdatedPodsOnNode and IsPodUpdated of v1.33 (behavior).
+ */
+
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { DaemonSet, Node, Pod } from '../../api/generated/types.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import { isPodAvailable } from '../ownership/pod-state.ts';
+import { nodeOf, type Placement, placements } from './placement.ts';
+
+/** The label of Pods and ControllerRevisions with the hash of their template. */
+export const HASH = 'controller-revision-hash';
+export const GENERATION_LABEL = 'pod-template-generation';
+
+export interface NodeWithPods {
+  node: Node;
+  placement: Placement;
+  pods: readonly Pod[];
+}
+
+export interface Daemons {
+  daemonSet: DaemonSet;
+  /** The hash of the current template. */
+  hash: string;
+  nodes: readonly NodeWithPods[];
+  /** Pods for nodes that do not exist. */
+  elsewhere: readonly Pod[];
+  now: Millis;
+}
+
+/** `pods`: those that the DaemonSet controls. Pods that have ended and are being deleted are ignored. */
+export function daemonsOf(
+  daemonSet: DaemonSet,
+  hash: string,
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  now: Millis,
+): Daemons {
+  const present = pods.filter((pod) => !(hasEnded(pod) && isDeleting(pod)));
+  const byNode = Map.groupBy(present, nodeOf);
+  const placementOf = placements(daemonSet);
+  const names = new Set(nodes.map(({ metadata }) => metadata.name));
+  return {
+    daemonSet,
+    hash,
+    nodes: nodes.map((node) => ({ node, placement: placementOf(node), pods: byNode.get(node.metadata.name) ?? [] })),
+    elsewhere: present.filter((pod) => {
+      const name = nodeOf(pod);
+      return name !== undefined && !names.has(name);
+    }),
+    now,
+  };
+}
+
+export const isDeleting = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
+
+export const isUpdated = ({ metadata }: Pod, hash: string): boolean => metadata.labels?.[HASH] === hash;
+
+export const isAvailable = ({ daemonSet, now }: Daemons, pod: Pod): boolean =>
+  isPodAvailable(pod, daemonSet.spec?.minReadySeconds ?? 0, now);
+
+const createdAt = ({ metadata }: Pod): Millis => parseTime(metadata.creationTimestamp) ?? 0;
+
+/** For sorting: Pods that are bound to a node first, then the oldest. */
+export const olderFirst = (a: Pod, b: Pod): number =>
+  Number(!a.spec?.nodeName) - Number(!b.spec?.nodeName) ||
+  createdAt(a) - createdAt(b) ||
+  (a.metadata.name < b.metadata.name ? -1 : 1);
+
+/** Returns the one Pod of the current and of an earlier template; undefined if there are several of a kind, which are cleaned up first. */
+export function pairOf(
+  pods: readonly Pod[],
+  hash: string,
+): { updated: Pod | undefined; old: Pod | undefined } | undefined {
+  const [updated = [], old = []] = [true, false].map((wanted) =>
+    pods.filter((pod) => !isDeleting(pod) && isUpdated(pod, hash) === wanted),
+  );
+  return updated.length > 1 || old.length > 1 ? undefined : { updated: updated[0], old: old[0] };
+}
+
+function amount(value: number | string | undefined, of: number): number {
+  return typeof value === 'string' ? Math.ceil((Number.parseInt(value, 10) * of) / 100) : (value ?? 0);
+}
+
+/** Returns how many of the nodes may have no available Pod during an update, and how many may have two. Percentages are rounded up. */
+export function updateAmounts({ daemonSet, nodes }: Daemons): { maxSurge: number; maxUnavailable: number } {
+  const desired = nodes.filter(({ placement }) => placement.shouldRun).length;
+  const { updateStrategy } = daemonSet.spec ?? {};
+  const isRolling = updateStrategy?.type !== 'OnDelete';
+  const maxSurge = isRolling ? amount(updateStrategy?.rollingUpdate?.maxSurge, desired) : 0;
+  const maxUnavailable = isRolling ? amount(updateStrategy?.rollingUpdate?.maxUnavailable, desired) : 0;
+  return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
+}

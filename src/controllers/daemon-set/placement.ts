@@ -1,0 +1,93 @@
+/**
+ * On which nodes a DaemonSet has Pods, and how its Pods are bound to their nodes. Pure.
+ * Source: NodeShouldRunDaemonPod of pkg/controller/daemon/daemon_controller.go, and pkg/controller/daemon/util of v1.33 (behavior).
+ */
+import type { DaemonSet, Node, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../api/generated/types.ts';
+import { DAEMON_SETS } from '../../api/resources.ts';
+import { matchesNodeSelection, untoleratedTaint } from '../../scheduling/requirements.ts';
+import type { OwnerKind } from '../ownership/owner.ts';
+import { podFromTemplate } from '../ownership/pods-of-owner.ts';
+
+export const DAEMON_SET: OwnerKind = { apiVersion: 'apps/v1', kind: 'DaemonSet', resource: DAEMON_SETS };
+
+/** The field by which the required node affinity of a Pod names its node. */
+const NAME_FIELD = 'metadata.name';
+
+const tolerated = (condition: string, effect: string): Toleration => ({
+  key: `node.kubernetes.io/${condition}`,
+  operator: 'Exists',
+  effect,
+});
+
+/** What all Pods of DaemonSets tolerate. Source: "Taints and tolerations" in "DaemonSet" of the documentation. */
+const TOLERATIONS: readonly Toleration[] = [
+  tolerated('not-ready', 'NoExecute'),
+  tolerated('unreachable', 'NoExecute'),
+  tolerated('disk-pressure', 'NoSchedule'),
+  tolerated('memory-pressure', 'NoSchedule'),
+  tolerated('pid-pressure', 'NoSchedule'),
+  tolerated('unschedulable', 'NoSchedule'),
+];
+const HOST_NETWORK_TOLERATION = tolerated('network-unavailable', 'NoSchedule');
+
+/** Returns the tolerations of a Pod: those of the template, of which the ones for all DaemonSets replace those that differ only in their time. */
+function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[] {
+  const added = hostNetwork === true ? [...TOLERATIONS, HOST_NETWORK_TOLERATION] : TOLERATIONS;
+  const isReplaced = (toleration: Toleration): boolean =>
+    added.some(
+      ({ key, effect, operator }) =>
+        toleration.key === key &&
+        toleration.effect === effect &&
+        toleration.operator === operator &&
+        (toleration.value ?? '') === '',
+    );
+  return [...tolerations.filter((toleration) => !isReplaced(toleration)), ...added];
+}
+
+/** Returns a Pod for the node, which the scheduler binds to it: the required node affinity replaces that of the template. */
+export function podFor(daemonSet: DaemonSet, nodeName: string): Pod {
+  const pod = podFromTemplate(daemonSet.spec?.template, daemonSet, DAEMON_SET);
+  const spec = pod.spec ?? { containers: [] };
+  const matchFields: NodeSelectorRequirement[] = [{ key: NAME_FIELD, operator: 'In', values: [nodeName] }];
+  spec.affinity = {
+    ...spec.affinity,
+    nodeAffinity: {
+      ...spec.affinity?.nodeAffinity,
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields }] },
+    },
+  };
+  spec.tolerations = tolerationsOf(spec);
+  return { ...pod, spec };
+}
+
+/** Returns the name of the node for which the Pod was created, even if it is not bound yet; undefined if it names none. */
+export function nodeOf({ spec }: Pod): string | undefined {
+  if (spec?.nodeName) return spec.nodeName;
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const fields = (required?.nodeSelectorTerms ?? []).flatMap(({ matchFields = [] }) => matchFields);
+  return fields.find(({ key, operator, values }) => key === NAME_FIELD && operator === 'In' && values?.length === 1)
+    ?.values?.[0];
+}
+
+export interface Placement {
+  /** Whether a Pod is created on the node. */
+  shouldRun: boolean;
+  /** Whether a Pod that runs on the node remains. */
+  shouldContinue: boolean;
+}
+
+/** Returns a function that decides about one node after another, for many nodes and one DaemonSet. */
+export function placements(daemonSet: DaemonSet): (node: Node) => Placement {
+  const spec = daemonSet.spec?.template?.spec ?? { containers: [] };
+  const pod = { metadata: daemonSet.metadata, spec: { ...spec, tolerations: tolerationsOf(spec) } } as Pod;
+  return (node) => {
+    const { name } = node.metadata;
+    if ((spec.nodeName && spec.nodeName !== name) || !matchesNodeSelection(pod, node))
+      return { shouldRun: false, shouldContinue: false };
+    const taints = node.spec?.taints ?? [];
+    return {
+      shouldRun: untoleratedTaint(pod, taints) === undefined,
+      shouldContinue: untoleratedTaint(pod, taints, ['NoExecute']) === undefined,
+    };
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Carries out the decision of reconcile() about a Deployment: first the ReplicaSets, then the status.
+ * Source: pkg/controller/deployment/sync.go of v1.33 (behavior and wording).
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { Informer } from '../../client/informer.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { isControlledBy } from '../ownership/owner.ts';
+import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
+import { deadlineOf, progressing, withCondition } from './conditions.ts';
+import type { Change, Decision } from './reconcile.ts';
+import { REVISION, sameTemplateIgnoringHash } from './revisions.ts';
+import { sizeOf } from './rollout.ts';
+
+export interface DeploymentWriter {
+  deploymentClient: ResourceClient<Deployment>;
+  setClient: ResourceClient<ReplicaSet>;
+  deployments: Informer<Deployment>;
+  replicaSets: Informer<ReplicaSet>;
+  events: EventRecorder;
+  now: () => Millis;
+}
+
+/**
+ * Resolves once the local copies contain the writes. Returns false if the current ReplicaSet does not exist yet: a change of the Deployment
+ * or the deletion of its namespace follows. Throws the error of a write, except if the object has been changed or deleted meanwhile, because
+ * that change causes the next decision.
+ */
+export async function carryOut(writer: DeploymentWriter, deployment: Deployment, decision: Decision): Promise<boolean> {
+  const { create, changes, remove } = decision;
+  if (create !== undefined && !(await createSet(writer, deployment, create))) return false;
+  for (const change of changes) if (!(await applyChange(writer, deployment, change))) return true;
+  for (const { metadata } of remove) {
+    const { name, namespace, uid, resourceVersion } = metadata;
+    await unlessChanged(writer.setClient.delete(name, namespace, { preconditions: { uid, resourceVersion } }));
+  }
+  await writeStatus(writer, deployment, decision);
+  return true;
+}
+
+/** Returns whether the ReplicaSet exists afterwards. If its name is in use, the next attempt has another one. */
+async function createSet(writer: DeploymentWriter, deployment: Deployment, set: ReplicaSet): Promise<boolean> {
+  const { name, namespace } = set.metadata;
+  try {
+    const created = await writer.setClient.create(set);
+    await writer.replicaSets.reached(created.metadata.resourceVersion);
+    reportScale(writer.events, deployment, set, 0);
+    return true;
+  } catch (error) {
+    if (isNamespaceTerminating(error)) return false;
+    if (isApiError(error, 'AlreadyExists')) {
+      const existing = await writer.setClient.get(name, namespace);
+      // The copy did not contain the ReplicaSet yet.
+      if (isControlledBy(existing, deployment) && sameTemplateIgnoringHash(existing.spec?.template, set.spec?.template))
+        return true;
+      const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
+      await unlessChanged(
+        writer.deploymentClient.updateStatus({ ...deployment, status: { ...deployment.status, collisionCount } }),
+      );
+      return false;
+    }
+    await reportFailedCreate(writer, deployment, name, error as Error);
+    throw error;
+  }
+}
+
+async function reportFailedCreate(
+  writer: DeploymentWriter,
+  deployment: Deployment,
+  name: string,
+  error: Error,
+): Promise<void> {
+  const message = `Failed to create new replica set "${name}": ${error.message}`;
+  writer.events.event(deployment, 'Warning', 'ReplicaSetCreateError', message);
+  if (deadlineOf(deployment) === undefined) return;
+  const before = deployment.status?.conditions ?? [];
+  const conditions = withCondition(before, progressing('False', 'ReplicaSetCreateError', message), writer.now());
+  if (conditions !== before)
+    await unlessChanged(
+      writer.deploymentClient.updateStatus({
+        ...deployment,
+        status: { ...deployment.status, conditions: [...conditions] },
+      }),
+    );
+}
+
+/** Returns whether the ReplicaSet was written. If not, it has changed, and the rest of the decision may be wrong. */
+async function applyChange(writer: DeploymentWriter, deployment: Deployment, { from, to }: Change): Promise<boolean> {
+  const written = await unlessChanged(writer.setClient.update(to));
+  if (written === undefined) return false;
+  reportScale(writer.events, deployment, to, sizeOf(from));
+  await writer.replicaSets.reached(written.metadata.resourceVersion);
+  return true;
+}
+
+async function writeStatus(
+  writer: DeploymentWriter,
+  deployment: Deployment,
+  { status, revision }: Decision,
+): Promise<void> {
+  const annotations = { ...deployment.metadata.annotations };
+  if (revision !== undefined) annotations[REVISION] = String(revision);
+  const isSame = annotations[REVISION] === deployment.metadata.annotations?.[REVISION];
+  if (isSame && isDeepStrictEqual(deployment.status, status)) return;
+  const metadata = isSame ? deployment.metadata : { ...deployment.metadata, annotations };
+  const written = await unlessChanged(writer.deploymentClient.updateStatus({ ...deployment, metadata, status }));
+  await writer.deployments.reached(written?.metadata.resourceVersion);
+}
+
+/** Returns undefined if the object has been deleted or changed meanwhile: its change queues the Deployment again. */
+async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
+  try {
+    return await write;
+  } catch (error) {
+    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return undefined;
+    throw error;
+  }
+}
+
+function reportScale(events: EventRecorder, deployment: Deployment, set: ReplicaSet, from: number): void {
+  const to = sizeOf(set);
+  if (from === to) return;
+  const message = `Scaled ${to > from ? 'up' : 'down'} replica set ${set.metadata.name} from ${from} to ${to}`;
+  events.event(deployment, 'Normal', 'ScalingReplicaSet', message);
+}

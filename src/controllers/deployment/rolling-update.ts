@@ -1,0 +1,58 @@
+/**
+ * The step of a rolling update: the current ReplicaSet grows as far as the surge permits; then old ones shrink as far as enough Pods stay
+ * available, those with unavailable Pods first. Pure.
+ * Source: pkg/controller/deployment/rolling.go of v1.33 (behavior). Upstream does not wait for the statuses of scaled ReplicaSets.
+ */
+import type { ReplicaSet } from '../../api/generated/types.ts';
+import { allOf, currentSize, maxUnavailable, type Rollout, scaled, sizeOf, total, wanted } from './rollout.ts';
+
+/**
+ * How many of the replicas are available. A ReplicaSet that was just scaled down still counts the Pods that it is going to delete, which do
+ * not stay available.
+ */
+const availableOf = (set: ReplicaSet): number => Math.min(sizeOf(set), set.status?.availableReplicas ?? 0);
+
+/** Returns the rollout after the step; the same object if nothing can be scaled now. */
+export function rollingStep(rollout: Rollout): Rollout {
+  const grown = scaleCurrent(rollout);
+  return grown === rollout ? shrinkOld(rollout) : grown;
+}
+
+function scaleCurrent(rollout: Rollout): Rollout {
+  const { deployment, current } = rollout;
+  if (current === undefined) return rollout;
+  const replicas = wanted(deployment);
+  const size = sizeOf(current) > replicas ? replicas : currentSize(rollout);
+  const next = scaled(current, size, deployment);
+  return next === current ? rollout : { ...rollout, current: next };
+}
+
+/**
+ * Whether the status counts the Pods that are left after the last change of the size. The status of a ReplicaSet that was scaled down and up
+ * again may count Pods that have been deleted in between.
+ */
+const isObserved = ({ metadata, status }: ReplicaSet): boolean =>
+  (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+
+function shrinkOld(rollout: Rollout): Rollout {
+  const { deployment, current } = rollout;
+  if (!allOf(rollout).every(isObserved)) return rollout;
+  const minAvailable = wanted(deployment) - maxUnavailable(deployment);
+  const unavailable = current === undefined ? 0 : sizeOf(current) - availableOf(current);
+  const most = total(allOf(rollout), sizeOf) - minAvailable - unavailable;
+  if (total(rollout.old, sizeOf) === 0 || most <= 0) return rollout;
+  const cleaned = shrink(rollout, most, (set) => sizeOf(set) - availableOf(set));
+  const surplus = total(allOf(cleaned), availableOf) - minAvailable;
+  return surplus <= 0 ? cleaned : shrink(cleaned, surplus, sizeOf);
+}
+
+/** Takes up to `most` replicas from the old ReplicaSets, from each at most the number that `from` returns. */
+function shrink(rollout: Rollout, most: number, from: (set: ReplicaSet) => number): Rollout {
+  let left = most;
+  const old = rollout.old.map((set) => {
+    const count = Math.max(0, Math.min(left, from(set), sizeOf(set)));
+    left -= count;
+    return scaled(set, sizeOf(set) - count, rollout.deployment);
+  });
+  return old.every((set, index) => set === rollout.old[index]) ? rollout : { ...rollout, old };
+}

@@ -1,0 +1,81 @@
+/**
+ * Writes of EndpointSlices, as pure data, and their execution. The mirroring controller uses it, too.
+ * Source: finalize of the package endpointslice of v1.33 (behavior).
+ */
+import type { EndpointSlice } from '../../api/generated/types.ts';
+import { ENDPOINT_SLICES } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { dns1123SubdomainErrors } from '../../machinery/names.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
+
+export interface SliceChanges {
+  create: EndpointSlice[];
+  /** The new states of existing slices, with the resourceVersions of the states that they replace. */
+  update: EndpointSlice[];
+  remove: EndpointSlice[];
+}
+
+/** Returns the prefix of the names of the slices of an object with the name. */
+export const generateNameFor = (name: string): string =>
+  dns1123SubdomainErrors(`${name}-x`).length === 0 ? `${name}-` : name;
+
+/** Turns creates into updates of slices that would be removed, as far as these belong to the owner and have the address type. */
+export function recycle({ create, update, remove }: SliceChanges, owner: KubeObject): SliceChanges {
+  const rest = [...remove];
+  const created: EndpointSlice[] = [];
+  const recycled: EndpointSlice[] = [];
+  for (const slice of create) {
+    const index = rest.findIndex((old) => old.addressType === slice.addressType && isOwnedBy(old, owner));
+    const [old] = index === -1 ? [] : rest.splice(index, 1);
+    if (old === undefined) created.push(slice);
+    else recycled.push({ ...slice, metadata: { ...old.metadata, ...mutableMetadata(slice) } });
+  }
+  return { create: created, update: [...update, ...recycled], remove: rest };
+}
+
+const mutableMetadata = ({ metadata: { labels, annotations, ownerReferences } }: EndpointSlice) => ({
+  labels,
+  annotations,
+  ownerReferences,
+});
+
+export const isOwnedBy = ({ metadata }: EndpointSlice, owner: KubeObject): boolean =>
+  (metadata.ownerReferences ?? []).some(({ uid, kind }) => uid === owner.metadata.uid && kind === owner.kind);
+
+/**
+ * Creates, then updates, then removes slices, so that no endpoint is absent in between. Resolves once the copy contains the changes. Rejects
+ * with the first error. A slice that another client has changed is left: this change queues its Service again.
+ */
+export async function writeSlices(
+  client: Client,
+  slices: Informer<EndpointSlice>,
+  { create, update, remove }: SliceChanges,
+): Promise<void> {
+  const resource = client.resource<EndpointSlice>(ENDPOINT_SLICES);
+  const visible: Promise<void>[] = [];
+  const written = ({ metadata }: KubeObject): unknown => visible.push(slices.reached(metadata.resourceVersion));
+  const creates = create.map(async (slice) => {
+    try {
+      written(await resource.create(slice));
+    } catch (error) {
+      // Every create would fail, and the Service is about to be deleted.
+      if (!isNamespaceTerminating(error)) throw error;
+    }
+  });
+  await Promise.all(creates);
+  await Promise.all(update.map((slice) => resource.update(slice).then(written, ignoreChanged)));
+  const removes = remove.map(async (slice) => {
+    const { name, namespace } = slice.metadata;
+    await resource.delete(name, namespace, { preconditions: { uid: uidOf(slice) } }).catch(ignoreChanged);
+    visible.push(slices.gone(slice));
+  });
+  await Promise.all(removes);
+  await Promise.all(visible);
+}
+
+function ignoreChanged(error: unknown): void {
+  if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+}

@@ -1,0 +1,73 @@
+/**
+ * Carries out what claim() decides.
+ * Source: AdoptPod and ReleasePod of pkg/controller/controller_ref_manager.go of v1.33 (behavior and wording).
+ */
+import type { ResourceClient } from '../../client/client.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { Claim } from './claim.ts';
+import { controllerReference, type OwnerKind } from './owner.ts';
+
+/** Identifies merge patches of ownerReferences by the UID of each reference. */
+const MERGE = 'application/strategic-merge-patch+json';
+
+export interface Claimant {
+  owner: KubeObject;
+  kind: OwnerKind;
+  /** Reads the owner from the API, not from a copy. */
+  fresh: () => Promise<KubeObject>;
+}
+
+/**
+ * Adopts and releases the objects of the claim. Returns the objects that the owner controls afterwards, in their new state. Throws if the
+ * owner has been replaced or is being deleted, which only the API knows for sure: then nothing is adopted.
+ */
+export async function executeClaim<T extends KubeObject>(
+  client: ResourceClient<T>,
+  claimant: Claimant,
+  { owned, adopt, release }: Claim<T>,
+): Promise<T[]> {
+  for (const object of release) await unlessGone(releaseObject(client, object, claimant.owner));
+  if (adopt.length === 0) return owned;
+  await checkOwner(claimant);
+  const adopted: T[] = [];
+  for (const object of adopt) {
+    const patched = await unlessGone(adoptObject(client, object, claimant));
+    if (patched !== undefined) adopted.push(patched);
+  }
+  return [...owned, ...adopted];
+}
+
+async function checkOwner({ owner, fresh }: Claimant): Promise<void> {
+  const { namespace, name, uid } = owner.metadata;
+  const { metadata } = await fresh();
+  if (metadata.uid !== uid)
+    throw new Error(`original ${namespace}/${name} is gone: got uid ${metadata.uid}, wanted ${uid}`);
+  if (metadata.deletionTimestamp !== undefined)
+    throw new Error(`${namespace}/${name} has just been deleted at ${metadata.deletionTimestamp}`);
+}
+
+function adoptObject<T extends KubeObject>(
+  client: ResourceClient<T>,
+  object: T,
+  { owner, kind }: Claimant,
+): Promise<T> {
+  // The API rejects the patch if another controller has adopted the object meanwhile, because an object has at most one controller.
+  const metadata = { uid: uidOf(object), ownerReferences: [controllerReference(owner, kind)] };
+  return client.patch(object.metadata.name, object.metadata.namespace, MERGE, { metadata });
+}
+
+function releaseObject<T extends KubeObject>(client: ResourceClient<T>, object: T, owner: KubeObject): Promise<T> {
+  const metadata = { uid: uidOf(object), ownerReferences: [{ $patch: 'delete', uid: uidOf(owner) }] };
+  return client.patch(object.metadata.name, object.metadata.namespace, MERGE, { metadata });
+}
+
+/** Returns undefined if the object no longer exists, has been replaced, or belongs to another controller now. */
+async function unlessGone<T>(write: Promise<T>): Promise<T | undefined> {
+  try {
+    return await write;
+  } catch (error) {
+    if (['NotFound', 'Conflict', 'Invalid'].some((reason) => isApiError(error, reason as 'NotFound'))) return undefined;
+    throw error;
+  }
+}

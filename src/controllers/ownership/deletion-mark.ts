@@ -1,0 +1,28 @@
+/** The condition DeletionReason, with which a workload controller marks a Pod before it deletes it. Source: the specification of defer containers. */
+import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatTime } from '../../machinery/time.ts';
+import type { DeletionReason, PodWriter } from './pods-of-owner.ts';
+
+const OWN_REASONS: readonly (string | undefined)[] = ['ScaledDown', 'Replaced'] satisfies DeletionReason[];
+
+/** Whether a workload controller has marked the Pod, before a crash or a failed delete. */
+export const isMarked = ({ status }: Pod): boolean =>
+  (status?.conditions ?? []).some(
+    (each) => each.type === 'DeletionReason' && each.status === 'True' && OWN_REASONS.includes(each.reason),
+  );
+
+/** Sets the condition DeletionReason to False. Also succeeds if the Pod has been deleted or replaced. */
+export async function unmarkPod({ client, now }: PodWriter, pod: Pod): Promise<void> {
+  const { name, namespace } = pod.metadata;
+  const condition = { type: 'DeletionReason', status: 'False', lastTransitionTime: formatTime(now()) };
+  const change = { metadata: { uid: uidOf(pod) }, status: { conditions: [condition] } };
+  try {
+    const type = 'application/strategic-merge-patch+json';
+    await client.resource<Pod>(PODS).patch(name, namespace, type, change, 'status');
+  } catch (error) {
+    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Creates and deletes the Pods of workloads, and reports both as Events of the owner.
+ * Source: RealPodControl of pkg/controller/controller_utils.go of v1.33 (behavior, reasons and wording).
+ */
+import type { Pod, PodCondition, PodTemplateSpec } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { dns1123SubdomainErrors } from '../../machinery/names.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import { controllerReference, type OwnerKind } from './owner.ts';
+
+const MERGE = 'application/strategic-merge-patch+json';
+
+/** The reasons for which workload controllers delete Pods, for defer containers. Source: the specification of defer containers, "Workloads". */
+export type DeletionReason = 'ScaledDown' | 'Replaced';
+
+export interface PodWriter {
+  client: Client;
+  events: EventRecorder;
+  now: () => Millis;
+}
+
+/** Returns a Pod that the owner controls, with a generated name. */
+export function podFromTemplate(template: PodTemplateSpec | undefined, owner: KubeObject, kind: OwnerKind): Pod {
+  const { labels, annotations, finalizers } = template?.metadata ?? {};
+  const prefix = `${owner.metadata.name}-`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: '',
+      generateName: dns1123SubdomainErrors(`${prefix}x`).length === 0 ? prefix : owner.metadata.name,
+      namespace: owner.metadata.namespace ?? 'default',
+      labels: { ...labels },
+      ...(annotations === undefined || Object.keys(annotations).length === 0
+        ? {}
+        : { annotations: { ...annotations } }),
+      ownerReferences: [controllerReference(owner, kind)],
+      ...(finalizers === undefined ? {} : { finalizers: [...finalizers] }),
+    },
+    spec: structuredClone(template?.spec ?? { containers: [] }),
+  };
+}
+
+/** Creates the Pod and reports the result. Throws the error of a failed create. */
+export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
+  try {
+    const created = await client.resource<Pod>(PODS).create(pod);
+    events.event(owner, 'Normal', 'SuccessfulCreate', `Created pod: ${created.metadata.name}`);
+    return created;
+  } catch (error) {
+    // The API rejects every create in a namespace that is being deleted, and the owner is about to be deleted too.
+    if (!isNamespaceTerminating(error))
+      events.event(owner, 'Warning', 'FailedCreate', `Error creating: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
+/** Whether the error is the rejection of a create in a namespace that is being deleted. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  isApiError(error, 'Forbidden') &&
+  (error.status.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating');
+
+/**
+ * Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. A Pod with defer containers first gets the
+ * condition that contains the reason. Throws the error of a failed delete.
+ */
+export async function deletePod(
+  { client, events, now }: PodWriter,
+  owner: KubeObject,
+  pod: Pod,
+  reason: DeletionReason,
+): Promise<void> {
+  const pods = client.resource<Pod>(PODS);
+  const { name, namespace } = pod.metadata;
+  try {
+    if ((pod.spec?.deferContainers ?? []).length > 0) {
+      const change = { metadata: { uid: uidOf(pod) }, status: { conditions: [deletionReason(reason, now())] } };
+      await pods.patch(name, namespace, MERGE, change, 'status');
+    }
+    await pods.delete(name, namespace, { preconditions: { uid: uidOf(pod) } });
+    events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${name}`);
+  } catch (error) {
+    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
+    events.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
+const deletionReason = (reason: DeletionReason, now: Millis): PodCondition => ({
+  type: 'DeletionReason',
+  status: 'True',
+  reason,
+  message: 'deleted by the controller of the workload',
+  lastTransitionTime: formatTime(now),
+});
+
+/**
+ * Calls `act` for 0 to `count - 1` in batches of 1, 2, 4, …, the calls of a batch at once. Ends after the first batch with a failure, so that
+ * an API that rejects the Pods gets few requests. Returns the number of calls that succeeded, and the first error.
+ */
+export async function slowStart(
+  count: number,
+  act: (index: number) => Promise<unknown>,
+): Promise<{ succeeded: number; error?: unknown }> {
+  let succeeded = 0;
+  for (let begun = 0, size = 1; begun < count; size *= 2) {
+    const batch = Array.from({ length: Math.min(size, count - begun) }, (_, index) => act(begun + index));
+    begun += batch.length;
+    const results = await Promise.allSettled(batch);
+    succeeded += results.filter(({ status }) => status === 'fulfilled').length;
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) return { succeeded, error: failed.reason };
+  }
+  return { succeeded };
+}

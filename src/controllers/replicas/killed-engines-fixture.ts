@@ -1,0 +1,97 @@
+/** Runs a controller in one engine after another, each of which is killed between two of its writes, for property tests. */
+import { mortal } from '../../../test/support/simulated-nodes/mortal.ts';
+import { type RegistryBackend, withInformers } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import type { ResourceApi } from '../../ports/backend.ts';
+import type { ControllerOptions } from '../controller.ts';
+
+const WRITES = ['create', 'update', 'patch', 'delete'] as const;
+
+export interface KilledEngines {
+  /** Kills the running engine as with kill -9 after this many more of its writes, and then starts the next one. */
+  killAfter(writes: number): void;
+  /** Returns the number of creates that have been under way since the last call when an engine was killed, and may still take effect. */
+  takeLateCreates(): number;
+  /** Resolves once the running engine has nothing left to do; it is not killed meanwhile. */
+  settled(): Promise<void>;
+  end(): void;
+}
+
+/** Lets the engine work for some turns of the event loop. */
+export const turns = async (count: number): Promise<void> => {
+  for (let i = 0; i < count; i++) await new Promise(setImmediate);
+};
+
+export interface KilledEnginesOptions {
+  start: (options: ControllerOptions) => Promise<void>;
+  /** By plural name of a resource: after how many turns of the event loop its watches deliver an event; absent: at once. */
+  lags: Readonly<Record<string, number>>;
+  /** Called after each write of an engine. */
+  written: () => void;
+}
+
+/** Starts the first engine. */
+export function killedEngines(backend: RegistryBackend, options: KilledEnginesOptions): KilledEngines {
+  const { start, lags, written } = options;
+  const timers = createVirtualTimers();
+  let late = 0;
+  let engine = begin();
+
+  function begin() {
+    const stop = new AbortController();
+    const state = { isAlive: true, writesLeft: Number.POSITIVE_INFINITY, creates: 0 };
+    const die = (): void => {
+      state.isAlive = false;
+      late += state.creates;
+      stop.abort();
+    };
+    const ended = (isCreate: boolean): void => {
+      written();
+      state.creates -= Number(isCreate);
+      state.writesLeft -= 1;
+      if (state.writesLeft > 0 || !state.isAlive) return;
+      die();
+      setImmediate(() => (engine = begin()));
+    };
+    const api: ResourceApi = {
+      ...backend,
+      watch(ref, watching, sink, signal) {
+        const deliver: typeof sink = (event) => void turns(lags[ref.resource] ?? 0).then(() => sink(event));
+        return backend.watch(ref, watching, deliver, signal);
+      },
+    };
+    for (const verb of WRITES) {
+      const call = backend[verb] as (...args: unknown[]) => Promise<unknown>;
+      const counted = (...args: unknown[]): Promise<unknown> => {
+        state.creates += Number(verb === 'create');
+        return call(...args).finally(() => ended(verb === 'create'));
+      };
+      Object.assign(api, { [verb]: counted });
+    }
+    const client = clientOf(mortal(api, () => state.isAlive));
+    void start(withInformers({ client, timers, log: silentLog, signal: stop.signal }));
+    return { state, die };
+  }
+
+  return {
+    killAfter(writes) {
+      engine.state.writesLeft = writes;
+    },
+    takeLateCreates() {
+      const taken = late;
+      late = 0;
+      return taken;
+    },
+    async settled() {
+      engine.state.writesLeft = Number.POSITIVE_INFINITY;
+      for (let i = 0; i < 3; i++) {
+        await turns(150);
+        timers.advance(120_000);
+      }
+      await turns(150);
+    },
+    end: () => engine.die(),
+  };
+}

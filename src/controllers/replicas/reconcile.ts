@@ -1,0 +1,59 @@
+/**
+ * Decides how many Pods an owner creates, and which it deletes and why. Pure.
+ * Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior); the specification of defer containers (reasons).
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { isMarked } from '../ownership/deletion-mark.ts';
+import type { DeletionReason } from '../ownership/pods-of-owner.ts';
+import { podsToDelete } from './deletion-order.ts';
+import { type ReplicaOwner, wantedReplicas } from './replica-owner.ts';
+
+/** The maximum number of Pods that one decision creates or deletes. Source: BurstReplicas of v1.33. */
+export const BURST = 500;
+
+/** Deployments number their ReplicaSets in this annotation; the current one has the highest number. */
+export const REVISION = 'deployment.kubernetes.io/revision';
+
+export interface ReplicasInput {
+  owner: ReplicaOwner;
+  /** The active Pods that the owner controls. */
+  pods: readonly Pod[];
+  /** The other owners that have the same controller as the owner; empty if it has no controller. */
+  siblings: readonly ReplicaOwner[];
+  /** Returns the Pods of the owner and its siblings. Called only if some Pods of the owner are deleted and others are kept. */
+  related: () => Iterable<Pod>;
+  now: Millis;
+}
+
+export interface Decision {
+  create: number;
+  remove: readonly Pod[];
+  /** Why the Pods in `remove` are deleted, for their defer containers. */
+  reason: DeletionReason;
+  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  unmark: readonly Pod[];
+}
+
+export function reconcile({ owner, pods, siblings, related, now }: ReplicasInput): Decision {
+  const reason = isSuperseded(owner, siblings) ? 'Replaced' : 'ScaledDown';
+  // The Pods of an owner that is being deleted are the garbage collector's.
+  if (owner.metadata.deletionTimestamp !== undefined) return { create: 0, remove: [], reason, unmark: [] };
+  const surplus = pods.length - wantedReplicas(owner);
+  const create = Math.min(Math.max(-surplus, 0), BURST);
+  const count = Math.min(Math.max(surplus, 0), BURST);
+  const remove = count === 0 ? [] : podsToDelete(pods, count < pods.length ? related() : [], count, now);
+  const removed = new Set(remove);
+  // While more Pods must be deleted than one decision deletes, a marked Pod may be one of them.
+  const unmark = surplus > BURST ? [] : pods.filter((pod) => isMarked(pod) && !removed.has(pod));
+  return { create, remove, reason, unmark };
+}
+
+/** Whether a sibling has a newer revision, so that the Pods of the owner make way for new ones. */
+function isSuperseded(owner: ReplicaOwner, siblings: readonly ReplicaOwner[]): boolean {
+  const revision = revisionOf(owner);
+  return siblings.some((sibling) => revisionOf(sibling) > revision);
+}
+
+const revisionOf = ({ metadata }: ReplicaOwner): number =>
+  Number.parseInt(metadata.annotations?.[REVISION] ?? '', 10) || 0;

@@ -1,0 +1,66 @@
+/**
+ * The status of a ReplicaSet or ReplicationController. Pure.
+ * Source: pkg/controller/replicaset/replica_set_utils.go of v1.33 (behavior).
+ */
+import type { Pod, ReplicaSetCondition, ReplicaSetStatus } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import { availableAt } from '../ownership/pod-state.ts';
+import { type ReplicaOwner, wantedReplicas } from './replica-owner.ts';
+
+export interface StatusInput {
+  owner: ReplicaOwner;
+  /** The active Pods that the owner controlled before the controller created or deleted Pods. */
+  pods: readonly Pod[];
+  /** The message of the error with which the API rejected the creation or deletion of a Pod. */
+  failure: string | undefined;
+  now: Millis;
+}
+
+/** Counts of 0 other than `replicas` are absent, as in upstream's JSON. */
+export function statusOf({ owner, pods, failure, now }: StatusInput): ReplicaSetStatus {
+  const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
+  const templateLabels = Object.entries(owner.spec?.template?.metadata?.labels ?? {});
+  let [fullyLabeled, ready, available] = [0, 0, 0];
+  for (const pod of pods) {
+    const labels = pod.metadata.labels ?? {};
+    if (templateLabels.every(([key, value]) => labels[key] === value)) fullyLabeled += 1;
+    const since = availableAt(pod, minReadySeconds);
+    if (since === undefined) continue;
+    ready += 1;
+    if (since <= now) available += 1;
+  }
+  const conditions = conditionsOf(owner, pods.length, failure, now);
+  return defined({
+    replicas: pods.length,
+    fullyLabeledReplicas: fullyLabeled || undefined,
+    readyReplicas: ready || undefined,
+    availableReplicas: available || undefined,
+    observedGeneration: owner.metadata.generation,
+    conditions: conditions.length === 0 ? undefined : conditions,
+  });
+}
+
+/** Returns the next time at which a ready Pod becomes available; undefined if there is none. */
+export function nextAvailableAt(owner: ReplicaOwner, pods: readonly Pod[], now: Millis): Millis | undefined {
+  const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
+  if (minReadySeconds === 0) return undefined;
+  const times = pods.map((pod) => availableAt(pod, minReadySeconds) ?? 0).filter((time) => time > now);
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** Adds the condition ReplicaFailure with the first failure, and removes it when nothing fails. */
+function conditionsOf(
+  owner: ReplicaOwner,
+  count: number,
+  failure: string | undefined,
+  now: Millis,
+): ReplicaSetCondition[] {
+  const present = owner.status?.conditions ?? [];
+  const isFailure = ({ type }: ReplicaSetCondition): boolean => type === 'ReplicaFailure';
+  if (failure === undefined) return present.filter((each) => !isFailure(each));
+  if (present.some(isFailure)) return present;
+  const reason = count < wantedReplicas(owner) ? 'FailedCreate' : 'FailedDelete';
+  const lastTransitionTime = formatTime(now);
+  return [...present, { type: 'ReplicaFailure', status: 'True', lastTransitionTime, reason, message: failure }];
+}

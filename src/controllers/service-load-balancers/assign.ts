@@ -1,0 +1,61 @@
+/**
+ * Decides which Services of type LoadBalancer have the addresses of the nodes. No two of them may have the same port of these addresses: the
+ * first keeps it, and the others wait until it is free.
+ */
+import type { LoadBalancerIngress, Node, Service } from '../../api/generated/types.ts';
+import { type IpFamily, parseIp } from '../../machinery/ip.ts';
+
+export interface Assignment {
+  service: Service;
+  /** The addresses at which clients reach the Service; an empty list while it waits. */
+  ingress: LoadBalancerIngress[];
+  /** Why the Service waits; undefined if it does not. */
+  waitsFor?: string;
+}
+
+/** Whether the Service needs a load balancer of lifepod. One with a class needs that of another program. */
+export const isBalanced = ({ metadata, spec }: Service): boolean =>
+  spec?.type === 'LoadBalancer' && spec.loadBalancerClass === undefined && metadata.deletionTimestamp === undefined;
+
+export const hasIngress = ({ status }: Service): boolean => (status?.loadBalancer?.ingress ?? []).length > 0;
+
+export const nameOf = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`;
+
+/** Returns the InternalIPs of the nodes by family, sorted by node, each once. */
+export function nodeAddresses(nodes: readonly Node[]): Record<IpFamily, string[]> {
+  const found: Record<IpFamily, Set<string>> = { IPv4: new Set(), IPv6: new Set() };
+  const sorted = [...nodes].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  for (const { status } of sorted)
+    for (const { type, address } of status?.addresses ?? []) {
+      const family = type === 'InternalIP' ? parseIp(address)?.family : undefined;
+      if (family !== undefined) found[family].add(address);
+    }
+  return { IPv4: [...found.IPv4], IPv6: [...found.IPv6] };
+}
+
+/** Services that have addresses already come first, then the older ones. */
+function precedes(a: Service, b: Service): number {
+  const rank = (service: Service): string =>
+    `${hasIngress(service) ? 0 : 1} ${service.metadata.creationTimestamp ?? ''} ${nameOf(service)}`;
+  return rank(a) < rank(b) ? -1 : 1;
+}
+
+/** Assigns the addresses to the Services for which isBalanced() holds. Visits each port of each Service once. */
+export function assignLoadBalancers(services: readonly Service[], nodes: readonly Node[]): Assignment[] {
+  const addresses = nodeAddresses(nodes);
+  const holders = new Map<string, Service>();
+  return [...services].sort(precedes).map((service) => {
+    const ports = (service.spec?.ports ?? []).map(({ protocol = 'TCP', port }) => `${protocol}/${port}`);
+    const taken = ports.find((port) => holders.has(port));
+    if (taken !== undefined) {
+      const holder = nameOf(holders.get(taken) as Service);
+      return { service, ingress: [], waitsFor: `port ${taken} is in use by the Service ${holder}` };
+    }
+    const families = service.spec?.ipFamilies ?? ['IPv4'];
+    const ingress = families.flatMap((family) => addresses[family as IpFamily].map((ip) => ({ ip, ipMode: 'VIP' })));
+    if (ingress.length === 0)
+      return { service, ingress, waitsFor: 'no node has an address of the IP families of the Service' };
+    for (const port of ports) holders.set(port, service);
+    return { service, ingress };
+  });
+}

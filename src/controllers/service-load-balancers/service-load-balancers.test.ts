@@ -1,0 +1,76 @@
+import { expect, test, vi } from 'vitest';
+import type { CoreV1Event, Node, Service } from '../../api/generated/types.ts';
+import { EVENTS, NODES, SERVICES } from '../../api/resources.ts';
+import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { startServiceLoadBalancers } from './service-load-balancers.ts';
+
+const service = (name: string): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: 'a' },
+  spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
+});
+
+test('a port goes to the Service that waits for it when the first Service ends or changes its type', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const stop = new AbortController();
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
+  await startServiceLoadBalancers(withInformers(options));
+  const ingressOf = async (name: string) => (await services.get(name, 'a')).status?.loadBalancer?.ingress;
+  const ingress = [{ ip: '192.0.2.1', ipMode: 'VIP' }];
+  const events = () =>
+    (backend.objects(EVENTS) as CoreV1Event[]).map(
+      (event) => `${event.involvedObject.name} ${event.reason}: ${event.message}`,
+    );
+
+  await services.create(service('first'));
+  await vi.waitFor(async () => expect(await ingressOf('first')).toEqual(ingress));
+  await services.create(service('second'));
+  await vi.waitFor(() =>
+    expect(events()).toContain(
+      'second SyncLoadBalancerFailed: Error syncing load balancer: port TCP/80 is in use by the Service a/first',
+    ),
+  );
+  expect(await ingressOf('second')).toBeUndefined();
+  await services.patch('first', 'a', 'application/merge-patch+json', { spec: { type: 'NodePort' } });
+  await vi.waitFor(async () => expect(await ingressOf('second')).toEqual(ingress));
+  expect(await ingressOf('first')).toBeUndefined();
+  await services.patch('first', 'a', 'application/merge-patch+json', { spec: { type: 'LoadBalancer' } });
+  await services.delete('second', 'a');
+  await vi.waitFor(async () => expect(await ingressOf('first')).toEqual(ingress));
+  await vi.waitFor(() => expect(events()).toContain('second EnsuredLoadBalancer: Ensured load balancer'));
+  stop.abort();
+});
+
+test('a restart withdraws no address', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const run = async () => {
+    const stop = new AbortController();
+    const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
+    await startServiceLoadBalancers(withInformers(options));
+    return stop;
+  };
+  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
+  const first = await run();
+  await services.create(service('web'));
+  const addressesOfWeb = async () => (await services.get('web', 'a')).status?.loadBalancer?.ingress;
+  await vi.waitFor(async () => expect(await addressesOfWeb()).toHaveLength(1));
+  first.abort();
+  const second = await run();
+  await services.create(service('waiting'));
+  const reasons = () => (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason }) => reason);
+  await vi.waitFor(() => expect(reasons()).toContain('SyncLoadBalancerFailed'));
+  expect(writes()).toEqual(['update services/status a/web']);
+  second.abort();
+});

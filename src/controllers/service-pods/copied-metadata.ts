@@ -1,0 +1,12 @@
+/**
+ * The labels and annotations that endpoints take from a Service or from Endpoints: all of them, but none if they are large, because each
+ * slice would have a copy. (Upstream has no limit.)
+ */
+
+/** The most characters of keys and values together. */
+const MAX_CHARACTERS = 16 * 1024;
+
+export function copied(entries: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const length = Object.entries(entries).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  return length > MAX_CHARACTERS ? {} : { ...entries };
+}
