@@ -1,0 +1,173 @@
+/**
+ * The socket through which the engine feeds the DNS process: see protocol.ts. Only root can use it. When the connection ends, the process
+ * keeps what it knows.
+ */
+import { chmodSync, renameSync, rmSync, statSync, watch } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { basename, dirname } from 'node:path';
+import type { EngineMessage, Hello, ProcessMessage } from './protocol.ts';
+import { StoredZone, type ZoneData } from './zone-data.ts';
+
+/** The longest message from the engine in characters. An EndpointSlice has at most 1000 endpoints. */
+const MAX_LINE_CHARS = 4 * 2 ** 20;
+/** Reports that no engine reads are kept up to this number. */
+const MAX_REPORTS = 50;
+
+export interface ControlOptions {
+  /** The path of the socket. A socket of another process with this path is replaced. */
+  path: string;
+  hello: () => Hello;
+  /** Called once, when the zone is known for the first time. */
+  synced: () => void;
+  replace: (command: string, args: string[]) => void;
+}
+
+export class Control {
+  readonly #options: ControlOptions;
+  #zone = new StoredZone(nowSeconds());
+  #isSynced = false;
+  #engine: Socket | undefined;
+  #server: Server | undefined;
+  readonly #unread: ProcessMessage[] = [];
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the records that the engine has sent. */
+  data(): ZoneData {
+    return this.#zone;
+  }
+
+  /** Sends a message to the engine, or to the next one if none is connected. */
+  report(message: ProcessMessage): void {
+    if (this.#engine !== undefined) send(this.#engine, message);
+    else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
+  }
+
+  /** Listens on the path (again). */
+  async listen(): Promise<void> {
+    this.#server?.close();
+    this.#server = createServer((socket) => this.#connected(socket));
+    await bindTo(this.#server, this.#options.path);
+  }
+
+  /** Ends the connection to the engine, and listens no more. */
+  close(): void {
+    this.#server?.close();
+    this.#engine?.end();
+  }
+
+  #connected(socket: Socket): void {
+    this.#engine?.destroy();
+    this.#engine = socket;
+    const transfer = new Transfer(() => this.#zone);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      if (this.#engine === socket) this.#engine = undefined;
+    });
+    const failed = ({ message: error }: Error): void => {
+      this.report({
+        log: { level: 'error', message: 'the DNS process received an invalid message', fields: { error } },
+      });
+      socket.destroy();
+    };
+    readLines(socket, (line) => this.#handle(JSON.parse(line) as EngineMessage, transfer, socket), failed);
+    send(socket, { hello: this.#options.hello() });
+    for (const message of this.#unread.splice(0)) send(socket, message);
+  }
+
+  #handle(message: EngineMessage, transfer: Transfer, socket: Socket): void {
+    const { op } = message;
+    if (op === 'begin') transfer.begin();
+    else if (op === 'put') transfer.target().put(message);
+    else if (op === 'remove') transfer.target().remove(message.kind, message.namespace ?? '', message.name);
+    else if (op === 'replace') this.#options.replace(message.command, message.args);
+    if (op === 'end') {
+      this.#zone = transfer.end();
+      if (!this.#isSynced) this.#options.synced();
+      this.#isSynced = true;
+    }
+    if (op === 'end' || op === 'flush') send(socket, { done: message.id });
+  }
+}
+
+/** The zone that an engine is sending. It replaces the known one when it is complete, and is forgotten if the engine ends before. */
+class Transfer {
+  readonly #known: () => StoredZone;
+  #next: StoredZone | undefined;
+
+  constructor(known: () => StoredZone) {
+    this.#known = known;
+  }
+
+  begin(): void {
+    this.#next = new StoredZone(Math.max(this.#known().serial + 1, nowSeconds()));
+  }
+
+  target(): StoredZone {
+    return this.#next ?? this.#known();
+  }
+
+  end(): StoredZone {
+    const zone = this.target();
+    this.#next = undefined;
+    return zone;
+  }
+}
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+const send = (socket: Socket, message: ProcessMessage): void => void socket.write(`${JSON.stringify(message)}\n`);
+
+/** Calls `each` for each line. Calls `failed` if it throws, or if a line is too long. */
+function readLines(socket: Socket, each: (line: string) => void, failed: (error: Error) => void): void {
+  socket.setEncoding('utf8');
+  let pending: string[] = [];
+  let chars = 0;
+  socket.on('data', (text: string) => {
+    try {
+      let start = 0;
+      for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+        const line = pending.join('') + text.slice(start, end);
+        pending = [];
+        chars = 0;
+        start = end + 1;
+        each(line);
+      }
+      if (start === text.length) return;
+      pending.push(text.slice(start));
+      chars += text.length - start;
+      if (chars > MAX_LINE_CHARS) throw new Error('the message is too long');
+    } catch (error) {
+      failed(error as Error);
+    }
+  });
+}
+
+/** Listens on a path that only root can use. The path exists only once the server listens, and always belongs to a server that listens. */
+async function bindTo(server: Server, path: string): Promise<void> {
+  const own = `${path}.${process.pid}`;
+  rmSync(own, { force: true });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(own, resolve);
+  await promise;
+  chmodSync(own, 0o600);
+  renameSync(own, path);
+}
+
+/**
+ * Calls `removed` once the path is no longer the file that it is now. The process would run forever, if its engine had been killed and
+ * its data folder was removed by hand.
+ */
+export function watchPath(path: string, removed: () => void): { close(): void } {
+  const inode = statSync(path).ino;
+  const watcher = watch(dirname(path), { persistent: false }, (_, name) => {
+    if (name !== null && name !== basename(path) && name !== basename(dirname(path))) return;
+    if (statSync(path, { throwIfNoEntry: false })?.ino === inode) return;
+    watcher.close();
+    removed();
+  });
+  watcher.on('error', () => undefined);
+  return watcher;
+}

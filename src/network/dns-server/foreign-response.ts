@@ -1,0 +1,156 @@
+/** Reads the response of a name server, and returns it to clients: with the remaining time to live, and within their limits. Pure. */
+import { CLASS_IN, FLAG, HEADER_BYTES, type Query, RCODE, readName, readRecords, TYPE } from './message.ts';
+import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts';
+import type { ZoneRecord } from './zone.ts';
+
+const OPT_BYTES = 11;
+/** The bit AD: the server has verified the signatures. */
+const AUTHENTIC = 0x0020;
+
+export interface ForeignResponse {
+  /** The message without an OPT record, which applies only between two neighbors. */
+  message: Buffer;
+  rcode: number;
+  isTruncated: boolean;
+  /** The positions of the times to live. */
+  ttls: readonly number[];
+  /** How long the response may be reused, in seconds; 0 if it may not. */
+  lifetimeSeconds: number;
+}
+
+/** The longest time for which a response is reused, whatever its times to live. Source: kubeadm's Corefile (`cache 30`). */
+const LONGEST_SECONDS = 30;
+/** How long a failure is remembered, so that clients that repeat their query do not overload a broken server. Source: RFC 9520. */
+const FAILURE_SECONDS = 1;
+
+/** Returns the query for a name server: with the same question, but none of the client's own EDNS options. */
+export function forwardedQuery(query: Query): Buffer {
+  const { question, flags } = query;
+  const message = Buffer.alloc(HEADER_BYTES + question.length + OPT_BYTES);
+  message.writeUInt16BE(flags & (FLAG.recursionDesired | FLAG.checkingDisabled | AUTHENTIC), 2);
+  message.writeUInt16BE(1, 4);
+  message.writeUInt16BE(1, 10);
+  question.copy(message, HEADER_BYTES);
+  writeOpt(message, HEADER_BYTES + question.length, query, 0);
+  return message;
+}
+
+/** Returns the response; undefined if the message is malformed or does not answer the question. */
+export function readForeign(message: Buffer, query: Query): ForeignResponse | undefined {
+  if (message.length < HEADER_BYTES || (message.readUInt16BE(2) & FLAG.response) === 0) return undefined;
+  const rcode = message.readUInt16BE(2) & 0xf;
+  const isTruncated = (message.readUInt16BE(2) & FLAG.truncated) !== 0;
+  const questionEnd = HEADER_BYTES + query.question.length;
+  // A server that does not understand the message may return only the header.
+  const isBare = message.readUInt16BE(4) === 0 && rcode !== RCODE.noError && message.length === HEADER_BYTES;
+  if (isBare) return { message: withoutRecords(query, rcode), rcode, isTruncated, ttls: [], lifetimeSeconds: 0 };
+  if (message.readUInt16BE(4) !== 1 || !isSameQuestion(message, query)) return undefined;
+  const records = readRecords(message, questionEnd);
+  if (records === undefined) return undefined;
+  const opt = records.findIndex(({ type }) => type === TYPE.OPT);
+  const kept = opt === -1 ? records : records.slice(0, opt);
+  const end = kept.at(-1)?.end ?? questionEnd;
+  const own = Buffer.from(message.subarray(0, end));
+  for (const [i, section] of (['answer', 'authority', 'additional'] as const).entries())
+    own.writeUInt16BE(kept.filter((record) => record.section === section).length, 6 + 2 * i);
+  const soa = kept.find(({ section, type }) => section === 'authority' && type === TYPE.SOA);
+  const minimum = soa === undefined || soa.end - soa.dataAt < 22 ? undefined : message.readUInt32BE(soa.end - 4);
+  const answers = kept.filter(({ section }) => section === 'answer');
+  return {
+    message: own,
+    rcode,
+    isTruncated,
+    ttls: kept.map(({ ttlAt }) => ttlAt),
+    lifetimeSeconds: isTruncated
+      ? 0
+      : lifetime(
+          rcode,
+          answers.map(({ ttl }) => ttl),
+          soa === undefined || minimum === undefined ? undefined : Math.min(soa.ttl, minimum),
+          answers.some(({ type }) => type === query.type || query.type === TYPE.ANY),
+        ),
+  };
+}
+
+/** Source: RFC 2308: a negative answer may be reused only if it has an SOA record. */
+function lifetime(
+  rcode: number,
+  ttls: readonly number[],
+  negativeSeconds: number | undefined,
+  isPositive: boolean,
+): number {
+  if (rcode !== RCODE.noError && rcode !== RCODE.nameError)
+    return rcode === RCODE.serverFailure || rcode === RCODE.refused ? FAILURE_SECONDS : 0;
+  const isNegative = rcode === RCODE.nameError || !isPositive;
+  const limits = isNegative ? [...ttls, negativeSeconds ?? 0] : ttls;
+  return Math.min(LONGEST_SECONDS, ...limits.slice(0, 1000).map((ttl) => (ttl > 0x7fffffff ? 0 : ttl)));
+}
+
+function isSameQuestion(message: Buffer, query: Query): boolean {
+  const name = readName(message, HEADER_BYTES, false);
+  return (
+    name?.key === query.key &&
+    message.length >= name.end + 4 &&
+    message.readUInt16BE(name.end) === query.type &&
+    message.readUInt16BE(name.end + 2) === query.class
+  );
+}
+
+function withoutRecords(query: Query, rcode: number): Buffer {
+  const message = Buffer.alloc(HEADER_BYTES + query.question.length);
+  message.writeUInt16BE(FLAG.response | rcode, 2);
+  message.writeUInt16BE(1, 4);
+  query.question.copy(message, HEADER_BYTES);
+  return message;
+}
+
+/** Returns a response for one client. `ageSeconds`: the time since the name server responded. */
+export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number, transport: Transport): Buffer {
+  const optBytes = query.edns === undefined ? 0 : OPT_BYTES;
+  const fits = foreign.message.length + optBytes <= limitOf(query, transport);
+  const questionEnd = HEADER_BYTES + query.question.length;
+  const length = fits ? foreign.message.length : questionEnd;
+  const own = Buffer.alloc(length + optBytes);
+  foreign.message.copy(own, 0, 0, length);
+  query.question.copy(own, HEADER_BYTES);
+  own.writeUInt16BE(query.id, 0);
+  const isCut = !fits || foreign.isTruncated;
+  const kept = foreign.message.readUInt16BE(2) & AUTHENTIC;
+  own.writeUInt16BE(responseFlags(query, foreign.rcode) | kept | (isCut ? FLAG.truncated : 0), 2);
+  if (fits) for (const at of foreign.ttls) own.writeUInt32BE(Math.max(0, own.readUInt32BE(at) - ageSeconds), at);
+  else own.fill(0, 6, HEADER_BYTES);
+  if (optBytes > 0) {
+    writeOpt(own, length, query, 0);
+    own.writeUInt16BE(own.readUInt16BE(10) + 1, 10);
+  }
+  return own;
+}
+
+/**
+ * Returns the aliases and addresses of the answer, which belong into the answer for an alias of this cluster; at most `most`. A name that
+ * has no unambiguous text ends the list.
+ */
+export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
+  const found: ZoneRecord[] = [];
+  const records = readRecords(message, HEADER_BYTES + query.question.length) ?? [];
+  for (const { section, type, class: ofClass, start, dataAt, end } of records.slice(0, most)) {
+    if (section !== 'answer' || ofClass !== CLASS_IN) continue;
+    const name = textAt(message, start);
+    if (name === undefined) break;
+    if (type === TYPE.A && end - dataAt === 4)
+      found.push({ name, type: 'A', data: message.subarray(dataAt, end).join('.') });
+    if (type === TYPE.AAAA && end - dataAt === 16)
+      found.push({ name, type: 'AAAA', data: (message.toString('hex', dataAt, end).match(/..../g) ?? []).join(':') });
+    if (type === TYPE.CNAME) {
+      const data = textAt(message, dataAt);
+      if (data === undefined) break;
+      found.push({ name, type: 'CNAME', data });
+    }
+  }
+  return found;
+}
+
+function textAt(message: Buffer, at: number): string | undefined {
+  const labels = readName(message, at, true)?.labels;
+  return labels === undefined || labels.some((label) => label.includes('.')) ? undefined : labels.join('.');
+}

@@ -1,0 +1,72 @@
+/** Sends one query to one name server and receives its response. */
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { connect, isIPv6 } from 'node:net';
+import { withLength } from './tcp.ts';
+
+/**
+ * Resolves with the first message from the server that has the ID of the query and that `accepts` accepts. Rejects with the reason of the
+ * signal when it aborts, and if the server cannot be reached.
+ */
+export type Ask = (query: Buffer, server: Server, accepts: Accepts, signal: AbortSignal) => Promise<Buffer>;
+
+export interface Server {
+  address: string;
+  port: number;
+}
+export type Accepts = (message: Buffer) => boolean;
+
+/** Sends each query from a port of its own and with a random ID, so that responses are hard to forge. */
+export const askUdp: Ask = (query, server, accepts, signal) =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4');
+    const own = withRandomId(query);
+    const end = (settle: () => void): void => {
+      signal.removeEventListener('abort', aborted);
+      socket.close();
+      settle();
+    };
+    const aborted = (): void => end(() => reject(signal.reason));
+    signal.addEventListener('abort', aborted, { once: true });
+    socket.once('error', (error) => {
+      socket.on('error', () => undefined);
+      end(() => reject(error));
+    });
+    socket.on('message', (message) => {
+      if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message))
+        end(() => resolve(message));
+    });
+    socket.connect(server.port, server.address, () => socket.send(own));
+  });
+
+export const askTcp: Ask = (query, server, accepts, signal) =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = connect({ host: server.address, port: server.port });
+    const own = withRandomId(query);
+    let received = Buffer.alloc(0);
+    const aborted = (): void => void socket.destroy(signal.reason);
+    signal.addEventListener('abort', aborted, { once: true });
+    socket.on('connect', () => socket.write(withLength(own)));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      signal.removeEventListener('abort', aborted);
+      reject(new Error(`${server.address} closed the connection`));
+    });
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      if (received.length < 2 || received.length < 2 + received.readUInt16BE(0)) return;
+      const message = received.subarray(2, 2 + received.readUInt16BE(0));
+      if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message)) resolve(message);
+      else reject(new Error(`${server.address} returned another message`));
+      // Do not use end(): the connection would stay open if the server does not close its half.
+      socket.destroy();
+    });
+  });
+
+function withRandomId(query: Buffer): Buffer {
+  const own = Buffer.from(query);
+  own.writeUInt16BE(randomInt(0x10000), 0);
+  return own;
+}

@@ -1,0 +1,72 @@
+/**
+ * Reports that rules of a table have been deleted, perhaps by another program, such as with `nft flush ruleset`.
+ *
+ * Boundary: runs `nft monitor`, which is started again whenever it ends, and ends with this process, however this process ends. It prints
+ * only deleted rules: elements, of which a transaction may delete many, cost almost nothing. It does not print which program has deleted
+ * them, so that the deletions of the owner of the table are reported as well.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { backOffMillis } from '../../client/back-off.ts';
+import { pause } from '../../platform/pause.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { nftCommand, type TableOptions } from './nft.ts';
+
+export interface MonitorOptions extends TableOptions {
+  timers: Timers;
+  log: Log;
+  /** Called after rules may have been deleted, and when `nft monitor` has been started again. */
+  deleted(): void;
+}
+
+const RESTART_BASE_MILLIS = 100;
+const RESTART_MAX_MILLIS = 60_000;
+/** After `nft monitor` has run for longer than this, the next restart is quick again. */
+const STABLE_MILLIS = 30_000;
+
+/** Follows the deletions until the signal aborts. */
+export async function followDeletions(options: MonitorOptions): Promise<void> {
+  const { timers, log, signal, deleted } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    const startedAt = timers.now();
+    const ended = runMonitor(options);
+    // Rules may have been deleted while it did not run.
+    if (failures > 0) deleted();
+    const error = await ended;
+    if (signal.aborted) return;
+    failures = timers.now() - startedAt > STABLE_MILLIS ? 1 : failures + 1;
+    const waitMillis = Math.round(backOffMillis(failures, RESTART_BASE_MILLIS, RESTART_MAX_MILLIS));
+    log.warn('nft monitor ended; starting it again', { error, waitMillis });
+    await pause(timers, waitMillis, signal);
+  }
+}
+
+/** Resolves with the reason when the program has ended. */
+function runMonitor(options: MonitorOptions): Promise<string> {
+  const command = nftCommand(options, ['monitor', 'destroy', 'rules']);
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    killSignal: 'SIGKILL',
+    // Ctrl+C on a terminal must reach only this process.
+    detached: true,
+    signal: options.signal,
+  });
+  let failure = '';
+  child.stderr.on('data', (text: Buffer) => {
+    failure = `${failure}${text}`.slice(-500);
+  });
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (concerns(line, options.name)) options.deleted();
+  });
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(failure.trim() || String(signal ?? code)));
+  });
+}
+
+/** Returns whether the line of `nft monitor destroy rules` reports a deleted rule of the table, or that it has lost events. */
+export function concerns(line: string, table: string): boolean {
+  const [, deletedFrom] = /^delete rule \S+ (\S+) /.exec(line) ?? [];
+  return deletedFrom === undefined || deletedFrom === table;
+}

@@ -1,0 +1,52 @@
+/**
+ * Sections of the instance's nftables table, as plain data.
+ *
+ * A section is what one component needs: the rules of the Pod network, host ports, Services, or network policies. It consists of parts,
+ * such as one for each Service. A part is immutable, and a component that changes a few parts passes the others again as the same objects:
+ * the comparison of two versions of a section visits only the parts that differ, and only their chains, sets and elements.
+ */
+
+/** The prefixes of the names of everything in a section: a chain of `pods` is named `pods/NAME`. */
+export const SECTIONS = ['pods', 'host-ports', 'services', 'policies'] as const;
+export type SectionName = (typeof SECTIONS)[number];
+
+/** The parts of a section by a name that the component chooses. */
+export type Section = ReadonlyMap<string, Part>;
+
+/** No two parts of a table may declare the same chain, the same set, or the same key of a set. */
+export interface Part {
+  chains?: readonly Chain[];
+  sets?: readonly NftSet[];
+  elements?: readonly Elements[];
+}
+
+export interface Chain {
+  /** Begins with the name of the section and a slash. */
+  name: string;
+  /** What attaches a base chain to a hook, such as `type nat hook prerouting priority -100; policy accept;`. */
+  base?: string;
+  /** In the syntax of nft(8), one rule each. May refer to all chains and sets of the table. */
+  rules: readonly string[];
+}
+
+export interface NftSet {
+  /** Begins with the name of the section and a slash. */
+  name: string;
+  kind: 'set' | 'map';
+  /** The type of the keys, and for a map that of the values after a colon, such as `ipv4_addr . inet_service : verdict`. */
+  type: string;
+  /** Further properties in the syntax of nft(8), such as `flags interval;`. */
+  options?: string;
+  /** Rules add the elements: the kernel keeps them when the section is replaced. Parts must not declare elements. */
+  dynamic?: true;
+}
+
+/** Elements of one set. */
+export interface Elements {
+  set: string;
+  /**
+   * Keys and values, such as a Map or a list of pairs, in the spelling of nft(8); the value is the empty text in a set. A key must always
+   * have the same spelling.
+   */
+  values: Iterable<readonly [key: string, value: string]>;
+}

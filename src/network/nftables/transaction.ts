@@ -1,0 +1,188 @@
+/**
+ * Writes the input of nft(8) that changes a table from one version of a section to another, in one transaction. Pure.
+ *
+ * The functions return the input in pieces, and yield at least once for every STEP elements, an empty piece if there is no text yet: a
+ * section may have so many elements that the caller must let other work run meanwhile.
+ */
+import type { Chain, NftSet, Part, Section, SectionName } from './section.ts';
+
+/** The number of elements or chains between two pieces. */
+const STEP = 1000;
+
+/** The objects of a table that have names. */
+export interface NamedObject {
+  kind: 'chain' | 'set' | 'map';
+  name: string;
+}
+
+/** The declarations of the parts that differ, by name. */
+interface Declared {
+  chains: Map<string, Chain>;
+  sets: Map<string, NftSet>;
+  /** The values by set and key. */
+  elements: Map<string, Map<string, string>>;
+}
+
+function* declared(parts: readonly Part[]): Generator<string, Declared> {
+  const all: Declared = { chains: new Map(), sets: new Map(), elements: new Map() };
+  let count = 0;
+  for (const part of parts) {
+    if (++count % STEP === 0) yield '';
+    for (const chain of part.chains ?? []) all.chains.set(chain.name, chain);
+    for (const set of part.sets ?? []) all.sets.set(set.name, set);
+    for (const { set, values } of part.elements ?? []) {
+      const known = all.elements.get(set) ?? new Map<string, string>();
+      all.elements.set(set, known);
+      for (const [key, value] of values) {
+        known.set(key, value);
+        if (++count % STEP === 0) yield '';
+      }
+    }
+  }
+  return all;
+}
+
+/** Returns the parts of the first version that the second does not contain as the same objects. */
+function partsMissingIn(section: Section, other: Section): Part[] {
+  const missing: Part[] = [];
+  for (const [name, part] of section) if (other.get(name) !== part) missing.push(part);
+  return missing;
+}
+
+/**
+ * Yields the commands that change the section from `applied` to `desired`, none if nothing changes. Returns false, without a command, if a
+ * chain or a set keeps its name but not its hook or type, so that the section must be replaced. Commands are in an order in which the
+ * kernel accepts them: whatever is referenced is added before the reference and deleted after it.
+ */
+export function* changeSection(table: string, applied: Section, desired: Section): Generator<string, boolean> {
+  const before = yield* declared(partsMissingIn(applied, desired));
+  const after = yield* declared(partsMissingIn(desired, applied));
+  if (redeclares(before, after)) return false;
+  const chains = [...after.chains.values()].filter(({ name, rules }) => {
+    const old = before.chains.get(name)?.rules ?? [];
+    return rules.length !== old.length || rules.some((rule, index) => rule !== old[index]);
+  });
+  const deletedChains = [...before.chains.keys()].filter((name) => !after.chains.has(name));
+  const flushed = [...chains.map(({ name }) => name).filter((name) => before.chains.has(name)), ...deletedChains];
+  yield* inPieces(
+    [...after.sets.values()].filter(({ name }) => !before.sets.has(name)),
+    (set) => addSet(table, set),
+  );
+  yield* inPieces(
+    [...after.chains.values()].filter(({ name }) => !before.chains.has(name)),
+    (chain) => addChain(table, chain),
+  );
+  yield* inPieces(flushed, (name) => `flush chain inet ${table} ${name}\n`);
+  yield* changeElements(table, before, after);
+  yield* inPieces(chains, (chain) => addRules(table, chain));
+  yield* inPieces(deletedChains, (name) => `delete chain inet ${table} ${name}\n`);
+  const deletedSets = [...before.sets.values()].filter(({ name }) => !after.sets.has(name));
+  yield* inPieces(deletedSets, ({ kind, name }) => `delete ${kind} inet ${table} ${name}\n`);
+  return true;
+}
+
+const redeclares = (before: Declared, after: Declared): boolean =>
+  [...after.chains.values()].some(({ name, base }) => {
+    const old = before.chains.get(name);
+    return old !== undefined && old.base !== base;
+  }) ||
+  [...after.sets.values()].some((set) => {
+    const old = before.sets.get(set.name);
+    return old !== undefined && (old.kind !== set.kind || old.type !== set.type || old.options !== set.options);
+  });
+
+/** A changed value is deleted and added, because nft(8) has no command that replaces it. */
+function* changeElements(table: string, before: Declared, after: Declared): Generator<string> {
+  for (const [set, values] of before.elements) {
+    // The elements of a deleted set disappear with it.
+    const deleted = before.sets.has(set) && !after.sets.has(set);
+    const kept = after.elements.get(set);
+    // A map that is deleted must not refer to chains that are deleted before it.
+    yield* elementCommand(`delete element inet ${table} ${set}`, values, ([key, value]) =>
+      deleted || kept?.get(key) !== value ? key : undefined,
+    );
+  }
+  for (const [set, values] of after.elements) {
+    const old = before.elements.get(set);
+    yield* elementCommand(`add element inet ${table} ${set}`, values, (element) =>
+      old?.get(element[0]) === element[1] ? undefined : addition(element),
+    );
+  }
+}
+
+export interface Replacement {
+  /** The objects of the table that exist. */
+  existing: readonly NamedObject[];
+  /**
+   * Whether objects that exist keep their declarations, so that the elements that rules have added to dynamic sets remain. The kernel
+   * refuses this if a declaration has changed.
+   */
+  keepDeclarations: boolean;
+}
+
+/** Yields the commands that replace whatever the table contains of the section. */
+export function* replaceSection(
+  table: string,
+  section: SectionName,
+  desired: Section,
+  { existing, keepDeclarations }: Replacement,
+): Generator<string, void> {
+  const { chains, sets, elements } = yield* declared([...desired.values()]);
+  const own = existing.filter(({ name }) => name.startsWith(`${section}/`));
+  const kept = ({ kind, name }: NamedObject): boolean =>
+    keepDeclarations && (kind === 'chain' ? chains.has(name) : sets.get(name)?.kind === kind);
+  const flushed = [
+    ...own.filter(({ kind }) => kind === 'chain'),
+    ...own.filter((object) => object.kind !== 'chain' && !(kept(object) && sets.get(object.name)?.dynamic === true)),
+  ];
+  yield* inPieces(flushed, ({ kind, name }) => `flush ${kind} inet ${table} ${name}\n`);
+  const deleted = own.filter((object) => !kept(object));
+  yield* inPieces(deleted, ({ kind, name }) => `delete ${kind} inet ${table} ${name}\n`);
+  yield* inPieces(sets.values(), (set) => addSet(table, set));
+  yield* inPieces(chains.values(), (chain) => addChain(table, chain));
+  for (const [set, values] of elements) yield* elementCommand(`add element inet ${table} ${set}`, values, addition);
+  yield* inPieces(chains.values(), (chain) => addRules(table, chain));
+}
+
+function* inPieces<T>(objects: Iterable<T>, textOf: (object: T) => string): Generator<string> {
+  let count = 0;
+  let text = '';
+  for (const object of objects) {
+    text += textOf(object);
+    if (++count % STEP > 0) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
+}
+
+const addSet = (table: string, { kind, name, type, options }: NftSet): string =>
+  `add ${kind} inet ${table} ${name} { type ${type}; ${options ?? ''} }\n`;
+
+const addChain = (table: string, { name, base }: Chain): string =>
+  `add chain inet ${table} ${name}${base === undefined ? '' : ` { ${base} }`}\n`;
+
+const addRules = (table: string, { name, rules }: Chain): string =>
+  rules.map((rule) => `add rule inet ${table} ${name} ${rule}\n`).join('');
+
+const addition = ([key, value]: [string, string]): string => (value === '' ? key : `${key} : ${value}`);
+
+/** Yields one command for all elements for which `textOf` returns a text; nothing if there are none. */
+function* elementCommand(
+  command: string,
+  values: ReadonlyMap<string, string>,
+  textOf: (element: [string, string]) => string | undefined,
+): Generator<string> {
+  let count = 0;
+  let isEmpty = true;
+  let text = '';
+  for (const element of values) {
+    const added = textOf(element);
+    if (added !== undefined) text += `${isEmpty ? `${command} { ` : ', '}${added}`;
+    isEmpty &&= added === undefined;
+    if (++count % STEP > 0) continue;
+    yield text;
+    text = '';
+  }
+  if (!isEmpty) yield `${text} }\n`;
+}

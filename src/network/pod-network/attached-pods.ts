@@ -1,0 +1,152 @@
+/**
+ * Keeps the rules for Pods equal to libcni's records of attached sandboxes: at the start, and whenever a record appears or disappears, so
+ * that the rules for a sandbox also disappear if another program removes it.
+ */
+import { watch } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Log } from '../../platform/platform.ts';
+import { sharedRuns } from '../../platform/work-in-turns.ts';
+import type { ApiAddress } from '../api-address.ts';
+import type { Part, Section } from '../nftables/section.ts';
+import type { NftTable } from '../nftables/table.ts';
+import { type Attachment, CNI_CACHE, readAttachments } from './attachments.ts';
+import { hostPortRules, hostPortSection } from './host-ports.ts';
+import { type PodRange, podElements, podRules, podSection } from './rules.ts';
+
+export interface AttachedPods {
+  /**
+   * Resolves with the addresses of the sandbox, in canonical form, when the rules contain it and its host ports are open. Rejects if libcni
+   * has no record of the sandbox, or if the rules cannot be changed.
+   */
+  attached(sandboxId: string): Promise<readonly string[]>;
+  /** Returns the addresses of the attached sandboxes, in canonical form, by sandbox ID. The sandbox that was attached last is the last one. */
+  sandboxes(): ReadonlyMap<string, readonly string[]>;
+  /** Whether a sandbox has the address, which must be in canonical form. */
+  isAttached(address: string): boolean;
+  /** Calls the listener with the addresses of each sandbox that has been detached. */
+  onDetached(listener: (addresses: readonly string[]) => void): void;
+  /** Resolves when no host port gets connections to the API. */
+  protectApi(api: ApiAddress): Promise<void>;
+}
+
+export interface FollowOptions {
+  network: string;
+  bridge: string;
+  ranges: readonly PodRange[];
+  dnsIps: readonly string[];
+  /** The address of the API; absent if its port is not known yet. */
+  api?: ApiAddress;
+  rules: NftTable;
+  log: Log;
+  signal: AbortSignal;
+}
+
+/** Resolves when the rules contain all attached sandboxes. Follows the records until `signal` aborts. */
+export async function followAttachments(options: FollowOptions): Promise<AttachedPods> {
+  const { network, log, signal } = options;
+  await mkdir(CNI_CACHE, { recursive: true, mode: 0o700 });
+  const rules = new AttachmentRules(options);
+  const update = sharedRuns(() => rules.update());
+  const watcher = watch(CNI_CACHE, (_event, name) => {
+    if (name !== null && !name.startsWith(`${network}-`)) return;
+    update().catch((error: Error) => {
+      if (!signal.aborted) log.error('cannot update the rules for Pods', { error: error.message });
+    });
+  });
+  onAbort(signal, () => watcher.close());
+  await update();
+  return {
+    async attached(sandboxId) {
+      if (!rules.addresses.has(sandboxId)) await update();
+      const addresses = rules.addresses.get(sandboxId);
+      if (addresses === undefined) throw new Error(`libcni has no record of the network of the sandbox ${sandboxId}`);
+      return addresses;
+    },
+    sandboxes: () => rules.addresses,
+    isAttached: (address) => rules.isAttached(address),
+    onDetached: (listener) => rules.onDetached(listener),
+    protectApi(api) {
+      rules.protectApi(api);
+      return update();
+    },
+  };
+}
+
+class AttachmentRules {
+  readonly #options: FollowOptions;
+  readonly #podRules: Part;
+  #hostPortRules: Part;
+  readonly #elements = new WeakMap<Attachment, Part>();
+  #attached: ReadonlyMap<string, Attachment> | undefined;
+  /** The addresses by sandbox, of those that the rules contain. */
+  #addresses: ReadonlyMap<string, readonly string[]> = new Map();
+  #attachedAddresses: ReadonlySet<string> = new Set();
+  #hostPorts: Section = new Map();
+  readonly #listeners: ((addresses: readonly string[]) => void)[] = [];
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    this.#podRules = podRules(options.bridge, options.ranges);
+    this.#hostPortRules = hostPortRules(options.ranges, options.dnsIps, options.api);
+  }
+
+  get addresses(): ReadonlyMap<string, readonly string[]> {
+    return this.#addresses;
+  }
+
+  isAttached(address: string): boolean {
+    return this.#attachedAddresses.has(address);
+  }
+
+  onDetached(listener: (addresses: readonly string[]) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Changes the rules at the next update. */
+  protectApi(api: ApiAddress): void {
+    this.#hostPortRules = hostPortRules(this.#options.ranges, this.#options.dnsIps, api);
+  }
+
+  async update(): Promise<void> {
+    const { network, rules, ranges } = this.#options;
+    const before = this.#attached;
+    const attached = await readAttachments(network, before);
+    const added = [...attached].filter(([name]) => before?.has(name) !== true).map(([, attachment]) => attachment);
+    const base = this.#hostPortRules;
+    const isSame = added.length === 0 && attached.size === before?.size && this.#hostPorts.get('rules') === base;
+    if (isSame) return;
+    const hostPorts = hostPortSection(base, ranges, attached, this.#hostPorts);
+    await Promise.all([
+      rules.set(
+        'pods',
+        podSection(this.#podRules, attached, (each) => this.#elementsOf(each)),
+      ),
+      rules.set('host-ports', hostPorts),
+    ]);
+    await Promise.all(added.map(({ link }) => allowLoopback(link)));
+    this.#attached = attached;
+    this.#addresses = new Map([...attached.values()].map(({ sandboxId, addresses }) => [sandboxId, addresses]));
+    this.#attachedAddresses = new Set([...this.#addresses.values()].flat());
+    this.#hostPorts = hostPorts;
+    for (const [name, { addresses }] of before ?? [])
+      if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
+  }
+
+  #elementsOf(attachment: Attachment): Part {
+    const part = this.#elements.get(attachment) ?? podElements(attachment, this.#options.ranges);
+    this.#elements.set(attachment, part);
+    return part;
+  }
+}
+
+/**
+ * Lets the node's connections from 127.0.0.1 leave through the interface, and the replies return. Only interfaces that the rules contain
+ * may get this permission, because it would open all loopback addresses of the node to the Pod.
+ */
+async function allowLoopback(link: string): Promise<void> {
+  await writeFile(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, '1').catch((error: NodeJS.ErrnoException) => {
+    // The sandbox has been removed meanwhile.
+    if (error.code !== 'ENOENT') throw error;
+  });
+}

@@ -1,0 +1,109 @@
+/**
+ * The sandboxes that are attached to the Pod network, as libcni records them in its cache: interfaces, addresses and host ports of a
+ * sandbox. libcni writes a record before the runtime reports the sandbox, and deletes it when the sandbox has been detached, so that the
+ * records are complete whichever engine reads them. Source: libcni 0.8 to 1.x (the cache version cniCacheV1); all runtimes use its
+ * default folder.
+ */
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { canonicalIp } from '../../machinery/ip.ts';
+import { ipFamily } from '../../machinery/names.ts';
+
+export const CNI_CACHE = '/var/lib/cni/results';
+
+export interface HostPort {
+  protocol: 'tcp' | 'udp' | 'sctp';
+  hostPort: number;
+  containerPort: number;
+  /** The address on which the port is open; absent: all addresses of the node. */
+  hostIp?: string;
+}
+
+export interface Attachment {
+  sandboxId: string;
+  /** The interface of the machine that is connected to the sandbox. */
+  link: string;
+  /** The path of the sandbox's network namespace. */
+  namespace: string;
+  /** In canonical form. */
+  addresses: readonly string[];
+  hostPorts: readonly HostPort[];
+  /** Whether the CNI plugin portmap has rules for the host ports, as with older versions of lifepod. */
+  usesPortmap: boolean;
+  /** When libcni wrote the record, in milliseconds. */
+  attachedAt: number;
+}
+
+/** The parts of libcni's record that are used. Names in `portMappings` have upper- or lower-case initials, depending on the runtime. */
+interface CniRecord {
+  containerId?: string;
+  /** The configuration of the CNI network, in base64. */
+  config?: string;
+  capabilityArgs?: { portMappings?: Record<string, unknown>[] | null } | null;
+  result?: { interfaces?: { name: string; sandbox?: string }[]; ips?: { address: string }[] };
+}
+
+/** Returns the attachment that a record describes; undefined if the text is not a complete record of an attached sandbox. */
+export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
+  let record: CniRecord;
+  try {
+    record = JSON.parse(text) as CniRecord;
+  } catch {
+    return undefined;
+  }
+  const interfaces = record.result?.interfaces ?? [];
+  // The plugin bridge lists the bridge before the interface of the sandbox.
+  const link = interfaces.findLast(({ sandbox }) => (sandbox ?? '') === '')?.name;
+  const namespace = interfaces.find(({ sandbox }) => (sandbox ?? '') !== '')?.sandbox;
+  if (record.containerId === undefined || link === undefined || namespace === undefined) return undefined;
+  return {
+    sandboxId: record.containerId,
+    link,
+    namespace,
+    addresses: (record.result?.ips ?? []).flatMap(({ address }) => canonicalIp(address.split('/')[0] ?? '') ?? []),
+    hostPorts: (record.capabilityArgs?.portMappings ?? []).flatMap(parseHostPort),
+    usesPortmap: Buffer.from(record.config ?? '', 'base64').includes('"portmap"'),
+    attachedAt,
+  };
+}
+
+function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
+  const fields = new Map(Object.entries(mapping).map(([name, value]) => [name.toLowerCase(), value]));
+  const protocol = String(fields.get('protocol') || 'tcp').toLowerCase();
+  const [hostPort, containerPort] = [Number(fields.get('hostport')), Number(fields.get('containerport'))];
+  if (!(hostPort > 0 && containerPort > 0) || !isProtocol(protocol)) return [];
+  const hostIp = String(fields.get('hostip') ?? '');
+  return [{ protocol, hostPort, containerPort, ...(ipFamily(hostIp) === 0 ? {} : { hostIp }) }];
+}
+
+const isProtocol = (text: string): text is HostPort['protocol'] => ['tcp', 'udp', 'sctp'].includes(text);
+
+/**
+ * Reads the records of the CNI network. Reads only those that are not in `known`, because a record does not change. Returns the attachments
+ * by the name of their record, without those whose interface no longer exists, for example after a reboot.
+ */
+export async function readAttachments(
+  network: string,
+  known: ReadonlyMap<string, Attachment> = new Map(),
+): Promise<Map<string, Attachment>> {
+  const names = (await readdir(CNI_CACHE).catch(() => [])).filter((name) => name.startsWith(`${network}-`));
+  const read = await Promise.all(
+    names.map(async (name) => [name, known.get(name) ?? (await readAttachment(name))] as const),
+  );
+  const present = read.filter((entry): entry is [string, Attachment] => entry[1] !== undefined && exists(entry[1]));
+  return new Map(present.sort(([, a], [, b]) => a.attachedAt - b.attachedAt));
+}
+
+const exists = ({ link }: Attachment): boolean => existsSync(`/sys/class/net/${link}`);
+
+async function readAttachment(name: string): Promise<Attachment | undefined> {
+  const path = join(CNI_CACHE, name);
+  try {
+    const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+    return parseAttachment(text, mtimeMs);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

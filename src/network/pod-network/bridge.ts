@@ -1,0 +1,25 @@
+/** The bridge without ports that has the node's addresses in the Pod network. It exists while no Pod does, unlike a Pod's interface. */
+import { createHash } from 'node:crypto';
+import { runCommandOk } from '../../platform/processes.ts';
+import { readLinks } from './links.ts';
+
+/**
+ * Creates the bridge if it does not exist, and sets its addresses, IPv4 before IPv6. The first one of a family is the gateway with the length of
+ * the Pod range: the kernel routes the range to the bridge, so that no packet for an unused address leaves the machine.
+ */
+export async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
+  const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });
+  if ((await readLinks(['link', 'show', 'dev', bridge], signal)).length === 0) {
+    const hash = createHash('sha256').update(bridge).digest('hex');
+    const hardware = `02:${(hash.slice(0, 10).match(/../g) ?? []).join(':')}`;
+    await ip('link', 'add', bridge, 'address', hardware, 'type', 'bridge');
+  }
+  const [link] = await readLinks(['address', 'show', 'dev', bridge, 'scope', 'global'], signal);
+  const present = (link?.addr_info ?? []).map(({ local, prefixlen }) => `${local}/${prefixlen}`);
+  if (present.join() !== addresses.join()) {
+    await ip('address', 'flush', 'dev', bridge, 'scope', 'global');
+    // A bridge without ports cannot detect duplicates, so an IPv6 address would stay tentative.
+    for (const address of addresses) await ip('address', 'add', address, 'dev', bridge, 'nodad');
+  }
+  await ip('link', 'set', bridge, 'up');
+}

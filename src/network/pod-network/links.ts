@@ -1,0 +1,38 @@
+/** Reads network interfaces with ip(8), and runs ip(8) in other network namespaces. */
+import { runCommand, runCommandOk } from '../../platform/processes.ts';
+
+export interface Link {
+  ifname: string;
+  ifindex: number;
+  address: string;
+  link_netnsid?: number;
+  addr_info?: { family: string; local: string; prefixlen: number }[];
+}
+
+/** Resolves with the interfaces that `ip -json ARGS` lists; none if the command fails, because the interface does not exist. */
+export async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
+  const { code, stdout } = await runCommand('ip', ['-json', ...args], { signal });
+  return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as Link[]) : [];
+}
+
+export interface Route {
+  /** An address, a range, or `default`. */
+  dst: string;
+  dev?: string;
+  /** What added the route, such as `kernel` or `ra`. */
+  protocol?: string;
+}
+
+/** Resolves with the routes of the main tables of both address families. */
+export async function readRoutes(signal: AbortSignal): Promise<Route[]> {
+  const read = async (family: string): Promise<Route[]> =>
+    JSON.parse(await runCommandOk('ip', ['-json', family, 'route', 'show'], { signal })) as Route[];
+  return (await Promise.all(['-4', '-6'].map(read))).flat();
+}
+
+/** Runs commands of ip(8), in the network namespace whose file is `namespace` if it is given. Rejects if a command fails. */
+export async function runIp(commands: readonly string[], signal: AbortSignal, namespace?: string): Promise<void> {
+  const options = { input: `${commands.join('\n')}\n`, signal };
+  if (namespace === undefined) await runCommandOk('ip', ['-batch', '-'], options);
+  else await runCommandOk('nsenter', [`--net=${namespace}`, 'ip', '-batch', '-'], options);
+}

@@ -1,0 +1,33 @@
+/** The names that an instance gives to the parts of its network. They contain a hash of the instance, so instances share no part. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+
+export interface Instance {
+  dataDir: string;
+  /** Distinguishes this engine from other engines on the machine, for example the path of its data folder. */
+  instance: string;
+}
+
+export interface NetworkNames {
+  /** Name of the interface that has the node's addresses in the Pod network, at most 15 characters. */
+  bridge: string;
+  /** Name of the nftables table, in the family inet. */
+  table: string;
+  /** Name of the CNI network. */
+  network: string;
+  /** The folder from which the runtime reads CNI configurations. */
+  cniConfigDirectory: string;
+}
+
+export function networkNames({ dataDir, instance }: Instance): NetworkNames {
+  const hash = createHash('sha256').update(instance).digest('hex').slice(0, 8);
+  return {
+    bridge: `lp${hash}`,
+    table: `lifepod-${hash}`,
+    network: `lifepod-${hash}`,
+    cniConfigDirectory: join(dataDir, 'cni', 'net.d'),
+  };
+}
+
+/** The folder in which the CNI plugin host-local records the addresses that it has assigned. */
+export const ipamDirectory = (dataDir: string): string => join(dataDir, 'cni', 'networks');

@@ -1,0 +1,114 @@
+/**
+ * The network of the Pods of one machine. Each sandbox is connected to the machine by a pair of interfaces of its own, and all packets
+ * between Pods are routed: they pass the machine's IP layer, and with it the rules for Services and network policies, whether or not the
+ * kernel shows bridged packets to these rules. One interface of the machine, a bridge without ports, has the gateway address of the Pods
+ * and the address of the cluster DNS.
+ *
+ * Boundary: this folder uses ip(8), the instance's nftables table, /proc/sys, and files below <dataDir>/cni and in libcni's cache. The
+ * runtime calls the CNI plugin `ptp`, which gives the gateway address to the machine's interface of each sandbox, too.
+ * Invariants:
+ *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge,
+ *     table or addresses of another instance.
+ *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
+ *  3. libcni's records say which sandboxes are attached. No other state is needed, so an engine that was killed loses nothing.
+ *  4. A container starts only after the rules contain its sandbox. Host ports and the permission to reach them on 127.0.0.1 come last.
+ *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table and all leases of addresses.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeFileAtomic } from '../../platform/files.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { ApiAddress } from '../api-address.ts';
+import { NFT_WORDS } from '../families.ts';
+import { type NftTable, openTable } from '../nftables/table.ts';
+import { type AttachedPods, followAttachments } from './attached-pods.ts';
+import { setUpBridge } from './bridge.ts';
+import { enableForwarding } from './forwarding.ts';
+import { type Instance, ipamDirectory, type NetworkNames, networkNames } from './names.ts';
+import { moveOffBridge, removePortmapRules } from './older-bridge.ts';
+import { checkRanges, type PodNetworkRange, type PodNetworkRanges, podRanges } from './ranges.ts';
+
+export interface NetworkOptions extends Instance {
+  /**
+   * The range of the Pods' addresses, an IPv4 network, which may be followed by a comma and an IPv6 network. The first usable address of each
+   * becomes a gateway.
+   */
+  podCidr: string;
+  /** Used only to check that this range overlaps neither the Pod range nor a route of the machine. Absent: not checked. */
+  serviceCidr?: string;
+  /** The address on which the cluster's DNS listens. */
+  dnsIp: string;
+  /** The address of the API; absent if its port is not known yet. */
+  api?: ApiAddress;
+  /** The folder of the CNI plugins; undefined if they are not installed. */
+  pluginDirectory: string | undefined;
+  timers: Timers;
+  log: Log;
+  /** Ends the set-up, and the updates of the rules. The network remains. */
+  signal: AbortSignal;
+}
+
+export interface PodNetwork extends NetworkNames, AttachedPods {
+  gateway: string;
+  /** The owner of the instance's nftables table. */
+  rules: NftTable;
+}
+
+/**
+ * Sets up the network, or updates it. Rejects with a UserError if the Pod range is too small, if the Pod and the Service range
+ * overlap each other or a route of the machine, or if IP forwarding cannot be enabled.
+ */
+export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork> {
+  const { signal, timers, log } = options;
+  const names = networkNames(options);
+  const ranges = podRanges(options.podCidr);
+  const [{ gateway, cidr }] = ranges;
+  await checkRanges(options);
+  await setUpBridge(names.bridge, bridgeAddresses(ranges, options.dnsIp), signal);
+  const older = { ...options, bridge: names.bridge, podCidr: cidr, gateway };
+  await moveOffBridge(older);
+  const rules = openTable({ name: names.table, signal, watch: { timers, log } });
+  const pods = await followAttachments({
+    ...options,
+    rules,
+    network: names.network,
+    bridge: names.bridge,
+    ranges,
+    dnsIps: [options.dnsIp],
+  });
+  await removePortmapRules(older);
+  await enableForwarding(
+    ranges.map(({ family }) => family),
+    signal,
+  );
+  await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
+  writeFileAtomic(
+    join(names.cniConfigDirectory, '10-lifepod.conflist'),
+    `${JSON.stringify(cniConfiguration(options, names, ranges), null, 2)}\n`,
+  );
+  return { ...names, gateway, rules, ...pods };
+}
+
+function bridgeAddresses([first, ...others]: PodNetworkRanges, dnsIp: string): string[] {
+  const withLength = ({ gateway, cidr }: PodNetworkRange): string => `${gateway}/${cidr.split('/')[1]}`;
+  return [withLength(first), `${dnsIp}/32`, ...others.map(withLength)];
+}
+
+function cniConfiguration(options: NetworkOptions, names: NetworkNames, ranges: readonly PodNetworkRange[]): object {
+  return {
+    cniVersion: '1.0.0',
+    name: names.network,
+    plugins: [
+      {
+        type: 'ptp',
+        ipMasq: false,
+        ipam: {
+          type: 'host-local',
+          dataDir: ipamDirectory(options.dataDir),
+          ranges: ranges.map(({ cidr }) => [{ subnet: cidr }]),
+          routes: ranges.map(({ family }) => ({ dst: `${NFT_WORDS[family].anyAddress}/0` })),
+        },
+      },
+    ],
+  };
+}

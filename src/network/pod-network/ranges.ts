@@ -1,0 +1,113 @@
+/** The ranges of Pods and Services, and whether they are usable on this machine. */
+import { readFile } from 'node:fs/promises';
+import {
+  bitsOf,
+  formatIp,
+  formatIpRange,
+  type IpRange,
+  parseIp,
+  parseIpRange,
+  rangesOverlap,
+} from '../../machinery/ip.ts';
+import { UserError } from '../../platform/files.ts';
+import { leasedAddresses } from './leases.ts';
+import { readRoutes } from './links.ts';
+import { type Instance, networkNames } from './names.ts';
+import type { PodRange } from './rules.ts';
+
+export interface RangeOptions extends Instance {
+  podCidr: string;
+  /** Absent: not checked. */
+  serviceCidr?: string;
+  signal: AbortSignal;
+}
+
+export interface PodNetworkRange extends PodRange {
+  /** The first usable address. */
+  gateway: string;
+}
+
+/** The first one is an IPv4 range. */
+export type PodNetworkRanges = [PodNetworkRange, ...PodNetworkRange[]];
+
+/** Returns the ranges of the text, with a comma between them. Throws if they are not an IPv4 range and at most one IPv6 range. */
+export function podRanges(text: string): PodNetworkRanges {
+  const [first, ...others] = parseRanges(text).map((range) => ({
+    family: range.family,
+    cidr: formatIpRange(range),
+    gateway: formatIp({ family: range.family, value: range.base + 1n }),
+  }));
+  if (first?.family !== 'IPv4' || others.length > 1 || others[0]?.family === 'IPv4') {
+    throw new Error(`${JSON.stringify(text)} is not an IPv4 range, which an IPv6 range may follow`);
+  }
+  return [first, ...others];
+}
+
+function parseRanges(text: string): IpRange[] {
+  return text.split(',').map((part) => {
+    const range = parseIpRange(part);
+    if (range === undefined) throw new Error(`${JSON.stringify(part)} is not a range such as 10.244.0.0/24`);
+    return range;
+  });
+}
+
+/**
+ * Rejects with a UserError if a range is too small, overlaps the other one or a route that does not belong to the instance, or if the machine
+ * has no IPv6 for an IPv6 range.
+ */
+export async function checkRanges(options: RangeOptions): Promise<void> {
+  const { podCidr, serviceCidr, signal } = options;
+  const pods = parseRanges(podCidr);
+  for (const range of pods) {
+    const longest = bitsOf(range.family) - 2;
+    if (range.prefixLength <= longest) continue;
+    throw new UserError(
+      `the Pod range ${formatIpRange(range)} is too small: choose a prefix length of at most /${longest} with --pod-cidr`,
+    );
+  }
+  const ipv6 = pods.find(({ family }) => family === 'IPv6');
+  if (ipv6 !== undefined) await requireIpv6(ipv6);
+  const services = serviceCidr === undefined ? [] : parseRanges(serviceCidr);
+  const overlapsAny = (ranges: readonly IpRange[], other: IpRange): boolean =>
+    ranges.some((range) => rangesOverlap(range, other));
+  if (services.some((range) => overlapsAny(pods, range))) {
+    throw new UserError(
+      `the Pod range ${podCidr} and the Service range ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
+    );
+  }
+  const { bridge } = networkNames(options);
+  // The kernel has a route for the IPv6 gateway on each interface of a Pod.
+  const own = new Set([
+    ...(await leasedAddresses(options)).keys(),
+    ...podRanges(podCidr).map(({ gateway }) => gateway),
+  ]);
+  for (const { dst, dev } of await readRoutes(signal)) {
+    if (dst === 'default' || dev === bridge || own.has(dst)) continue;
+    const route = rangeOfRoute(dst);
+    if (route === undefined) continue;
+    const taken = overlapsAny(pods, route)
+      ? { what: 'Pod', range: podCidr, option: '--pod-cidr' }
+      : overlapsAny(services, route)
+        ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
+        : undefined;
+    if (taken !== undefined) {
+      throw new UserError(
+        `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
+      );
+    }
+  }
+}
+
+/** New interfaces, such as those of Pods, have addresses of IPv6 only if the default is not to disable it. */
+async function requireIpv6(range: IpRange): Promise<void> {
+  const disabled = await readFile('/proc/sys/net/ipv6/conf/default/disable_ipv6', 'utf8').catch(() => '1');
+  if (disabled.trim() === '0') return;
+  throw new UserError(
+    `the Pod range ${formatIpRange(range)} needs IPv6, which this machine has disabled: set the sysctl net.ipv6.conf.default.disable_ipv6 to 0, or give only an IPv4 range with --pod-cidr`,
+  );
+}
+
+function rangeOfRoute(dst: string): IpRange | undefined {
+  const ip = parseIp(dst);
+  return ip === undefined ? parseIpRange(dst) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };
+}

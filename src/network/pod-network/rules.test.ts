@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { type Attachment, parseAttachment } from './attachments.ts';
+import { hostPortRules, hostPortSection } from './host-ports.ts';
+import { podElements } from './rules.ts';
+
+const IPV4 = { family: 'IPv4', cidr: '10.1.0.0/16' } as const;
+const IPV6 = { family: 'IPv6', cidr: 'fd00::/64' } as const;
+
+const pod = (name: string, more: Partial<Attachment> = {}): Attachment => ({
+  sandboxId: name,
+  link: `veth-${name}`,
+  namespace: `/run/netns/${name}`,
+  addresses: ['10.1.0.2', 'fd00::2'],
+  hostPorts: [],
+  usesPortmap: false,
+  attachedAt: 0,
+  ...more,
+});
+
+/** Returns the elements of a section as text, by set. */
+function elements(section: ReturnType<typeof hostPortSection>): string[] {
+  return [...section.values()].flatMap(({ elements: all = [] }) =>
+    all.flatMap(({ set, values }) => [...values].map(([key, value]) => `${set} ${key} : ${value}`)),
+  );
+}
+const portsOf = (...pods: Attachment[]): string[] =>
+  elements(
+    hostPortSection(
+      hostPortRules([IPV4, IPV6], [], undefined),
+      [IPV4, IPV6],
+      new Map(pods.map((each) => [each.link, each])),
+      new Map(),
+    ),
+  );
+
+test('a host port without a hostIP is open for each address family of the Pod', () => {
+  expect(portsOf(pod('a', { hostPorts: [{ protocol: 'udp', hostPort: 53, containerPort: 5353 }] }))).toEqual([
+    'host-ports/ports-ip udp . 53 : 10.1.0.2 . 5353',
+    'host-ports/ports-ip6 udp . 53 : fd00::2 . 5353',
+  ]);
+});
+
+test.each([
+  ['192.0.2.1', ['host-ports/address-ports-ip 192.0.2.1 . tcp . 80 : 10.1.0.2 . 8080']],
+  ['2001:db8::1', ['host-ports/address-ports-ip6 2001:db8::1 . tcp . 80 : fd00::2 . 8080']],
+  ['0.0.0.0', ['host-ports/ports-ip tcp . 80 : 10.1.0.2 . 8080']],
+  ['::', ['host-ports/ports-ip6 tcp . 80 : fd00::2 . 8080']],
+])('a host port with the hostIP %s is open only there', (hostIp, expected) => {
+  expect(portsOf(pod('a', { hostPorts: [{ protocol: 'tcp', hostPort: 80, containerPort: 8080, hostIp }] }))).toEqual(
+    expected,
+  );
+});
+
+test('packets to the API reach no host port', () => {
+  const { chains = [] } = hostPortRules([IPV4], ['10.2.0.10'], { ip: '127.0.0.1', port: 6443 });
+  const hooked = chains.filter(({ base }) => base !== undefined);
+  expect(hooked.map(({ name, rules }) => [name, rules[0]])).toEqual([
+    ['host-ports/prerouting', 'ip daddr 127.0.0.1 tcp dport 6443 accept'],
+    ['host-ports/output', 'ip daddr 127.0.0.1 tcp dport 6443 accept'],
+  ]);
+});
+
+test('a host port of two Pods belongs to the first one', () => {
+  const hostPorts = [{ protocol: 'tcp', hostPort: 80, containerPort: 8080 }] as const;
+  const [first, second] = [pod('a', { hostPorts }), pod('b', { hostPorts, addresses: ['10.1.0.3'] })];
+  expect(portsOf(first, second)).toEqual(portsOf(first));
+  expect(portsOf(second)).toEqual(['host-ports/ports-ip tcp . 80 : 10.1.0.3 . 8080']);
+});
+
+test('a section has the same parts as before for Pods whose host ports have not changed', () => {
+  const hostPorts = [{ protocol: 'tcp', hostPort: 80, containerPort: 8080 }] as const;
+  const rules = hostPortRules([IPV4], [], undefined);
+  const [first, second] = [pod('a', { hostPorts }), pod('b', { hostPorts })];
+  const before = hostPortSection(
+    rules,
+    [IPV4],
+    new Map([
+      ['a', first],
+      ['b', second],
+    ]),
+    new Map(),
+  );
+  const after = hostPortSection(
+    rules,
+    [IPV4],
+    new Map([
+      ['b', second],
+      ['a', first],
+    ]),
+    before,
+  );
+  expect(after.get('rules')).toBe(rules);
+  expect(after.get('a')).not.toBe(before.get('a'));
+  const again = hostPortSection(
+    rules,
+    [IPV4],
+    new Map([
+      ['b', second],
+      ['a', first],
+    ]),
+    after,
+  );
+  expect([...again.values()].every((part) => [...after.values()].includes(part))).toBe(true);
+});
+
+test('the addresses of a Pod that the rules accept are those of the Pod ranges', () => {
+  const only4 = podElements(pod('a'), [IPV4]);
+  expect(elements(new Map([['a', only4]]))).toEqual([
+    'pods/interfaces "veth-a" : ',
+    'pods/addresses-ip "veth-a" . 10.1.0.2 : ',
+  ]);
+});
+
+test("libcni's record of a sandbox contains its interface, addresses and host ports", () => {
+  const record = {
+    kind: 'cniCacheV1',
+    containerId: 'abc',
+    config: Buffer.from('{"plugins":[{"type":"ptp"}]}').toString('base64'),
+    capabilityArgs: {
+      portMappings: [
+        { HostPort: 80, ContainerPort: 8080, Protocol: 'TCP', HostIP: '' },
+        { hostPort: 53, containerPort: 5353, protocol: 'udp', hostIP: '192.0.2.1' },
+        { HostPort: 0, ContainerPort: 8080, Protocol: 'tcp', HostIP: '' },
+      ],
+    },
+    result: {
+      interfaces: [{ name: 'lp0' }, { name: 'veth1' }, { name: 'eth0', sandbox: '/run/netns/x' }],
+      ips: [{ address: '10.1.0.2/16' }, { address: 'FD00:0::2/64' }],
+    },
+  };
+  expect(parseAttachment(JSON.stringify(record), 7)).toEqual({
+    sandboxId: 'abc',
+    link: 'veth1',
+    namespace: '/run/netns/x',
+    addresses: ['10.1.0.2', 'fd00::2'],
+    hostPorts: [
+      { protocol: 'tcp', hostPort: 80, containerPort: 8080 },
+      { protocol: 'udp', hostPort: 53, containerPort: 5353, hostIp: '192.0.2.1' },
+    ],
+    usesPortmap: false,
+    attachedAt: 7,
+  });
+  expect(parseAttachment('{"kind":"cniCa', 7)).toBeUndefined();
+  expect(parseAttachment(JSON.stringify({ ...record, result: {} }), 7)).toBeUndefined();
+});

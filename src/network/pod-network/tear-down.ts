@@ -1,0 +1,50 @@
+/** Removes the network of an instance from the machine, also if its engine and its runtime were killed. */
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { runCommand } from '../../platform/processes.ts';
+import { deleteTable } from '../nftables/table.ts';
+import { CNI_CACHE, readAttachments } from './attachments.ts';
+import { leasedAddresses } from './leases.ts';
+import { readLinks, readRoutes } from './links.ts';
+import { type Instance, networkNames } from './names.ts';
+
+/**
+ * Removes the network of the instance. The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or an interface cannot
+ * be removed.
+ */
+export async function tearDownNetwork(options: Instance & { signal: AbortSignal }): Promise<void> {
+  const { signal } = options;
+  const names = networkNames(options);
+  const attachments = [...(await readAttachments(names.network)).values()];
+  const ports = await readLinks(['link', 'show', 'master', names.bridge], signal);
+  const links = new Set([
+    ...attachments.map(({ link }) => link),
+    ...ports.map(({ ifname }) => ifname),
+    ...(await linksOfLeases(options, signal)),
+  ]);
+  for (const { namespace } of attachments) await removeNamespace(namespace, signal);
+  const all = [...links, names.bridge];
+  const commands = all.map((link) => `link delete ${link}\n`).join('');
+  await runCommand('ip', ['-force', '-batch', '-'], { input: commands, signal });
+  await deleteTable({ name: names.table, signal });
+  for (const entry of await readdir(CNI_CACHE).catch(() => [])) {
+    if (entry.startsWith(`${names.network}-`)) await rm(join(CNI_CACHE, entry), { force: true });
+  }
+  await rm(join(options.dataDir, 'cni'), { recursive: true, force: true });
+  const left = all.filter((link) => existsSync(`/sys/class/net/${link}`));
+  if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);
+}
+
+/** Removes the network namespace of a sandbox, unless it is in the folder of a runtime, which removes it. */
+async function removeNamespace(path: string, signal: AbortSignal): Promise<void> {
+  if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
+}
+
+/** Finds the interfaces to which leased addresses are routed, because libcni may have lost its records. */
+async function linksOfLeases(options: Instance, signal: AbortSignal): Promise<string[]> {
+  const leases = await leasedAddresses(options);
+  if (leases.size === 0) return [];
+  const routes = await readRoutes(signal);
+  return routes.filter(({ dst }) => leases.has(dst)).flatMap(({ dev }) => dev ?? []);
+}

@@ -1,0 +1,286 @@
+/**
+ * The section `policies` of the instance's nftables table: which forwarded packets NetworkPolicies allow. Pure.
+ *
+ * Packets are judged where the machine forwards them: after a Service's address has become a Pod's, and before a source is masqueraded.
+ * Packets of the node's own programs, and packets to them, are not forwarded, so they are always allowed, as upstream documents it. So
+ * are packets of a Pod to itself.
+ *
+ * An address of an isolated Pod leads to the chain of its profile, which is shared by all Pods with the same policies: it asks each policy
+ * and drops what none has accepted. Pods that peers select are elements of sets. Thus a change of a Pod changes only elements.
+ *
+ * Selections are found by the rarest label or namespace that they require. A changed Pod is compared only with those that it may match,
+ * the other Pods only with those that a changed policy adds.
+ */
+import type { NetworkPolicy } from '../../api/generated/types.ts';
+import { formatIp, type IpFamily, parseIp } from '../../machinery/ip.ts';
+import { runAtOnce } from '../../platform/work-in-turns.ts';
+import { NFT_WORDS } from '../families.ts';
+import type { Chain, Elements, NftSet, Part, Section } from '../nftables/section.ts';
+import { byRarestFact, indexOf, type PolicyIndex, partsOf, type SelectionsByFact } from './policy-index.ts';
+import {
+  type CompiledPolicy,
+  compilePolicy,
+  DIRECTIONS,
+  type Direction,
+  FAMILIES,
+  idOf,
+  labelFacts,
+  namespaceFact,
+  peersSet,
+  portId,
+  portSet,
+  replyChain,
+} from './policy-rules.ts';
+
+/** What policies depend on of a Pod with addresses of its own. */
+export interface PolicyPod {
+  namespace: string;
+  labels: Readonly<Record<string, string>>;
+  addresses: readonly string[];
+  ports: readonly { name: string; protocol: string; port: number }[];
+}
+
+const selfSet = (family: IpFamily): string => `policies/self-${NFT_WORDS[family].ip}`;
+const isolatedMap = (direction: Direction, isReply: boolean, family: IpFamily): string =>
+  `policies/${direction}${isReply ? '-reply' : ''}-${NFT_WORDS[family].ip}`;
+
+/** Packets of the egress chain that are accepted continue in the ingress chain. */
+const PRIORITIES = { egress: 'filter', ingress: 'filter + 1' } as const;
+
+function baseRules(): Part {
+  const chains: Chain[] = [];
+  const sets: NftSet[] = FAMILIES.map((family) => {
+    const { type } = NFT_WORDS[family];
+    return { name: selfSet(family), kind: 'set', type: `${type} . ${type}` };
+  });
+  for (const direction of DIRECTIONS) {
+    const lookUps = (isReply: boolean): string[] =>
+      FAMILIES.map((family) => {
+        const side = (direction === 'egress') === isReply ? 'daddr' : 'saddr';
+        return `${NFT_WORDS[family].ip} ${side} vmap @${isolatedMap(direction, isReply, family)}`;
+      });
+    for (const isReply of [false, true]) {
+      for (const family of FAMILIES) {
+        const type = `${NFT_WORDS[family].type} : verdict`;
+        sets.push({ name: isolatedMap(direction, isReply, family), kind: 'map', type });
+      }
+    }
+    chains.push(
+      {
+        name: `policies/${direction}`,
+        base: `type filter hook forward priority ${PRIORITIES[direction]}; policy accept;`,
+        rules: [
+          'ct state related meta l4proto { icmp, ipv6-icmp } accept',
+          ...FAMILIES.map((family) => {
+            const { ip } = NFT_WORDS[family];
+            return `${ip} saddr . ${ip} daddr @${selfSet(family)} accept`;
+          }),
+          `ct direction reply goto policies/${direction}-reply`,
+          ...lookUps(false),
+        ],
+      },
+      { name: `policies/${direction}-reply`, rules: lookUps(true) },
+    );
+  }
+  return { chains, sets };
+}
+
+const RULES = baseRules();
+
+interface PodEntry {
+  pod: PolicyPod;
+  /** By address. Undefined: they must be derived again. */
+  parts?: Map<string, Part>;
+  /** The IDs of the selections of the index that contain the Pod. Undefined: all of them must be examined. */
+  matched?: Set<string>;
+  profiles: Part[];
+}
+
+interface PolicyEntry {
+  policy: NetworkPolicy;
+  /** Absent until the next section. */
+  compiled?: CompiledPolicy;
+  part?: Part;
+}
+
+export class PoliciesSection {
+  readonly #policies = new Map<string, PolicyEntry>();
+  readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
+  /** In the order in which they got their addresses: the last one has an address that several Pods report. */
+  readonly #pods = new Map<string, PodEntry>();
+  readonly #profiles = new Map<string, Part>();
+  /** Derived from the policies. */
+  #index: PolicyIndex = { policies: new Map(), selections: new Map(), byFact: new Map(), namedPorts: new Set() };
+  #isIndexStale = false;
+  #selectionParts: ReadonlyMap<string, Part> = new Map();
+
+  /** Takes in a policy, or its deletion. `key`: any text that identifies it. */
+  setPolicy(key: string, policy: NetworkPolicy | undefined): void {
+    if (policy === undefined) this.#policies.delete(key);
+    else this.#policies.set(key, { policy });
+    this.#isIndexStale = true;
+  }
+
+  setNamespace(name: string, labels: Readonly<Record<string, string>> | undefined): void {
+    if (JSON.stringify(this.#namespaces.get(name)) === JSON.stringify(labels)) return;
+    if (labels === undefined) this.#namespaces.delete(name);
+    else this.#namespaces.set(name, labels);
+    for (const entry of this.#pods.values()) {
+      if (entry.pod.namespace !== name) continue;
+      delete entry.parts;
+      delete entry.matched;
+    }
+  }
+
+  pod(key: string): PolicyPod | undefined {
+    return this.#pods.get(key)?.pod;
+  }
+
+  /** Takes in a Pod, or that it has no addresses of its own any more. Returns whether anything has changed. */
+  setPod(key: string, pod: PolicyPod | undefined): boolean {
+    const old = this.#pods.get(key)?.pod;
+    if (JSON.stringify(old) === JSON.stringify(pod)) return false;
+    if (pod === undefined || JSON.stringify(old?.addresses) !== JSON.stringify(pod.addresses)) this.#pods.delete(key);
+    if (pod !== undefined) this.#pods.set(key, { pod, profiles: [] });
+    return true;
+  }
+
+  /** Returns the rules for everything that has been taken in. */
+  section(): Section {
+    return runAtOnce(this.steps());
+  }
+
+  /**
+   * Derives the section in short steps, and returns it. A change that is taken in between two steps may be missing in this section, but not
+   * in the next one. A derivation must end before the next one begins.
+   */
+  *steps(): Generator<void, Section> {
+    const policies = [...this.#policies];
+    const pods = [...this.#pods.values()];
+    if (this.#isIndexStale) {
+      this.#isIndexStale = false;
+      yield* this.#renewIndex(
+        policies.map(([, entry]) => entry),
+        pods,
+      );
+    }
+    const parts = new Map<string, Part>([['rules', RULES], ...this.#selectionParts]);
+    for (const [key, { part }] of policies) if (part !== undefined) parts.set(`policy ${key}`, part);
+    yield;
+    for (const entry of pods) {
+      if (entry.parts === undefined) {
+        entry.parts = this.#derive(entry);
+        yield;
+      }
+      for (const [address, part] of entry.parts ?? []) parts.set(`address ${address}`, part);
+      for (const profile of entry.profiles) parts.set(`profile ${profile.chains?.[0]?.name}`, profile);
+    }
+    return parts;
+  }
+
+  *#renewIndex(policies: readonly PolicyEntry[], pods: readonly PodEntry[]): Generator<void> {
+    const compiled: CompiledPolicy[] = [];
+    for (const entry of policies) {
+      if (entry.compiled === undefined) {
+        entry.compiled = compilePolicy(entry.policy);
+        entry.part = { chains: entry.compiled.chains };
+        yield;
+      }
+      compiled.push(entry.compiled);
+    }
+    const before = this.#index;
+    const index = yield* indexOf(compiled);
+    const added = yield* byRarestFact([...index.selections.values()].filter(({ id }) => !before.selections.has(id)));
+    this.#selectionParts = yield* partsOf(index, this.#selectionParts);
+    this.#index = index;
+    this.#profiles.clear();
+    for (const entry of pods) {
+      yield;
+      delete entry.parts;
+      if (entry.matched === undefined) continue;
+      for (const id of entry.matched) if (!index.selections.has(id)) entry.matched.delete(id);
+      for (const id of this.#matching(entry.pod, added)) entry.matched.add(id);
+    }
+  }
+
+  /** Returns the IDs of the selections that contain the Pod. */
+  #matching({ namespace, labels }: PolicyPod, selections: SelectionsByFact): string[] {
+    const ofNamespace = this.#namespaces.get(namespace) ?? {};
+    const facts = [
+      undefined,
+      namespaceFact(namespace),
+      ...labelFacts('namespace', ofNamespace),
+      ...labelFacts('Pod', labels),
+    ];
+    return facts
+      .flatMap((fact) => selections.get(fact) ?? [])
+      .filter(
+        (each) =>
+          (each.namespace ?? namespace) === namespace && each.matchesPod(labels) && each.matchesNamespace(ofNamespace),
+      )
+      .map(({ id }) => id);
+  }
+
+  #derive(entry: PodEntry): Map<string, Part> {
+    const index = this.#index;
+    const { pod } = entry;
+    const chains: [Direction, string][] = [];
+    const policies = (index.policies.get(pod.namespace) ?? []).filter(({ matchesPod }) => matchesPod(pod.labels));
+    entry.profiles = [];
+    for (const direction of DIRECTIONS) {
+      const asked = policies.map(({ isolates }) => isolates[direction]).filter((name) => name !== undefined);
+      if (asked.length === 0) continue;
+      const name = `policies/${direction}-by-${idOf(asked.sort())}`;
+      chains.push([direction, name]);
+      const profile = this.#profiles.get(name) ?? profileOf(name, asked);
+      this.#profiles.set(name, profile);
+      entry.profiles.push(profile);
+    }
+    entry.matched ??= new Set(this.#matching(pod, index.byFact));
+    const selections = [...entry.matched];
+    const ports = pod.ports
+      .map(({ name, protocol, port }) => ({ id: portId(protocol, name), port }))
+      .filter(({ id }) => index.namedPorts.has(id));
+    return new Map(
+      addressesOf(pod).map(([address, family]) => [
+        address,
+        elementsOf(address, family, { chains, selections, ports }),
+      ]),
+    );
+  }
+}
+
+/** Returns the addresses in canonical form. */
+const addressesOf = ({ addresses }: PolicyPod): [string, IpFamily][] =>
+  addresses.flatMap((text) => {
+    const ip = parseIp(text);
+    return ip === undefined ? [] : [[formatIp(ip), ip.family]];
+  });
+
+const profileOf = (name: string, asked: readonly string[]): Part => ({
+  chains: [
+    { name, rules: [...asked.map((chain) => `jump ${chain}`), 'drop'] },
+    { name: replyChain(name), rules: [...asked.map((chain) => `jump ${replyChain(chain)}`), 'drop'] },
+  ],
+});
+
+interface Membership {
+  chains: readonly [Direction, string][];
+  selections: readonly string[];
+  ports: readonly { id: string; port: number }[];
+}
+
+function elementsOf(address: string, family: IpFamily, { chains, selections, ports }: Membership): Part {
+  const elements: Elements[] = [];
+  const add = (set: string, key: string, value = ''): void => {
+    elements.push({ set, values: new Map([[key, value]]) });
+  };
+  for (const [direction, chain] of chains) {
+    add(isolatedMap(direction, false, family), address, `goto ${chain}`);
+    add(isolatedMap(direction, true, family), address, `goto ${replyChain(chain)}`);
+  }
+  if (chains.length > 0) add(selfSet(family), `${address} . ${address}`);
+  for (const id of selections) add(peersSet(id, family), address);
+  for (const { id, port } of ports) add(portSet(id, family), `${address} . ${port}`);
+  return { elements };
+}

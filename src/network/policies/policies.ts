@@ -1,0 +1,275 @@
+/**
+ * Enforces NetworkPolicies.
+ *
+ * Boundary: reads NetworkPolicies, Namespaces and Pods; writes the section `policies` of the nftables table. policies-section.ts decides
+ * what the rules are.
+ * Invariants:
+ *  1. The first section contains everything that the informers have listed, and the sandboxes that an earlier engine has left, even if the
+ *     API does not have their Pods any more. The rules of the earlier engine stay until then.
+ *  2. No container of a Pod is created before the rules contain the Pod with the addresses of its sandbox: see hold().
+ *  3. A Pod stays in the rules until its sandbox is detached, even if it has ended, its object is deleted, or another Pod has its name.
+ *  4. Changes that arrive while rules are derived or written are part of the next transaction. The rules are derived in turns with other
+ *     work. There are no timers except after a failure.
+ */
+import { namedPorts } from '../../api/core/v1/pod/containers.ts';
+import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
+import type { ContainerPort, Namespace, NetworkPolicy, Pod } from '../../api/generated/types.ts';
+import { NAMESPACES, NETWORK_POLICIES, PODS } from '../../api/resources.ts';
+import { backOffMillis } from '../../client/back-off.ts';
+import type { InformerHandlers } from '../../client/local-copy.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
+import { canonicalIp } from '../../machinery/ip.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { inTime } from '../../platform/at-most.ts';
+import { pause } from '../../platform/pause.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { runInTurns, sharedRuns, workInTurns } from '../../platform/work-in-turns.ts';
+import type { NftTable } from '../nftables/table.ts';
+import type { AttachedPods } from '../pod-network/attached-pods.ts';
+import { PoliciesSection, type PolicyPod } from './policies-section.ts';
+
+export interface PoliciesOptions {
+  informers: SharedInformers;
+  table: NftTable;
+  /** The sandboxes that are attached to the Pod network. */
+  sandboxes: Pick<AttachedPods, 'isAttached' | 'onDetached'>;
+  /** Resolves with the sandboxes that an earlier engine has left. It is called again if it rejects. */
+  left(): Promise<readonly LeftSandbox[]>;
+  /** How long hold() waits until everything that the first rules contain is known. */
+  firstRulesMillis: number;
+  timers: Timers;
+  log: Log;
+  /** Ends the updates; the rules remain. */
+  signal: AbortSignal;
+}
+
+/** A Pod as the node knows it, with what its rules need. */
+export interface HeldPod {
+  namespace: string;
+  name: string;
+  /** The UID of the sandbox's Pod: of the static Pod, not of its mirror Pod. */
+  uid: string;
+  labels: Readonly<Record<string, string>>;
+  /** The named ports of its containers. */
+  ports: readonly ContainerPort[];
+}
+
+/** A sandbox that an earlier engine has left attached. */
+export interface LeftSandbox {
+  pod: HeldPod;
+  addresses: readonly string[];
+}
+
+export interface Policies {
+  /**
+   * Resolves when the rules contain the Pod with these addresses of its sandbox, whatever its status says. `pod` counts while the API does
+   * not have the Pod, such as a new static one. Rejects if the rules cannot be written, if the sandbox has been detached meanwhile, or if
+   * the objects for the first rules are not known in time.
+   */
+  hold(pod: HeldPod, addresses: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
+const RETRY_BASE_MILLIS = 1000;
+const RETRY_MAX_MILLIS = 60_000;
+
+const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
+
+interface Entry {
+  /** The Pod as the API has it, or had it last. */
+  stored?: Pod;
+  /** Whether the API has the Pod. */
+  isStored: boolean;
+  held?: HeldPod;
+  /** The addresses of its attached sandboxes. While there are none, those of its status count. */
+  addresses: readonly string[];
+}
+
+/** Starts to follow the objects. The rules are written as soon as all of them are known. */
+export function startPolicies(options: PoliciesOptions): Policies {
+  return new Enforcement(options);
+}
+
+class Enforcement implements Policies {
+  readonly #options: PoliciesOptions;
+  readonly #section = new PoliciesSection();
+  /** By the UID of the Pod. That of a mirror Pod is the UID of its static Pod, which the sandboxes have. */
+  readonly #entries = new Map<string, Entry>();
+  /** The UID of the Pod that has an attached sandbox with the address, by address. */
+  readonly #holders = new Map<string, string>();
+  readonly #synced: Promise<unknown>;
+  /** Writes the rules, with everything that was taken in before the call. */
+  readonly #write = sharedRuns(async () => {
+    const section = await runInTurns(this.#section.steps(), workInTurns());
+    await this.#options.table.set('policies', section);
+  });
+  #isSynced = false;
+  #hasChanged = true;
+  #isRunning = false;
+
+  constructor(options: PoliciesOptions) {
+    this.#options = options;
+    const { informers, sandboxes, signal } = options;
+    sandboxes.onDetached((addresses) => this.#detached(addresses));
+    const policies = informers.follow<NetworkPolicy>(
+      NETWORK_POLICIES,
+      { signal },
+      each((policy, exists) => {
+        this.#section.setPolicy(keyOf(policy), exists ? policy : undefined);
+        this.#changed();
+      }),
+    );
+    const namespaces = informers.follow<Namespace>(
+      NAMESPACES,
+      { signal },
+      each(({ metadata: { name = '', labels = {} } }, exists) => {
+        this.#section.setNamespace(name, exists ? labels : undefined);
+        this.#changed();
+      }),
+    );
+    const pods = informers.follow<Pod>(
+      PODS,
+      { signal },
+      each((pod, exists) => this.#takeIn(pod, exists)),
+    );
+    const known = [this.#left(), policies.synced, namespaces.synced, pods.synced] as const;
+    this.#synced = Promise.all(known).then(([left]) => {
+      for (const { pod, addresses } of left) this.#hold(pod, addresses);
+      this.#isSynced = true;
+      this.#changed();
+    });
+  }
+
+  async hold(pod: HeldPod, addresses: readonly string[], signal: AbortSignal): Promise<void> {
+    const { firstRulesMillis, timers } = this.#options;
+    const objects = 'NetworkPolicies, Namespaces, Pods and sandboxes';
+    const message = `the node does not know all ${objects} after ${firstRulesMillis / 1000} s; its log has the cause`;
+    await inTime(this.#synced, firstRulesMillis, timers, message, signal);
+    if (!this.#hold(pod, addresses))
+      throw new Error(`the sandbox of the Pod ${pod.namespace}/${pod.name} has been detached from the network`);
+    await this.#write();
+  }
+
+  async #left(): Promise<readonly LeftSandbox[]> {
+    const { left, timers, log, signal } = this.#options;
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        return await left();
+      } catch (error) {
+        if (signal.aborted) break;
+        log.error('cannot list the sandboxes for NetworkPolicies', { error });
+        await pause(timers, backOffMillis(++failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+      }
+    }
+    return [];
+  }
+
+  /** Returns false, and changes nothing, if the addresses are not attached any more. */
+  #hold(pod: HeldPod, addresses: readonly string[]): boolean {
+    if (!addresses.every((address) => this.#options.sandboxes.isAttached(address))) return false;
+    const { uid } = pod;
+    const added = addresses.filter((address) => this.#holders.get(address) !== uid);
+    for (const address of added) {
+      this.#release(address);
+      this.#holders.set(address, uid);
+    }
+    const entry = this.#entryOf(uid);
+    entry.held = pod;
+    entry.addresses = [...entry.addresses, ...added];
+    // The section gives an address to the Pod that was added last: older ones may still report it.
+    if (added.length > 0) this.#section.setPod(uid, undefined);
+    this.#update(uid, entry);
+    return true;
+  }
+
+  #entryOf(uid: string): Entry {
+    const entry = this.#entries.get(uid) ?? { isStored: false, addresses: [] };
+    this.#entries.set(uid, entry);
+    return entry;
+  }
+
+  #takeIn(pod: Pod, exists: boolean): void {
+    const uid = mirroredUid(pod) ?? uidOf(pod);
+    const entry = this.#entryOf(uid);
+    entry.stored = pod;
+    entry.isStored = exists;
+    if (this.#update(uid, entry)) this.#changed();
+  }
+
+  /** Takes the address from the Pod that holds it. Returns whether anything has changed. */
+  #release(address: string): boolean {
+    const uid = this.#holders.get(address);
+    const entry = uid === undefined ? undefined : this.#entries.get(uid);
+    if (uid === undefined || entry === undefined) return false;
+    this.#holders.delete(address);
+    entry.addresses = entry.addresses.filter((each) => each !== address);
+    return this.#update(uid, entry);
+  }
+
+  #detached(addresses: readonly string[]): void {
+    let hasChanged = false;
+    for (const address of addresses) if (this.#release(address)) hasChanged = true;
+    if (hasChanged) this.#changed();
+  }
+
+  #update(uid: string, { stored, isStored, held, addresses }: Entry): boolean {
+    if (!isStored && addresses.length === 0) {
+      this.#entries.delete(uid);
+      return this.#section.setPod(uid, undefined);
+    }
+    if (stored === undefined)
+      return this.#section.setPod(uid, held && partOf(held, held.labels, addresses, held.ports));
+    const reported = reportedAddresses(stored).filter((each) => (this.#holders.get(each) ?? uid) === uid);
+    const { metadata } = stored;
+    const part = partOf(metadata, metadata.labels, addresses.length > 0 ? addresses : reported, namedPorts(stored));
+    return this.#section.setPod(uid, part.addresses.length > 0 ? part : undefined);
+  }
+
+  #changed(): void {
+    this.#hasChanged = true;
+    if (this.#isSynced && !this.#isRunning) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { timers, log, signal } = this.#options;
+    this.#isRunning = true;
+    let failures = 0;
+    while (this.#hasChanged && !signal.aborted) {
+      // Changes that arrive in the same turn of the event loop are part of one transaction.
+      await Promise.resolve();
+      this.#hasChanged = false;
+      try {
+        await this.#write();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        log.error('cannot write the rules for NetworkPolicies', { error });
+        this.#hasChanged = true;
+        await pause(timers, backOffMillis(++failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+      }
+    }
+    this.#isRunning = false;
+  }
+}
+
+function each<T extends KubeObject>(act: (object: T, exists: boolean) => void): InformerHandlers<T> {
+  const exists = (object: T): void => act(object, true);
+  return { added: exists, updated: exists, deleted: (object) => act(object, false) };
+}
+
+/** Returns the addresses of its own that the status of a Pod reports: none if the Pod uses those of the node, or has ended. */
+function reportedAddresses({ spec, status }: Pod): string[] {
+  if (spec?.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed') return [];
+  return (status?.podIPs ?? []).flatMap(({ ip }) => canonicalIp(ip) ?? []);
+}
+
+const partOf = (
+  { namespace = '' }: { namespace?: string },
+  labels: PolicyPod['labels'] = {},
+  addresses: readonly string[],
+  ports: readonly ContainerPort[],
+): PolicyPod => ({
+  namespace,
+  labels,
+  addresses,
+  ports: ports.map(({ name = '', protocol = 'TCP', containerPort }) => ({ name, protocol, port: containerPort })),
+});

@@ -1,0 +1,139 @@
+/**
+ * The rules of the section `services` that do not depend on Services: the chains at the hooks of the kernel, and the maps that they look
+ * up.
+ *
+ * A packet that begins a connection is looked up by destination address, protocol and port, in prerouting and output, before the routing
+ * decision. The element leads to a chain that chooses an endpoint and translates the destination. Connection tracking translates all other
+ * packets. A packet that no endpoint gets reaches the filter chains with its original destination: there it is rejected or dropped.
+ *
+ * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
+ */
+
+import { type ApiAddress, toApi } from '../api-address.ts';
+import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
+import type { Chain, NftSet, Part } from '../nftables/section.ts';
+
+/** Chains and maps by purpose. The maps exist once for each family, with 4 or 6 at the end of the name. */
+export const NAMES = {
+  /** Frontends with an address, to the chain that chooses an endpoint. */
+  addresses: 'services/addresses',
+  nodePorts: 'services/node-ports',
+  /** Frontends that no endpoint serves, to `reject` or `drop`. */
+  unservedAddresses: 'services/unserved-addresses',
+  unservedNodePorts: 'services/unserved-node-ports',
+  /** Addresses of load balancers that only some sources may use, to the chain with the sources. */
+  restricted: 'services/restricted',
+  clusterIps: 'services/cluster-ips',
+  reject: 'services/reject',
+} as const;
+
+/**
+ * The bit of the packet mark that means that the packet must leave with the address of the node. kube-proxy uses 0x4000 and 0x8000, the CNI
+ * plugin portmap 0x2000.
+ */
+const MASQUERADE_BIT = 0x1000;
+export const MARK = `meta mark set meta mark | 0x${MASQUERADE_BIT.toString(16)}`;
+const UNMARK = `meta mark set meta mark & 0x${(0xffffffff - MASQUERADE_BIT).toString(16)}`;
+
+export interface BaseOptions {
+  /** The ranges of cluster IPs, in CIDR notation. */
+  serviceCidrs: readonly string[];
+  /** Addresses of the node that have no node ports. */
+  reservedIps: readonly string[];
+  /** No Service gets packets to this address and port, whatever it claims. */
+  api: ApiAddress;
+}
+
+export function baseRules(options: BaseOptions): Part {
+  return { sets: FAMILIES.flatMap(mapsOf), chains: [...natChains(options), ...filterChains(options)] };
+}
+
+function mapsOf(family: (typeof FAMILIES)[number]): NftSet[] {
+  const { type, number } = NFT_WORDS[family];
+  const map = (name: string, key: string): NftSet => ({
+    name: `${name}-${number}`,
+    kind: 'map',
+    type: `${key} : verdict`,
+  });
+  const port = 'inet_proto . inet_service';
+  return [
+    map(NAMES.addresses, `${type} . ${port}`),
+    map(NAMES.nodePorts, port),
+    map(NAMES.unservedAddresses, `${type} . ${port}`),
+    map(NAMES.unservedNodePorts, port),
+    map(NAMES.restricted, `${type} . ${port}`),
+    { name: `${NAMES.clusterIps}-${number}`, kind: 'set', type },
+  ];
+}
+
+const lookUp = (map: string): string[] =>
+  FAMILIES.map((family) => {
+    const { ip, number } = NFT_WORDS[family];
+    return `${ip} daddr . meta l4proto . th dport vmap @${map}-${number}`;
+  });
+
+/** The kernel does not route packets from ::1 to Pods, so that ::1 has no node ports. */
+const lookUpNodePort = (map: string): string[] =>
+  FAMILIES.map((family) => {
+    const { ip, number } = NFT_WORDS[family];
+    const condition = family === 'IPv4' ? 'meta nfproto ipv4' : `${ip} daddr != ::1`;
+    return `${condition} fib daddr type local meta l4proto . th dport vmap @${map}-${number}`;
+  });
+
+function natChains({ reservedIps, api }: BaseOptions): Chain[] {
+  const reserved = FAMILIES.flatMap((family) => {
+    const addresses = ofFamily(reservedIps, family);
+    return addresses.length === 0 ? [] : [`${NFT_WORDS[family].ip} daddr { ${addresses.join(', ')} } return`];
+  });
+  return [
+    {
+      name: 'services/translate',
+      rules: [`${toApi(api)} return`, ...lookUp(NAMES.addresses), ...reserved, ...lookUpNodePort(NAMES.nodePorts)],
+    },
+    base('services/prerouting', 'nat hook prerouting priority dstnat', ['jump services/translate']),
+    // The name dstnat does not exist for this hook.
+    base('services/output', 'nat hook output priority -100', ['jump services/translate']),
+    base('services/postrouting', 'nat hook postrouting priority srcnat', [
+      `meta mark & 0x${MASQUERADE_BIT.toString(16)} != 0 ${UNMARK} masquerade fully-random`,
+    ]),
+  ];
+}
+
+function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
+  const unknown = FAMILIES.flatMap((family) => {
+    const { ip, number } = NFT_WORDS[family];
+    const ranges = ofFamily(serviceCidrs, family);
+    return [
+      `${ip} daddr @${NAMES.clusterIps}-${number} fib daddr type != local goto ${NAMES.reject}`,
+      ...(ranges.length === 0 ? [] : [`${ip} daddr { ${ranges.join(', ')} } fib daddr type != local drop`]),
+    ];
+  });
+  const restricted = ['ct state new jump services/restrict'];
+  const filtered = ['ct state new jump services/unserved'];
+  const all = [...filtered, 'ct state new jump services/unknown'];
+  return [
+    { name: NAMES.reject, rules: ['meta l4proto tcp reject with tcp reset', 'reject with icmpx port-unreachable'] },
+    { name: 'services/restrict', rules: [`${toApi(api)} return`, ...lookUp(NAMES.restricted)] },
+    {
+      name: 'services/unserved',
+      rules: [`${toApi(api)} return`, ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
+    },
+    { name: 'services/unknown', rules: unknown },
+    // These precede the translation of destinations.
+    base('services/restrict-prerouting', 'filter hook prerouting priority -110', restricted),
+    base('services/restrict-output', 'filter hook output priority -110', restricted),
+    base('services/filter-input', 'filter hook input priority filter', filtered),
+    base('services/filter-forward', 'filter hook forward priority filter', all),
+    base('services/filter-output', 'filter hook output priority filter', all),
+  ];
+}
+
+const base = (name: string, hook: string, rules: string[]): Chain => ({
+  name,
+  base: `type ${hook}; policy accept;`,
+  rules,
+});
+
+/** Returns the addresses or ranges of the family. */
+export const ofFamily = (texts: readonly string[], family: (typeof FAMILIES)[number]): string[] =>
+  texts.filter((text) => familyOf(text) === family);

@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHealthChecks } from './health-checks.ts';
+import { serviceOf } from './proxy-fixture.ts';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const serviceWith = (healthCheckNodePort: number) =>
+  serviceOf('web', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort });
+
+/** Resolves with the response, or with undefined if the port is closed. The server opens the port in a later turn of the event loop. */
+async function check(port: number): Promise<Response | undefined> {
+  return fetch(`http://127.0.0.1:${port}/healthz`, { headers: { connection: 'close' } }).catch(() => undefined);
+}
+
+test('the port of a Service says how many of its endpoints are on the node', async () => {
+  const port = await freePort();
+  const checks = createHealthChecks(() => expect.fail('the port is free'));
+  onTestFinished(() => checks.close());
+  checks.update('default/web', serviceWith(port), 2);
+  const response = await expect
+    .poll(() => check(port))
+    .toBeDefined()
+    .then(() => check(port));
+  expect(response?.status).toBe(200);
+  expect(response?.headers.get('content-type')).toBe('application/json');
+  expect(response?.headers.get('x-load-balancing-endpoint-weight')).toBe('2');
+  expect(await response?.json()).toEqual({
+    service: { namespace: 'default', name: 'web' },
+    localEndpoints: 2,
+    serviceProxyHealthy: true,
+  });
+  checks.update('default/web', serviceWith(port), 0);
+  expect((await check(port))?.status).toBe(503);
+  checks.update('default/web', serviceWith(port), 1);
+  expect((await check(port))?.status).toBe(200);
+  checks.setHealthy(false);
+  const unhealthy = await check(port);
+  expect(unhealthy?.status).toBe(503);
+  expect(await unhealthy?.json()).toMatchObject({ localEndpoints: 1, serviceProxyHealthy: false });
+  checks.update('default/web', undefined, 0);
+  expect(await check(port)).toBeUndefined();
+});
+
+test('a port that is in use is reported, and tried again with the next update', async () => {
+  const taken = createServer().listen(0);
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const failed = Promise.withResolvers<[string | undefined, number]>();
+  const checks = createHealthChecks((service, number) => failed.resolve([service.metadata.name, number]));
+  onTestFinished(() => checks.close());
+  checks.update('default/web', serviceWith(port), 1);
+  expect(await failed.promise).toEqual(['web', port]);
+  taken.close();
+  await once(taken, 'close');
+  checks.update('default/web', serviceWith(port), 1);
+  await expect.poll(async () => (await check(port))?.status).toBe(200);
+});

@@ -1,0 +1,80 @@
+/**
+ * Answers health checks of load balancers: a Service with externalTrafficPolicy Local has a port at which this node says whether it has
+ * endpoints of the Service.
+ * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
+ */
+import { createServer, type Server } from 'node:http';
+import type { Service } from '../../api/generated/types.ts';
+
+export interface HealthChecks {
+  /** Opens the port of the Service, changes what it answers, or closes the port. `service`: undefined if it does not exist. */
+  update(key: string, service: Service | undefined, localEndpoints: number): void;
+  /** Sets whether the last change of the rules has succeeded. */
+  setHealthy(isHealthy: boolean): void;
+  close(): void;
+}
+
+interface Check {
+  service: Service;
+  port: number;
+  localEndpoints: number;
+  server: Server;
+}
+
+/** `failed` is called if a port cannot be opened. The next update of the Service tries again. */
+export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
+  const checks = new Map<string, Check>();
+  let isHealthy = true;
+
+  const open = (key: string, service: Service, port: number, localEndpoints: number): void => {
+    const server = createServer((_, response) => {
+      const { metadata } = check.service;
+      response.writeHead(check.localEndpoints > 0 && isHealthy ? 200 : 503, {
+        'content-type': 'application/json',
+        'x-content-type-options': 'nosniff',
+        'x-load-balancing-endpoint-weight': String(check.localEndpoints),
+      });
+      const body = {
+        service: { namespace: metadata.namespace, name: metadata.name },
+        localEndpoints: check.localEndpoints,
+        serviceProxyHealthy: isHealthy,
+      };
+      response.end(JSON.stringify(body, null, '\t'));
+    });
+    const check: Check = { service, port, localEndpoints, server };
+    server.on('error', (error) => {
+      if (checks.get(key) === check) checks.delete(key);
+      failed(check.service, port, error);
+    });
+    server.listen(port);
+    // An open port must not keep a process alive that has ended everything else.
+    server.unref();
+    checks.set(key, check);
+  };
+
+  const close = (key: string): void => {
+    const server = checks.get(key)?.server;
+    checks.delete(key);
+    server?.close();
+    server?.closeAllConnections();
+  };
+
+  return {
+    update(key, service, localEndpoints) {
+      const port = service === undefined ? 0 : portOf(service);
+      const check = checks.get(key);
+      if (check !== undefined && check.port !== port) close(key);
+      if (service === undefined || port === 0) return;
+      if (check?.port === port) Object.assign(check, { service, localEndpoints });
+      else open(key, service, port, localEndpoints);
+    },
+    setHealthy(healthy) {
+      isHealthy = healthy;
+    },
+    close: () => [...checks.keys()].forEach(close),
+  };
+}
+
+/** Returns the port for health checks of a Service; 0 if it has none. */
+const portOf = ({ spec }: Service): number =>
+  spec?.externalTrafficPolicy === 'Local' && spec.type === 'LoadBalancer' ? (spec.healthCheckNodePort ?? 0) : 0;

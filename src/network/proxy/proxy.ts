@@ -1,0 +1,229 @@
+/**
+ * The service proxy: makes the addresses and ports of Services lead to their endpoints.
+ *
+ * Boundary: reads Services, EndpointSlices and its Node, never Pods; writes the section `services` of the nftables table, deletes entries of
+ * connection tracking, answers health checks, and writes Events. services-section.ts decides what the rules are.
+ * Invariants:
+ *  1. The first section contains everything that the informers have listed: the rules that an earlier engine has left stay until then.
+ *  2. Changes that arrive while rules are written are part of the next transaction. There are no timers except after a failure.
+ *  3. The rules remain when the engine ends.
+ */
+import type { EndpointSlice, Node, Service } from '../../api/generated/types.ts';
+import { ENDPOINT_SLICES, NODES, SERVICES } from '../../api/resources.ts';
+import { backOffMillis } from '../../client/back-off.ts';
+import type { Client } from '../../client/client.ts';
+import { createEventRecorder } from '../../client/events.ts';
+import type { Informer } from '../../client/informer.ts';
+import type { InformerHandlers } from '../../client/local-copy.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { pause } from '../../platform/pause.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
+import type { NftTable } from '../nftables/table.ts';
+import { serviceOfSlice } from './endpoints.ts';
+import { createHealthChecks, type HealthChecks } from './health-checks.ts';
+import { MAX_FRONTENDS, MAX_PAIRS } from './rule-limits.ts';
+import type { NodeFacts, UdpFrontend } from './service-rules.ts';
+import { ServicesSection } from './services-section.ts';
+import { changedFrontends, deleteStaleFlows } from './stale-flows.ts';
+
+export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
+  client: Client;
+  informers: SharedInformers;
+  table: NftTable;
+  timers: Timers;
+  log: Log;
+  /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
+  namespace?: string;
+  /** Ends the proxy; the rules remain. */
+  signal: AbortSignal;
+}
+
+export interface RunningProxy {
+  /** Resolves when the rules are written for the first time, or when the first attempt has failed, which is repeated. */
+  readonly attempted: Promise<void>;
+  /** Resolves when the rules are written for the first time, with all Services that exist. Never resolves if that never succeeds. */
+  readonly written: Promise<void>;
+}
+
+export function startProxy(options: ProxyOptions): RunningProxy {
+  return new ServiceProxy(options);
+}
+
+/** The label of a Node that names its zone. */
+const ZONE = 'topology.kubernetes.io/zone';
+const RETRY_BASE_MILLIS = 1000;
+const RETRY_MAX_MILLIS = 60_000;
+
+const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
+
+class ServiceProxy implements RunningProxy {
+  readonly #options: ProxyOptions;
+  readonly #services: Informer<Service>;
+  readonly #slices: Informer<EndpointSlice>;
+  readonly #nodes: Informer<Node>;
+  readonly #events: ReturnType<typeof createEventRecorder>;
+  readonly #checks: HealthChecks;
+  #section: ServicesSection;
+  #zone: string | undefined;
+  /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
+  #hasMoved = false;
+  /** The keys of Services to take in. */
+  #changed = new Set<string>();
+  /** The UDP frontends that the kernel has, by Service, for those whose entries of connection tracking have not been examined since. */
+  readonly #examined = new Map<string, readonly UdpFrontend[]>();
+  #isSynced = false;
+  #isRunning = false;
+  readonly #written = Promise.withResolvers<void>();
+  readonly written = this.#written.promise;
+  readonly attempted: Promise<void>;
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    const { informers, signal, nodeName, client, timers, log } = options;
+    this.#section = this.#newSection();
+    this.#events = createEventRecorder(client, { component: 'kube-proxy', host: nodeName, timers, log, signal });
+    this.#checks = createHealthChecks((service, port, error) => {
+      const message = `node ${nodeName} failed to start healthcheck "${keyOf(service)}" on port ${port}: ${error.message}`;
+      log.warn('cannot open the port of a health check', { service: keyOf(service), port, error });
+      this.#events.event(service, 'Warning', 'FailedToStartServiceHealthcheck', message);
+    });
+    const each = <T extends KubeObject>(act: (object: T) => void): InformerHandlers<T> => ({
+      added: act,
+      updated: (object, old) => {
+        act(old);
+        act(object);
+      },
+      deleted: act,
+    });
+    const changed = (key: string): void => this.#change([key]);
+    this.#services = informers.follow<Service>(
+      SERVICES,
+      { signal },
+      each((service) => changed(keyOf(service))),
+    );
+    this.#slices = informers.follow<EndpointSlice>(
+      ENDPOINT_SLICES,
+      { signal },
+      each((slice) => serviceOfSlice(slice).forEach(changed)),
+    );
+    this.#nodes = informers.follow<Node>(
+      NODES,
+      { fieldSelector: `metadata.name=${nodeName}`, signal },
+      { added: (node) => this.#place(node), updated: (node) => this.#place(node) },
+    );
+    this.attempted = this.#start();
+  }
+
+  async #start(): Promise<void> {
+    await Promise.all([this.#services.synced, this.#slices.synced, this.#nodes.synced]);
+    this.#isSynced = true;
+    this.#options.signal.addEventListener('abort', () => this.#checks.close());
+    const first = Promise.withResolvers<void>();
+    void this.#run(first.resolve);
+    await first.promise;
+  }
+
+  #newSection(): ServicesSection {
+    return new ServicesSection({ ...this.#options, zone: this.#zone });
+  }
+
+  /** Takes in all Services again if the zone of the node has changed. */
+  #place({ metadata }: Node): void {
+    const zone = metadata.labels?.[ZONE];
+    if (zone === this.#zone) return;
+    this.#zone = zone;
+    this.#hasMoved = true;
+    this.#change(this.#services.list().map(keyOf));
+  }
+
+  #change(keys: Iterable<string>): void {
+    for (const key of keys) this.#changed.add(key);
+    if (this.#isSynced && !this.#isRunning) void this.#run();
+  }
+
+  /** Writes the changes until there are none. `attempted` is called after the first attempt. */
+  async #run(attempted: () => void = () => undefined): Promise<void> {
+    const { signal, timers, log, table } = this.#options;
+    this.#isRunning = true;
+    let failures = 0;
+    const written = new Set<string>();
+    do {
+      for (const key of await this.#takeIn()) written.add(key);
+      try {
+        await table.set('services', this.#section.section());
+        this.#written.resolve();
+        failures = 0;
+        this.#checks.setHealthy(true);
+        await this.#examine(written);
+        written.clear();
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#checks.setHealthy(false);
+        log.error('cannot write the rules for Services', { error });
+        attempted();
+        await pause(timers, backOffMillis(++failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+      }
+      attempted();
+    } while (!signal.aborted && (this.#changed.size > 0 || failures > 0));
+    attempted();
+    this.#isRunning = false;
+  }
+
+  /**
+   * Takes in the Services that have changed until now, in turns with other work, and resolves with their keys. Later changes wait for the
+   * next transaction: otherwise constant changes would delay all rules without end.
+   */
+  async #takeIn(): Promise<Set<string>> {
+    if (this.#hasMoved) {
+      this.#hasMoved = false;
+      this.#section = this.#newSection();
+    }
+    const taken = new Set<string>();
+    const betweenSteps = workInTurns();
+    let keys = this.#changed;
+    this.#changed = new Set();
+    while (keys.size > 0) {
+      // A Service that gets an address and the one that loses it must be part of the same transaction.
+      const rivals = new Set<string>();
+      for (const key of keys) {
+        const [namespace, name = ''] = key.split('/');
+        const service = this.#services.get(namespace, name);
+        const slices = [...this.#slices.by(serviceOfSlice, key)];
+        const wasCut = this.#section.rulesOf(key)?.isCut === true;
+        const affected = await runInTurns(this.#section.steps(key, service, slices), betweenSteps);
+        for (const rival of affected) rivals.add(rival);
+        if (service !== undefined && !wasCut && this.#section.rulesOf(key)?.isCut === true) this.#warn(service);
+        this.#checks.update(key, service, this.#section.rulesOf(key)?.localEndpoints ?? 0);
+        taken.add(key);
+        await betweenSteps();
+      }
+      keys = rivals;
+    }
+    return taken;
+  }
+
+  #warn(service: Service): void {
+    const message =
+      `the Service is too large for node ${this.#options.nodeName}: it gets at most ${MAX_FRONTENDS} addresses and ports, and ` +
+      `${MAX_PAIRS} pairs of these with endpoints; divide it into several Services`;
+    this.#events.event(service, 'Warning', 'ServiceTooLarge', message);
+  }
+
+  /** Deletes entries of connection tracking that the new rules contradict. */
+  async #examine(keys: ReadonlySet<string>): Promise<void> {
+    const { signal, namespace, log } = this.#options;
+    const frontends: UdpFrontend[] = [];
+    for (const key of keys) {
+      const udp = this.#section.rulesOf(key)?.udp ?? [];
+      frontends.push(...changedFrontends(this.#examined.get(key) ?? [], udp));
+      if (udp.length === 0) this.#examined.delete(key);
+      else this.#examined.set(key, udp);
+    }
+    if (frontends.length === 0) return;
+    await deleteStaleFlows(frontends, signal, namespace).catch((error: unknown) => {
+      if (!signal.aborted) log.error('cannot delete entries of connection tracking', { error });
+    });
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The section `services` of the nftables table, and what follows from it: kept current Service by Service, so that a change costs what
+ * changed, in steps between which other work may run. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
+ *
+ * Invariants:
+ *  1. The section is the same as one that is built from the same objects at once, except for the order of endpoints.
+ *  2. If several Services claim the same address and port, the oldest one has it.
+ */
+import type { EndpointSlice, Service } from '../../api/generated/types.ts';
+import { runAtOnce } from '../../platform/work-in-turns.ts';
+import type { Part, Section } from '../nftables/section.ts';
+import { Balancing, type SharedPart } from './balancing.ts';
+import { baseRules } from './base-rules.ts';
+import { type Claimant, Claims, claimantOf } from './claims.ts';
+import { STEP_LENGTH } from './rule-limits.ts';
+import { type NodeFacts, rulesOfService, type ServiceRules } from './service-rules.ts';
+import type { Slots } from './slots.ts';
+
+const NO_SLOTS: ReadonlyMap<string, Slots> = new Map();
+
+/** The claims of one Service. `by` is undefined if the Service does not exist. */
+interface ClaimsOfOne {
+  claims: readonly string[];
+  by: Claimant | undefined;
+}
+
+export class ServicesSection {
+  readonly #node: NodeFacts;
+  readonly #balancing: Balancing;
+  readonly #parts: Map<string, Part>;
+  readonly #rules = new Map<string, { service: Service; rules: ServiceRules }>();
+  /** The number of parts that need a shared part, by its name. */
+  readonly #uses = new Map<string, number>();
+  readonly #claims = new Claims();
+
+  constructor(node: NodeFacts) {
+    this.#node = node;
+    this.#balancing = new Balancing(node.podCidrs);
+    this.#parts = new Map([['base', baseRules(node)]]);
+  }
+
+  /** Returns the current parts. The result does not change later. */
+  section(): Section {
+    return new Map(this.#parts);
+  }
+
+  /** Returns the rules of a Service by its key, `<namespace>/<name>`; undefined if it has none. */
+  rulesOf(key: string): ServiceRules | undefined {
+    return this.#rules.get(key)?.rules;
+  }
+
+  /**
+   * Takes in the state of a Service; undefined if it does not exist. Returns the keys of Services that must be taken in again, because they
+   * claim something that this Service has got or given up.
+   */
+  update(key: string, service: Service | undefined, slices: readonly EndpointSlice[]): Set<string> {
+    return runAtOnce(this.steps(key, service, slices));
+  }
+
+  /** Does the same as update() in short steps. They must end before the next ones begin, and before section() is called. */
+  *steps(key: string, service: Service | undefined, slices: readonly EndpointSlice[]): Generator<void, Set<string>> {
+    const old = this.#rules.get(key);
+    const before = { claims: old?.rules.claims ?? [], by: old && claimantOf(key, old.service) };
+    if (service === undefined) {
+      this.#rules.delete(key);
+      this.#parts.delete(`service ${key}`);
+      yield* this.#unneed(old?.rules.needs ?? []);
+      return this.#claim(before, { claims: [], by: undefined });
+    }
+    const by = claimantOf(key, service);
+    const rules = yield* rulesOfService(service, slices, {
+      node: this.#node,
+      balancing: this.#balancing,
+      mayHave: (claim) => this.#claims.mayHave(claim, by),
+      previous: old?.rules.slots ?? NO_SLOTS,
+    });
+    yield* this.#need(rules.needs);
+    yield* this.#unneed(old?.rules.needs ?? []);
+    this.#rules.set(key, { service, rules });
+    this.#parts.set(`service ${key}`, rules.part);
+    return this.#claim(before, { claims: rules.claims, by });
+  }
+
+  /** Replaces the claims of a Service. Returns the keys of the Services that get or lose one of them. */
+  #claim(before: ClaimsOfOne, after: ClaimsOfOne): Set<string> {
+    const affected = new Set<string | undefined>();
+    const isSameAge = before.by?.age === after.by?.age;
+    // Claims change rarely.
+    const isSame =
+      before.claims.length === after.claims.length &&
+      before.claims.every((claim, index) => claim === after.claims[index]);
+    if (isSame && isSameAge) return new Set();
+    const [old, current] = [new Set(before.claims), new Set(after.claims)];
+    for (const claim of old) {
+      if (before.by !== undefined && !(isSameAge && current.has(claim)))
+        affected.add(this.#claims.remove(claim, before.by));
+    }
+    for (const claim of current) {
+      if (after.by !== undefined && !(isSameAge && old.has(claim))) affected.add(this.#claims.add(claim, after.by));
+    }
+    affected.delete(undefined);
+    return affected as Set<string>;
+  }
+
+  *#need(shared: readonly SharedPart[]): Generator<void, void> {
+    for (const [index, { name, part, needs }] of shared.entries()) {
+      if (index % STEP_LENGTH === STEP_LENGTH - 1) yield;
+      const uses = this.#uses.get(name) ?? 0;
+      this.#uses.set(name, uses + 1);
+      if (uses > 0) continue;
+      this.#parts.set(name, part);
+      yield* this.#need(needs);
+    }
+  }
+
+  *#unneed(shared: readonly SharedPart[]): Generator<void, void> {
+    for (const [index, { name, needs }] of shared.entries()) {
+      if (index % STEP_LENGTH === STEP_LENGTH - 1) yield;
+      const uses = (this.#uses.get(name) ?? 1) - 1;
+      if (uses > 0) {
+        this.#uses.set(name, uses);
+        continue;
+      }
+      this.#uses.delete(name);
+      this.#parts.delete(name);
+      this.#balancing.forget(name);
+      yield* this.#unneed(needs);
+    }
+  }
+}

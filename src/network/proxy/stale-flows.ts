@@ -1,0 +1,139 @@
+/**
+ * UDP has no connections, so that a client keeps what connection tracking has decided for its first packet as long as it sends: its packets
+ * reach an endpoint that no longer exists, or no endpoint at all although there is one now. Such entries are deleted, and the next packet
+ * of the client is translated by the current rules.
+ *
+ * Boundary: conntrack(8) and ip(8). The kernel may have a million entries: they are read in turns with other work, and only a bounded number
+ * of stale ones is remembered.
+ * Source: the cleanup of conntrack entries in pkg/proxy of v1.33 (behavior).
+ */
+import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
+import { linesOf, runCommand, runCommandOk } from '../../platform/processes.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
+import { FAMILIES } from '../families.ts';
+import type { UdpFrontend } from './service-rules.ts';
+
+/** A UDP entry of connection tracking. */
+export interface Flow {
+  destination: string;
+  destinationPort: number;
+  /** Where the packets go after translation, as `10.244.0.7 . 53`. */
+  target: string;
+}
+
+const keyOf = ({ family, address, port }: UdpFrontend): string => `${family} ${address ?? 'node'} ${port}`;
+
+/**
+ * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint, and those that had none. A frontend
+ * that no longer exists has no targets in the result.
+ */
+export function changedFrontends(before: readonly UdpFrontend[], after: readonly UdpFrontend[]): UdpFrontend[] {
+  const old = new Map(before.map((frontend) => [keyOf(frontend), frontend]));
+  const kept = new Set(after.map(keyOf));
+  const changed = after.filter((frontend) => {
+    const targets = old.get(keyOf(frontend))?.targets ?? new Set();
+    return (
+      [...targets].some((target) => !frontend.targets.has(target)) || (targets.size === 0 && frontend.targets.size > 0)
+    );
+  });
+  const removed = before.filter((frontend) => !kept.has(keyOf(frontend)));
+  return [...changed, ...removed.map((frontend) => ({ ...frontend, targets: new Set<string>() }))];
+}
+
+/**
+ * Returns a function that returns whether an entry leads to something else than an endpoint of its frontend. `nodeIps`: the addresses of this
+ * node.
+ */
+export function staleness(
+  frontends: readonly UdpFrontend[],
+  family: IpFamily,
+  nodeIps: ReadonlySet<string>,
+): (flow: Flow) => boolean {
+  const targets = new Map(frontends.map((frontend) => [keyOf(frontend), frontend.targets]));
+  return (flow) => {
+    const at = (address: string | undefined) =>
+      targets.get(keyOf({ family, address, port: flow.destinationPort, targets: new Set() }));
+    const ofAddress = at(flow.destination);
+    if (ofAddress !== undefined) return !ofAddress.has(flow.target);
+    const ofNode = nodeIps.has(flow.destination) ? at(undefined) : undefined;
+    if (ofNode === undefined || ofNode.has(flow.target)) return false;
+    // Packets to a port of the node that is no node port any more may belong to another program.
+    return ofNode.size > 0 || flow.target !== `${flow.destination} . ${flow.destinationPort}`;
+  };
+}
+
+/**
+ * Parses a line of the output of `conntrack --dump --proto udp`; undefined if it is no entry. The first values of an entry are those of the
+ * client, the second those of replies.
+ */
+export function parseFlow(line: string): Flow | undefined {
+  const fields = [...line.matchAll(/\b(src|dst|sport|dport)=(\S+)/g)].map(([, , value = '']) => value);
+  const [, destination = '', , destinationPort, replySource = '', , replySourcePort] = fields;
+  if (replySourcePort === undefined) return undefined;
+  const text = (address: string): string => canonicalIp(address) ?? address;
+  return {
+    destination: text(destination),
+    destinationPort: Number(destinationPort),
+    target: `${text(replySource)} . ${replySourcePort}`,
+  };
+}
+
+const CONNTRACK_FAMILY: Readonly<Record<IpFamily, string>> = { IPv4: 'ipv4', IPv6: 'ipv6' };
+/** The stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
+const MAX_REMEMBERED = 100;
+
+/**
+ * Deletes the stale entries of the frontends. Rejects if conntrack(8) or ip(8) fails. `namespace`: that of ip-netns(8) in which the entries
+ * are; by default, that of this process.
+ */
+export async function deleteStaleFlows(
+  frontends: readonly UdpFrontend[],
+  signal: AbortSignal,
+  namespace?: string,
+): Promise<void> {
+  const inside = (...command: string[]): [string, string[]] => {
+    const [first = '', ...rest] = namespace === undefined ? command : ['ip', 'netns', 'exec', namespace, ...command];
+    return [first, rest];
+  };
+  const hasNodePorts = frontends.some(({ address }) => address === undefined);
+  const nodeIps = hasNodePorts
+    ? addressesIn(await runCommandOk(...inside('ip', '-json', 'address', 'show'), { signal }))
+    : new Set<string>();
+  const betweenSteps = workInTurns();
+  for (const family of FAMILIES) {
+    const own = frontends.filter((frontend) => frontend.family === family);
+    if (own.length === 0) continue;
+    const isStale = staleness(own, family, nodeIps);
+    const select = ['--family', CONNTRACK_FAMILY[family], '--proto', 'udp'];
+    /** Those of different clients are deleted together. */
+    const stale = new Map<string, Flow>();
+    const deleteAll = async (): Promise<void> => {
+      // The exit code is not 0 if the entries have already expired.
+      for (const flow of stale.values())
+        await runCommand(...inside('conntrack', '--delete', ...select, ...criteria(flow)), { signal });
+      stale.clear();
+    };
+    for await (const lines of linesOf(...inside('conntrack', '--dump', ...select), { signal })) {
+      for (const line of lines) {
+        const flow = parseFlow(line);
+        if (flow === undefined || !isStale(flow)) continue;
+        stale.set(`${flow.destination} ${flow.destinationPort} ${flow.target}`, flow);
+        if (stale.size >= MAX_REMEMBERED) await deleteAll();
+      }
+      await betweenSteps();
+    }
+    await deleteAll();
+  }
+}
+
+function criteria({ destination, destinationPort, target }: Flow): string[] {
+  const [address = '', port = ''] = target.split(' . ');
+  const original = ['--orig-dst', destination, '--orig-port-dst', String(destinationPort)];
+  return [...original, '--reply-src', address, '--reply-port-src', port];
+}
+
+/** Returns the addresses in the output of `ip -json address show`. */
+function addressesIn(output: string): ReadonlySet<string> {
+  const links = JSON.parse(output) as { addr_info: { local: string }[] }[];
+  return new Set(links.flatMap(({ addr_info }) => addr_info.map(({ local }) => local)));
+}
