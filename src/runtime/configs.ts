@@ -15,7 +15,12 @@ export interface SandboxConfig {
   hostname: string;
   /** Folder to which the runtime writes container logs (CRI log format). */
   logDirectory: string;
+  /** The labels that the runtime gets. */
   labels: Record<string, string>;
+  /** All labels of the Pod, for the Pod network. Absent: `labels` has all. */
+  allLabels?: Record<string, string>;
+  /** The named ports of the Pod's containers, for the Pod network. */
+  namedPorts?: { name?: string; protocol?: string; containerPort: number }[];
   annotations: Record<string, string>;
   dns?: { servers: string[]; searches: string[]; options: string[] };
   portMappings?: { protocol: 'TCP' | 'UDP' | 'SCTP'; containerPort: number; hostPort: number; hostIp?: string }[];

@@ -11,7 +11,7 @@
 
 import type { Millis } from '../machinery/time.ts';
 import type { StreamSelection } from '../ports/node-connection.ts';
-import type { ContainerConfig, ContainerKind, SandboxConfig } from './configs.ts';
+import type { ContainerConfig, ContainerKind, PodIdentity, SandboxConfig } from './configs.ts';
 
 export type * from './configs.ts';
 
@@ -242,6 +242,18 @@ export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
   attach(id: string, streams: StreamSelection, signal: AbortSignal): Promise<string>;
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
+}
+
+/** The Pod for which a sandbox was created. */
+export interface SandboxPod extends PodIdentity {
+  /** SandboxConfig.labels, which need not be all labels that the Pod had. */
+  labels: Record<string, string>;
+}
+
+/** Lists the Pods of sandboxes. Only a runtime whose sandboxes outlive the engine can do this. */
+export interface SandboxPods {
+  /** Resolves with the Pods of the sandboxes that this lifepod instance created, by the ID of the sandbox. */
+  sandboxPods(signal: AbortSignal): Promise<Map<string, SandboxPod>>;
 }
 
 /**

@@ -489,7 +489,7 @@ describe('sandboxConfig', () => {
     const ports = [
       { containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { containerPort: 81, hostPort: 8081, protocol: 'UDP', hostIP: '127.0.0.1' },
-      { containerPort: 82 },
+      { containerPort: 82, name: 'web' },
     ];
     const config = sandboxConfig(
       podOf(
@@ -509,6 +509,8 @@ describe('sandboxConfig', () => {
       hostname: 'p1',
       logDirectory: '/d/logs/ns1_p1_u1',
       labels: { app: 'x' },
+      allLabels: { app: 'x' },
+      namedPorts: [{ containerPort: 82, name: 'web' }],
       annotations: { note: 'y' },
       dns: {
         servers: ['10.96.0.10'],
@@ -593,6 +595,10 @@ describe('etcHosts', () => {
     expect(text).toMatch(/^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/);
     expect(text).toContain('10.0.0.7\th.s.ns1.svc.cluster.local\th\n');
     expect(text).toMatch(/\n\n# Entries added by HostAliases\.\n9\.9\.9\.9\ta\tb\n$/);
+  });
+  it('the hosts file has a line for each address of the Pod', () => {
+    const text = etcHosts(podOf(), { ...env, podIps: ['10.0.0.7', 'fd00::7'] }, '');
+    expect(text).toMatch(/\n10\.0\.0\.7\tp1\nfd00::7\tp1\n$/);
   });
   it("the hosts file of a Pod with hostNetwork is the node's", () => {
     expect(etcHosts(podOf({ hostNetwork: true }), env, '127.0.0.1 localhost\n')).toBe(

@@ -5,7 +5,7 @@
  */
 
 import { join } from 'node:path';
-import { containersOf, isSidecar } from '../../api/core/v1/pod/containers.ts';
+import { containersOf, isSidecar, namedPorts } from '../../api/core/v1/pod/containers.ts';
 import type { Container, ContainerPort, EphemeralContainer, Pod, VolumeMount } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type {
@@ -126,6 +126,8 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
     hostname: hostNetwork ? '' : sandboxHostname(pod, env.dns.clusterDomain),
     logDirectory: podLogDirectory(pod, env.logsRoot),
     ...sandboxMetadata(pod).shown,
+    allLabels: pod.metadata.labels ?? {},
+    namedPorts: namedPorts(pod),
     dns: podDnsConfig(pod, env.dns).config,
     portMappings: hostNetwork ? [] : portMappings(pod),
     cgroupParent: env.cgroupParent,

@@ -4,7 +4,7 @@ import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
 export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
 /** The file in which systemd-resolved lists the servers to which it forwards queries. */
-const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
+export const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 
 /**
  * Reads `file` if given, else the machine's configuration. If the machine's only servers are stubs on loopback, which Pods cannot

@@ -17,6 +17,7 @@ let controller: AbortController;
 let problems: string[] | Error;
 let features: RuntimeFeatures | undefined;
 let images: ImageInfo[];
+let addresses: string[];
 let pressures: ReadonlySet<PressureCondition>;
 let reporter: NodeStatusReporter;
 let question: () => Promise<void>;
@@ -37,8 +38,8 @@ const start = async (): Promise<void> => {
     ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
     nodeName: 'n1',
     runtime,
-    podCidr: '10.244.0.0/24',
-    internalIp: async () => '192.0.2.2',
+    podCidrs: ['10.244.0.0/24'],
+    internalIps: async () => addresses,
     capacity: await readCapacity({ folder: tmpdir() }),
     pressure: { conditions: () => pressures },
     version: 'v1.33.0+lifepod',
@@ -53,6 +54,7 @@ beforeEach(async () => {
   problems = [];
   features = undefined;
   images = [];
+  addresses = ['192.0.2.2'];
   pressures = new Set();
   await start();
 });
@@ -102,6 +104,18 @@ describe('startNodeStatus', () => {
       metadata: { name: 'n1', namespace: 'kube-node-lease' },
       spec: { holderIdentity: 'n1', leaseDurationSeconds: 40, renewTime: '2026-01-31T00:00:00.000000Z' },
     });
+  });
+
+  it('the status lists the current addresses of both families, and writes them only when they change', async () => {
+    const listed = (): string[] => (node().status?.addresses ?? []).map(({ type, address }) => `${type} ${address}`);
+    for (const now of [['192.0.2.2', '2001:db8::2'], ['192.0.2.3', '2001:db8::3'], ['192.0.2.3']]) {
+      addresses = now;
+      await advance(10_000);
+      expect(listed()).toEqual([...now.map((address) => `InternalIP ${address}`), 'Hostname n1']);
+      backend.calls.length = 0;
+      await advance(10_000);
+      expect(writes().filter((call) => !call.includes('leases'))).toEqual([]);
+    }
   });
 
   it('the agent writes only the Lease while nothing changes, and the status every five minutes', async () => {

@@ -27,8 +27,8 @@ import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from '
 export interface NodeStatusOptions extends RegistrationOptions {
   informers: SharedInformers;
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
-  /** Returns the current IP address of the node. */
-  internalIp(): Promise<string>;
+  /** Returns the current IP addresses of the node, at most one of each family, IPv4 first. */
+  internalIps(): Promise<readonly string[]>;
   capacity: Capacity;
   pressure: Pick<NodePressure, 'conditions'>;
   /** Returns further reasons why the node is not ready. */
@@ -121,9 +121,11 @@ async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeS
     const status = await readStatus(options, state, node.status?.conditions ?? [], now);
     nodeEvents.reported(node.status, status);
     if (!heartbeat && sameJson(reported(status, status), reported(node.status, status))) return;
-    // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels.
+    // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels. It would merge addresses by
+    // their type, which two InternalIPs share, so it replaces them, as upstream's kubelet does.
     const type = 'application/strategic-merge-patch+json';
-    node = await nodes.patch(nodeName, undefined, type, { status }, 'status');
+    const addresses = [{ $patch: 'replace' }, ...(status.addresses ?? [])];
+    node = await nodes.patch(nodeName, undefined, type, { status: { ...status, addresses } }, 'status');
     writtenAt = now;
   }
 
@@ -177,7 +179,7 @@ const reported = (status: NodeStatus | undefined, next: NodeStatus): unknown => 
 });
 
 async function readStatus(
-  { capacity, internalIp, nodeName, pressure, version, problems, systemInfo = readSystemInfo }: NodeStatusOptions,
+  { capacity, internalIps, nodeName, pressure, version, problems, systemInfo = readSystemInfo }: NodeStatusOptions,
   runtime: RuntimeState,
   before: readonly NodeCondition[],
   now: number,
@@ -186,7 +188,7 @@ async function readStatus(
   const conditions = nodeConditions(pressure.conditions(), notReady, before, now);
   return {
     addresses: [
-      { type: 'InternalIP', address: await internalIp() },
+      ...(await internalIps()).map((address) => ({ type: 'InternalIP', address })),
       { type: 'Hostname', address: nodeName },
     ],
     capacity: capacity.capacity,

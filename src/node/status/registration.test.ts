@@ -10,11 +10,11 @@ let backend: RegistryBackend;
 beforeEach(async () => {
   backend = await registryBackend();
 });
-const register = (podCidr = '10.244.0.0/24', labels: Record<string, string> = {}): Promise<Node> =>
-  registerNode({ client: clientOf(backend), nodeName: 'n', podCidr, labels });
+const register = (podCidrs = ['10.244.0.0/24'], labels: Record<string, string> = {}): Promise<Node> =>
+  registerNode({ client: clientOf(backend), nodeName: 'n', podCidrs, labels });
 const nodeCalls = (): string[] => backend.calls.filter((call) => call.includes(' nodes '));
 
-test('registerNode() creates a missing Node, and only updates the labels and the Pod CIDR of an existing one', async () => {
+test('registerNode() creates a missing Node, and only updates the labels and the Pod CIDRs of an existing one', async () => {
   expect(await register()).toMatchObject({
     metadata: { name: 'n', labels: nodeLabels('n') },
     spec: { podCIDR: '10.244.0.0/24', podCIDRs: ['10.244.0.0/24'] },
@@ -33,6 +33,13 @@ test('registerNode() creates a missing Node, and only updates the labels and the
     spec: { podCIDR: '10.244.0.0/24', unschedulable: true },
   });
   expect(nodeCalls()).toEqual(['patch nodes /n']);
+});
+
+test('registerNode() gives the Node two Pod CIDRs, the first of which is its podCIDR', async () => {
+  const podCIDRs = ['10.244.0.0/24', 'fd00:10:244::/64'];
+  for (const _ of ['create', 'update']) {
+    expect((await register(podCIDRs)).spec).toEqual({ podCIDR: podCIDRs[0], podCIDRs });
+  }
 });
 
 test('registerNode() adds the labels of its options, which cannot replace the labels that every Node has', async () => {

@@ -8,7 +8,8 @@ import { architecture } from './machine-facts.ts';
 export interface RegistrationOptions {
   client: Client;
   nodeName: string;
-  podCidr: string;
+  /** The ranges of the addresses of the node's Pods, IPv4 first. */
+  podCidrs: readonly string[];
   /** Labels of the Node in addition to those that every Node has. Absent: none. */
   labels?: Readonly<Record<string, string>>;
 }
@@ -24,11 +25,11 @@ export function nodeLabels(nodeName: string): Record<string, string> {
   };
 }
 
-/** Creates the Node, or updates the labels and the Pod CIDR of an existing one. Resolves with the Node. */
-export async function registerNode({ client, nodeName, podCidr, labels: more }: RegistrationOptions): Promise<Node> {
+/** Creates the Node, or updates the labels and the Pod CIDRs of an existing one. Resolves with the Node. */
+export async function registerNode({ client, nodeName, podCidrs, labels: more }: RegistrationOptions): Promise<Node> {
   const nodes = client.resource<Node>(NODES);
   const labels = { ...more, ...nodeLabels(nodeName) };
-  const spec = { podCIDR: podCidr, podCIDRs: [podCidr] };
+  const spec = { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] };
   for (;;) {
     try {
       // A patch does not conflict with concurrent writes of other clients.

@@ -31,6 +31,7 @@ test('the configuration has the paths of the data folder and the options as quot
       '  bin_dir = "/cni/\\"bin\\""',
       '  config_path = "/data/certs.d:/etc/certs.d"',
       `  Root = "${paths.runcRoot}"`,
+      '  "io.containerd.timeout.shim.load" = "20s"',
     ]),
   );
 });

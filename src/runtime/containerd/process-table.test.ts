@@ -2,9 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
+import { childrenOf, haveEnded } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { containerdPaths } from './paths.ts';
-import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
+import { findContainerd, findShims } from './process-table.ts';
 
 const paths = containerdPaths(`/nonexistent/lifepod-process-table-${process.pid}`);
 const children: ChildProcess[] = [];

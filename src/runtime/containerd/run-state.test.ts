@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Log } from '../../platform/platform.ts';
-import { runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { childrenOf, haveEnded, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
+import { findContainerd, findShims } from './process-table.ts';
 import { clearRunState, endLeftover, mountPoints, prepareRunFolder } from './run-state.ts';
 
 // Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.

@@ -6,11 +6,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { childrenOf, haveEnded, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { connect } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
+import { findContainerd, findShims } from './process-table.ts';
 import { removeShimSockets } from './shims.ts';
 
 const STOP_MILLIS = 10_000;

@@ -13,7 +13,7 @@ import { machineClock } from '../../platform/node-js.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createSteadyStamps } from '../clock-conversion.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
-import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
+import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion, SandboxPods } from '../runtime.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
 import { followEvents } from './events/follow-events.ts';
@@ -29,6 +29,7 @@ import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from 
 import { logEnded } from './log-end.ts';
 import { createObserver, type Observer } from './observer.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
+import { sandboxPods } from './sandbox-pods.ts';
 import { featuresOf, notReady, readStatus } from './status.ts';
 import { type EndingParts, removeContainer, removeSandbox, stopContainer, stopSandbox } from './stop-and-remove.ts';
 import { streamCalls } from './streams.ts';
@@ -52,10 +53,10 @@ export interface RuntimeOptions {
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
+export type CriRuntime = ContainerRuntime & ContainerStreams & RuntimeUsage & SandboxPods;
+
 /** Connects to the runtime. Rejects with an OutcomeUnknownError if it does not respond, or a RuntimeCallError if it lacks CRI v1. */
-export async function connectRuntime(
-  options: RuntimeOptions,
-): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
+export async function connectRuntime(options: RuntimeOptions): Promise<CriRuntime> {
   const connection = connect(options.endpoint, options.metrics && callMetrics(options.metrics));
   const facts = emptyFacts();
   const scope = options.namespaceLabels ?? {};
@@ -74,7 +75,7 @@ export async function connectRuntime(
     throw error;
   });
   const surroundings: Surroundings = { connection, facts, observer, scope, timers: options.timers };
-  const runtime: ContainerRuntime & ContainerStreams & RuntimeUsage = {
+  const runtime: CriRuntime = {
     version,
     notReady: (signal) => notReady(connection, signal),
     features: async (signal) => featuresOf(await readStatus(connection, false, signal)),
@@ -85,6 +86,7 @@ export async function connectRuntime(
     execSync: (id, command, timeoutMillis, signal) =>
       execSync(connection, options.timers, { id, command, timeoutMillis }, signal),
     observeAll: async (signal) => stamps.readAll(await observer.observeAll(signal)),
+    sandboxPods: (signal) => sandboxPods(observer, scope, signal),
     observe: async (podUid, signal) => stamps.read(podUid, await observer.observe(podUid, signal)),
     events: shareEvents((...follower) =>
       followEvents({ ...options, connection, facts, observer, scope, runtimeName }, ...follower),
