@@ -19,7 +19,7 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
-import { END_STATIC_PODS } from './up.ts';
+import { END_WORKLOADS } from './up.ts';
 
 /**
  * How long to wait for containers that still run after their Pods were deleted from the API, such as containers of force-deleted Pods.
@@ -98,7 +98,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
   }
 }
 
-/** Ends the Pods, then stops the engine. Resolves when the engine has released the data folder, which is its last step before it exits. */
+/** Ends the Pods, then stops the engine. Resolves when the engine has exited, which releases its lock on the data folder. */
 async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
@@ -111,7 +111,7 @@ async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, p
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
-    sendSignal(pid, END_STATIC_PODS);
+    sendSignal(pid, END_WORKLOADS);
     await endAllPods(client, platform, say, ended.signal);
     await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
     say(`stopping the engine (PID ${pid})`);

@@ -64,8 +64,11 @@ const up = program
   .option('--detach', 'run in the background; return once everything is ready')
   .option('--port <number>', `port of the API on 127.0.0.1; 0 picks a free one (default: ${DEFAULT_PORT})`, parsePort)
   .addOption(new Option('--any-port').hideHelp())
-  .option('--pod-cidr <network>', `address range of Pods (default: ${DEFAULT_POD_CIDR})`)
-  .option('--service-cidr <network>', `address range of Services (default: ${DEFAULT_SERVICE_CIDR})`)
+  .option('--pod-cidr <network>', `address range of Pods, or IPv4,IPv6 ranges (default: ${DEFAULT_POD_CIDR})`)
+  .option(
+    '--service-cidr <network>',
+    `address range of Services, or IPv4,IPv6 ranges (default: ${DEFAULT_SERVICE_CIDR})`,
+  )
   .option('--node-name <name>', `name of the Node (default: the host name)`)
   .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
   .option(

@@ -16,15 +16,18 @@ export interface ReadyEngine {
   startMillis: number;
 }
 
-/** The signal with which `lifepod down` makes the engine end the static Pods, which cannot be deleted through the API. */
-export const END_STATIC_PODS = 'SIGUSR2';
+/**
+ * The signal with which `lifepod down` makes the engine end the static Pods, which cannot be deleted through the API, and stop the
+ * controllers that would replace the Pods that `lifepod down` deletes.
+ */
+export const END_WORKLOADS = 'SIGUSR2';
 
 /** The signal with which `lifepod shutdown-node` makes the engine end the Pods. By convention, SIGPWR reports a power failure. */
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
 /**
- * Runs the engine. Resolves when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. A second SIGTERM or SIGINT exits
- * immediately. If the engine does not start, reports that to the process that waits for the engine, or rejects if there is none.
+ * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. A second SIGTERM or
+ * SIGINT ends it immediately. If the engine does not start, reports that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
   // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
@@ -37,8 +40,8 @@ export async function up(options: UpOptions): Promise<void> {
       else process.exit(1);
     });
   }
-  const staticPodsEnd = Promise.withResolvers<void>();
-  process.on(END_STATIC_PODS, () => staticPodsEnd.resolve());
+  const workloadsEnd = Promise.withResolvers<void>();
+  process.on(END_WORKLOADS, () => workloadsEnd.resolve());
   const shutdown = Promise.withResolvers<void>();
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
@@ -57,7 +60,7 @@ export async function up(options: UpOptions): Promise<void> {
     return;
   }
   const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
-  void staticPodsEnd.promise.then(() => engine.endStaticPods()).catch(failed('ending the static Pods failed'));
+  void workloadsEnd.promise.then(() => engine.endWorkloads()).catch(failed('ending the static Pods failed'));
   void shutdown.promise
     .then(() => engine.shutDownNode())
     .catch(failed('shutting down the node failed'))
@@ -70,6 +73,9 @@ export async function up(options: UpOptions): Promise<void> {
   if (process.send === undefined) printReady(options.dataDir, ready);
   else await report({ ready });
   await engine.stopped;
+  // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A timer that is left,
+  // such as that of a request that a controller would repeat, must not delay them.
+  process.exit();
 }
 
 /** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */

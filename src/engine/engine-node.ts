@@ -1,17 +1,23 @@
 /** Settings, capacity, pressure and shutdown of the node, for the node agent and the node status reporter. */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Dns, startDns } from '../network/dns/dns.ts';
 import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
+import { MACHINE_RESOLV_CONF, RESOLVED_CONF } from '../node/container/node-resolver.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
 import { type Capacity, readCapacity } from '../node/status/machine-facts.ts';
 import type { NodeStatusReporter } from '../node/status/node-status.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
-import { UserError } from '../platform/files.ts';
+import { ensurePrivateFolder, UserError } from '../platform/files.ts';
 import type { Timers } from '../platform/platform.ts';
+import { containerdPaths } from '../runtime/containerd/paths.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
 import { SHUTTING_DOWN } from '../scheduling/node-taints.ts';
+import { CLUSTER_DOMAIN } from './engine-api.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
 import { garbagePolicyOf } from './image-settings.ts';
+import { dnsProcesses, dnsSocket } from './leftovers.ts';
 import {
   allowedSysctls,
   evictionConfig,
@@ -21,6 +27,7 @@ import {
   shutdownPeriods,
 } from './node-settings.ts';
 import { recordShutdown, type Settings } from './settings.ts';
+import type { PartOptions } from './start-node.ts';
 
 /**
  * Throws a UserError if --pod-pids-limit sets a limit that cannot be enforced: if the runtime does not report its cgroup driver, lifepod
@@ -115,4 +122,34 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
       recordShutdown(settings.dataDir, { podsLeft });
     },
   };
+}
+
+const DNS_PORT = 53;
+
+/**
+ * Starts the DNS process, or connects to the one that a former engine has left. If the engine stops before `isReady` returns true, a
+ * process that it has started is ended, because there are no Pods that use it.
+ */
+export async function startEngineDns(
+  { dataDir, resolvConf }: Settings,
+  options: PartOptions,
+  dnsIp: string,
+  closers: AsyncDisposableStack,
+  isReady: () => boolean,
+): Promise<Dns> {
+  ensurePrivateFolder(containerdPaths(dataDir).run);
+  const wasRunning = dnsProcesses(dataDir).length > 0;
+  const ownConf = resolvConf === undefined || resolvConf === '';
+  const dns = await startDns({
+    ...options,
+    addresses: [dnsIp],
+    port: DNS_PORT,
+    clusterDomain: CLUSTER_DOMAIN,
+    resolvConf: ownConf ? MACHINE_RESOLV_CONF : resolvConf,
+    behindStubs: ownConf ? RESOLVED_CONF : undefined,
+    socket: dnsSocket(dataDir),
+    logFile: join(dataDir, 'dns.log'),
+  });
+  closers.defer(() => (wasRunning || isReady() ? undefined : dns.stop()));
+  return dns;
 }

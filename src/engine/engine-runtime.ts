@@ -1,7 +1,7 @@
 /** Starts a private containerd and loads its sandbox image, or connects to the machine's own container runtime. */
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { networkNames } from '../network/bridge.ts';
+import { networkNames } from '../network/pod-network/names.ts';
 import { notReadyWithoutSandboxImage } from '../node/images/sandbox-image.ts';
 import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -12,12 +12,12 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
 import { createShimExits, type ShimExits } from '../runtime/containerd/shim-exits.ts';
 import { connect, hasCode, runtimeInitialized } from '../runtime/cri/connection.ts';
-import { connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
+import { type CriRuntime, connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
-import type { ContainerRuntime, ContainerStreams, RuntimeEvent, RuntimeUsage } from '../runtime/runtime.ts';
+import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
 import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
@@ -26,7 +26,7 @@ import type { Settings } from './settings.ts';
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
-  runtime: ContainerRuntime & ContainerStreams & RuntimeUsage;
+  runtime: CriRuntime;
   /** The name that the runtime reports, such as containerd. */
   name: string;
   /** The runtime's cgroup driver; undefined if the runtime does not report it. */

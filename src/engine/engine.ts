@@ -3,7 +3,8 @@
  *
  * Boundary: only this folder composes all the parts. It passes to each part the interfaces of the other parts that the part needs.
  * Invariants:
- *  1. The lock on the data folder is acquired before any part is started, and released last.
+ *  1. The lock on the data folder is acquired before any part is started. Only the exit of the process releases it, so that no file of
+ *     the folder is open any more when another process gets the lock.
  *  2. If a step of the start fails, everything that was started before is stopped in reverse order.
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
  *     before they stop the engine.
@@ -11,12 +12,14 @@
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
+import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { createSharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
-import { setUpNetwork } from '../network/bridge.ts';
-import { startDns } from '../network/dns.ts';
-import type { NodeAgent } from '../node/agent.ts';
-import { MACHINE_RESOLV_CONF } from '../node/container/node-resolver.ts';
+import type { ApiAddress } from '../network/api-address.ts';
+import type { Dns } from '../network/dns/dns.ts';
+import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
+import { checkRanges } from '../network/pod-network/ranges.ts';
+import { type RunningProxy, startProxy } from '../network/proxy/proxy.ts';
 import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
@@ -28,16 +31,18 @@ import { raisePriority } from '../platform/processes.ts';
 import { apiFor } from '../ports/api-for.ts';
 import type { UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
-import { CLUSTER_DOMAIN, HOST, type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
+import { requireAttachment } from './attached-sandboxes.ts';
+import { HOST, type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
-import { checkPodGroups, checkResolvConf, createShutdown } from './engine-node.ts';
+import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
-import { checkMachine, checkPortFree } from './machine-checks.ts';
+import { checkMachine, checkPortFree, findCniFolder } from './machine-checks.ts';
 import { lateNode } from './node-placeholder.ts';
 import { nodeReady, type Waiting } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
 import { parseRecordLimits } from './record-settings.ts';
 import {
+  type EngineRecord,
   readEngineRecord,
   recordOf,
   resolveSettings,
@@ -48,16 +53,17 @@ import {
 } from './settings.ts';
 import { together } from './settle-all.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
-import { API_SERVER, clientFor, controllerUser, DNS, nodeUser, SCHEDULER } from './users.ts';
-
-const DNS_PORT = 53;
+import { API_SERVER, clientFor, controllerUser, DNS, nodeUser, PROXY, SCHEDULER } from './users.ts';
 
 export interface Engine {
   settings: Settings;
   /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
-  /** Terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods are removed. */
-  endStaticPods(): Promise<void>;
+  /**
+   * Stops the controllers that create Pods, terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods
+   * are removed.
+   */
+  endWorkloads(): Promise<void>;
   /**
    * Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or their grace periods
    * are over, and the outcome is in the engine record.
@@ -79,27 +85,27 @@ export async function startEngine(
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
   // Options that are refused must not create the data folder.
-  const settings = resolveSettings(options, readEngineRecord(options.dataDir));
+  const record = readEngineRecord(options.dataDir);
+  const settings = resolveSettings(options, record);
   ensureDataDir(settings.dataDir);
   checkResolvConf(settings);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);
   const closers = new AsyncDisposableStack();
   try {
-    const lock = lockDataDir(settings.dataDir);
-    closers.defer(() => lock.release());
+    lockDataDir(settings.dataDir);
     dropBallast(settings.dataDir);
     checkDataFormat(settings.dataDir);
     await checkPortFree(HOST, settings.port);
+    await checkNewRanges(settings, record, signal);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
-    const { port, agent, shutDownNode } = await startParts(settings, platform, closers, signal, waiting);
+    const { port, ...parts } = await startParts(settings, platform, closers, signal, waiting);
     flushCompileCache();
     keepBallast(settings.dataDir);
     return {
       settings,
       server: `https://${HOST}:${port}`,
-      endStaticPods: agent.endStaticPods,
-      shutDownNode,
+      ...parts,
       stopped: aborted(signal).then(() => closers.disposeAsync()),
     };
   } catch (error) {
@@ -108,16 +114,23 @@ export async function startEngine(
   }
 }
 
+/** Recorded ranges cannot be changed, so those that this machine cannot use must not be recorded. */
+async function checkNewRanges(
+  settings: Settings,
+  record: EngineRecord | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dataDir, podCidr, serviceCidr } = settings;
+  if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
+  await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
+}
+
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     onAbort(signal, resolve);
   });
 
-interface StartedParts {
-  port: number;
-  agent: NodeAgent;
-  shutDownNode: Engine['shutDownNode'];
-}
+type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };
 
 /** Starts the parts, concurrently where they are independent, and adds the functions that stop them to `closers`. */
 async function startParts(
@@ -128,6 +141,7 @@ async function startParts(
   waiting: Waiting,
 ): Promise<StartedParts> {
   const ending = new AbortController();
+  const noMorePods = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
   const { dataDir, podCidr, serviceCidr, nodeName } = settings;
   const dnsIp = dnsServiceAddress(serviceCidr);
@@ -136,7 +150,17 @@ async function startParts(
   const [opened, runtime, network] = await together([
     openRegistry(settings, platform, closers, metrics.all),
     startRuntime(settings, platform, closers, signal, { metrics: metrics.node, waiting }),
-    setUpNetwork({ dataDir, instance: dataDir, podCidr, serviceCidr, dnsIp, signal }),
+    setUpNetwork({
+      dataDir,
+      instance: dataDir,
+      podCidr,
+      serviceCidr,
+      dnsIp,
+      ...(settings.port === 0 ? {} : { api: { ip: HOST, port: settings.port } }),
+      pluginDirectory: findCniFolder(),
+      ...platform,
+      signal,
+    }),
   ]);
   checkPodGroups(settings, runtime.cgroupDriver);
   const found = { runtime: runtime.runtime, gateway: network.gateway };
@@ -146,50 +170,105 @@ async function startParts(
 
   const node = lateNode();
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
+  const api = { ip: HOST, port };
+  await network.protectApi(api);
   const options = {
     client: clientFor(opened.registry, nodeUser(nodeName)),
     informers: createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform }),
     ...platform,
     signal,
   };
+  const services = startServices(settings, options, { ...opened, ...network, dnsIp, api });
+  // The machine's own runtime has a network of its own.
+  if (settings.containerRuntimeEndpoint === undefined)
+    requireAttachment(runtime.runtime, network, { ...options, services });
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, nodeName);
-  const [nodeParts] = await together([
+  let isReady = false;
+  const [nodeParts, dns] = await together([
     startNode(settings, options, { runtime, machine, shutdown, dnsIp, lastSignOfLife }),
-    startClusterParts(settings, options, { ...opened, port, dnsIp }),
+    startNetworkParts(settings, options, { ...opened, dnsIp, closers, services, isReady: () => isReady }),
+    startClusterParts(settings, options, { ...opened, port, noMorePods: noMorePods.signal }),
   ]);
   const { agent, reporter } = nodeParts;
   connectNode(settings, options, nodeParts, { node, runtime, pressure: machine.pressure, metrics: metrics.node });
   closers.defer(() => agent.flushed());
   await nodeReady(nodeName, { ...options, waiting });
-  return { port, agent, shutDownNode: () => shutdown.begin(reporter, agent) };
+  isReady = true;
+  const endWorkloads = (): Promise<void> => {
+    noMorePods.abort();
+    return agent.endStaticPods();
+  };
+  return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-/** Starts the parts that, in a cluster, do not run on every node: DNS, scheduler and controllers. */
+type ServiceParts = Pick<OpenRegistry, 'registry'> & Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddress };
+
+/** Starts the proxy of Services. */
+function startServices(
+  settings: Settings,
+  options: PartOptions,
+  { registry, rules, dnsIp, api }: ServiceParts,
+): RunningProxy {
+  const { nodeName, podCidr, serviceCidr } = settings;
+  return startProxy({
+    ...options,
+    client: clientFor(registry, PROXY),
+    table: rules,
+    nodeName,
+    podCidrs: podCidr.split(','),
+    serviceCidrs: serviceCidr.split(','),
+    reservedIps: [dnsIp],
+    api,
+  });
+}
+
+interface NetworkParts {
+  registry: OpenRegistry['registry'];
+  dnsIp: string;
+  closers: AsyncDisposableStack;
+  services: RunningProxy;
+  /** Returns whether the engine has become ready. */
+  isReady: () => boolean;
+}
+
+/** Starts DNS, and resolves with it when the rules for Services have been attempted, too. */
+async function startNetworkParts(
+  settings: Settings,
+  options: PartOptions,
+  { registry, dnsIp, closers, services, isReady }: NetworkParts,
+): Promise<Dns> {
+  const [dns] = await together([
+    startEngineDns(settings, { ...options, client: clientFor(registry, DNS) }, dnsIp, closers, isReady),
+    services.attempted,
+  ]);
+  return dns;
+}
+
+/** Starts the parts that, in a cluster, do not run on every node: scheduler and controllers. */
 async function startClusterParts(
   settings: Settings,
   options: PartOptions,
-  { registry, catalog, pki, port, dnsIp }: OpenRegistry & { port: number; dnsIp: string },
+  { registry, catalog, pki, port, noMorePods }: OpenRegistry & { port: number; noMorePods: AbortSignal },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
   const as = (user: UserInfo): PartOptions => ({ ...options, client: clientFor(registry, user) });
   await together([
-    startDns({
-      ...as(DNS),
-      ip: dnsIp,
-      port: DNS_PORT,
-      clusterDomain: CLUSTER_DOMAIN,
-      upstreamFrom: settings.resolvConf || MACHINE_RESOLV_CONF,
-    }),
     startScheduler({ ...as(SCHEDULER), schedulerName: 'default-scheduler' }),
     startControllers({
       optionsOf: (controller) => as(controllerUser(controller)),
       catalog,
       caPem: pki.caCertificate,
-      bootstrap: () => bootstrap(apiFor(registry, API_SERVER), { serviceCidr, apiServerPort: port }),
+      bootstrap: async () => {
+        const api = apiFor(registry, API_SERVER);
+        await bootstrap(api, { serviceCidr, apiServerPort: port });
+        // Not needed before the engine is ready, so that what prevents it, such as a ResourceQuota of a user, does not prevent the start.
+        await ensureDnsService(api, serviceCidr);
+      },
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, nodeName),
       terminatedPods: terminatedPods(settings),
+      noMorePods,
     }),
   ]);
 }

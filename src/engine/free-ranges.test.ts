@@ -1,27 +1,53 @@
 import { expect, test } from 'vitest';
-import { overlaps, parseCidr } from '../machinery/cidr.ts';
-import { addressAt, chooseFreeRanges, requireCidr } from './free-ranges.ts';
+import { formatIpRange, type IpRange, rangesOverlap } from '../machinery/ip.ts';
+import { chooseFreeRanges, requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 
-test.each(['10.0.0.0', '10.0.0.0/33', '10.0.0.256/32', '10.0.0.1/24', 'fd00::/64', '', 'x/8'])(
+test.each(['10.1.0.0/16', '10.0.0.0/8', '10.1.0.0/28', '10.1.0.0/16,fd00::/48', '10.1.0.0/16,fd00:0:0:1::/124'])(
+  '--pod-cidr "%s" is accepted',
+  (text) => {
+    expect(requirePodRanges(text).map(formatIpRange).join()).toBe(text);
+  },
+);
+
+test.each(['10.0.0.0', '10.0.0.0/33', '10.0.0.256/32', '10.0.0.1/24', '010.0.0.0/8', 'fd00::/64', '', 'x/8'])(
   '--pod-cidr "%s" is refused because it is not an IPv4 network',
   (text) => {
-    expect(() => requireCidr('--pod-cidr', text, 24)).toThrow(
-      `--pod-cidr ${text} is not an IPv4 network: give one such as 10.222.0.0/16`,
+    expect(() => requirePodRanges(text)).toThrow(
+      `--pod-cidr ${text} is not an IPv4 network: give one such as 10.222.0.0/16, or two such as 10.222.0.0/16,fd00:10:222::/64`,
     );
   },
 );
 
-test('requireCidr refuses a network that is too small or too large', () => {
-  expect(() => requireCidr('--pod-cidr', '10.0.0.0/28', 24)).toThrow(/between \/8 and \/24/);
-  expect(() => requireCidr('--pod-cidr', '0.0.0.0/0', 24)).toThrow(/between \/8 and \/24/);
+test.each([
+  ['has the IPv6 network first', 'fd00::/64,10.1.0.0/16'],
+  ['has two IPv4 networks', '10.1.0.0/16,10.2.0.0/16'],
+  ['has two IPv6 networks', 'fd00::/64,fd01::/64'],
+  ['has three networks', '10.1.0.0/16,fd00::/64,fd01::/64'],
+  ['is not in canonical form', '10.1.0.0/16,FD00::/64'],
+  ['has bits after the prefix', '10.1.0.0/16,fd00::1/64'],
+  ['has an empty part', '10.1.0.0/16,'],
+  ['has a space', '10.1.0.0/16, fd00::/64'],
+  ['has a part that is not a network', '10.1.0.0/16,fd00::'],
+])('a pair of networks that %s is refused', (_, text) => {
+  const message = (option: string, example: string): string =>
+    `${option} ${text} is not an IPv4 network followed by an IPv6 network: give two such as ${example}`;
+  expect(() => requirePodRanges(text)).toThrow(message('--pod-cidr', '10.222.0.0/16,fd00:10:222::/64'));
+  expect(() => requireServiceRanges(text)).toThrow(message('--service-cidr', '10.96.0.0/16,fd00:10:96::/112'));
 });
 
-test('addressAt counts from the start of the network', () => {
-  expect(addressAt(parseCidr('10.96.0.0/16'), 10)).toBe('10.96.0.10');
-  expect(addressAt(parseCidr('10.96.0.0/16'), 256)).toBe('10.96.1.0');
+test.each([
+  [requirePodRanges, '10.0.0.0/29', '--pod-cidr 10.0.0.0/29 has an unusable size: give an IPv4 network between /8 and'],
+  [requirePodRanges, '0.0.0.0/0', 'between /8 and /28'],
+  [requirePodRanges, '10.0.0.0/8,fd00::/47', '--pod-cidr fd00::/47 has an unusable size: give an IPv6 network between'],
+  [requirePodRanges, '10.0.0.0/8,fd00::/125', 'between /48 and /124'],
+  [requireServiceRanges, '10.0.0.0/8,fd00::/63', '--service-cidr fd00::/63 has an unusable size'],
+  [requireServiceRanges, '10.0.0.0/8,fd00::/125', 'between /64 and /124'],
+])('a network that is too small or too large is refused: %o %s', (requireRanges, text, message) => {
+  expect(() => requireRanges(text)).toThrow(message);
 });
 
 test('the free ranges for Pods and Services do not overlap', async () => {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
-  expect(overlaps(requireCidr('a', podCidr, 24), requireCidr('b', serviceCidr, 24))).toBe(false);
+  const [pods, services] = [requirePodRanges(podCidr)[0], requireServiceRanges(serviceCidr)[0]];
+  expect(rangesOverlap(pods as IpRange, services as IpRange)).toBe(false);
 });

@@ -1,5 +1,5 @@
 /** Tests what the parts of an engine have in common: the informers. The parts are real, except for the simulated container runtime. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,7 +8,9 @@ import { kinds } from '../api/kinds.ts';
 import { registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { startControllers } from '../controllers/controllers.ts';
-import { startDns } from '../network/dns.ts';
+import { startDns } from '../network/dns/dns.ts';
+import { startPolicies } from '../network/policies/policies.ts';
+import { startProxy } from '../network/proxy/proxy.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
 import { startNodeStatus } from '../node/status/node-status.ts';
@@ -19,7 +21,7 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 
-test('DNS, scheduler, controllers and node agent together watch each resource once', async () => {
+test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent together watch each resource once', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-informers-'));
   const stop = new AbortController();
   onTestFinished(async () => {
@@ -37,12 +39,18 @@ test('DNS, scheduler, controllers and node agent together watch each resource on
     portForward: noStreams,
   };
   const node = { runtime, nodeName: 'n1', capacity: await readCapacity({ folder: dataDir }) };
-  const upstreamFrom = join(dataDir, 'resolv.conf');
-  await writeFile(upstreamFrom, '');
   const nothing = async (): Promise<void> => undefined;
   const folders = { nodeName: 'n1', path: String, create: nothing, remove: nothing, removeUnused: nothing };
   await Promise.all([
-    startDns({ ...parts, ip: '127.0.0.1', port: 0, clusterDomain: 'cluster.local', upstreamFrom }),
+    startDns({
+      ...parts,
+      addresses: ['127.0.0.1'],
+      port: 0,
+      clusterDomain: 'cluster.local',
+      resolvConf: join(dataDir, 'resolv.conf'),
+      socket: join(dataDir, 'dns.sock'),
+      logFile: join(dataDir, 'dns.log'),
+    }).then((dns) => onTestFinished(() => dns.stop())),
     startScheduler({ ...parts, schedulerName: 'default-scheduler' }),
     startControllers({
       optionsOf: () => parts,
@@ -64,28 +72,30 @@ test('DNS, scheduler, controllers and node agent together watch each resource on
     startNodeStatus({
       ...parts,
       ...node,
-      podCidr: '10.244.0.0/24',
-      internalIp: async () => '192.0.2.1',
+      podCidrs: ['10.244.0.0/24'],
+      internalIps: async () => ['192.0.2.1'],
       pressure: { conditions: () => new Set() },
       version: 'v1.33.0',
     }),
   ]);
+  const services = startProxy({
+    ...parts,
+    table: { set: nothing },
+    nodeName: 'n1',
+    podCidrs: [],
+    serviceCidrs: [],
+    reservedIps: [],
+    api: { ip: '127.0.0.1', port: 6443 },
+  });
+  const sandboxes = { isAttached: () => false, onDetached: nothing };
+  startPolicies({ ...parts, table: { set: nothing }, sandboxes, left: async () => [], firstRulesMillis: 1000 });
+  await services.written;
   startPodMetrics({ ...parts, ...node, metrics: createMetrics() });
-  const followed = [
-    'configmaps',
-    'events',
-    'leases',
-    'namespaces',
-    'nodes',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'podrecords',
-    'pods',
-    'secrets',
-    'serviceaccounts',
-    'services',
-    'storageclasses',
-  ];
+  // The garbage collector follows all kinds with owners and dependents; others follow Events and PodRecords.
+  const followed = kinds
+    .filter(({ storage, createOnly, computed }) => [storage, createOnly, computed].every((each) => each === undefined))
+    .map(({ plural }) => plural)
+    .sort();
   const watches = (): string[] => backend.calls.filter((call) => call.startsWith('watch ')).sort();
   await expect.poll(watches).toEqual(followed.map((resource) => `watch ${resource} /`));
 });

@@ -3,7 +3,9 @@
  * removes them at its end, so that nothing remains even after an engine was killed. `lifepod status` only finds processes.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { tearDownNetwork } from '../network/bridge.ts';
+import { join } from 'node:path';
+import { endDnsProcesses, findDnsProcesses } from '../network/dns/process.ts';
+import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
 import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
@@ -50,6 +52,12 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   );
 }
 
+/** Returns the path of the socket between the engine of the data folder and its DNS process. */
+export const dnsSocket = (dataDir: string): string => join(containerdPaths(dataDir).run, 'dns.sock');
+
+/** Returns the IDs of the DNS processes of the data folder. */
+export const dnsProcesses = (dataDir: string): number[] => findDnsProcesses(dnsSocket(dataDir));
+
 /** Returns the mount points in the data folder and in the run folder of its containerd, in reverse order of mounting. */
 export function mountsOf(dataDir: string): string[] {
   const { run } = containerdPaths(dataDir);
@@ -69,10 +77,11 @@ export function residentBytes(pid: number): number {
 }
 
 /**
- * Stops the data folder's private containerd, kills containers that still run in it, and removes the mounts, network and control groups of
+ * Stops the data folder's DNS process and private containerd, kills containers that still run in it, and removes the mounts, network and control groups of
  * the data folder. May be repeated.
  */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
+  await endDnsProcesses(dnsSocket(dataDir), platform.timers);
   await clearRunState({ dataDir, ...platform });
   await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);
   const mounts = mountsOf(dataDir);

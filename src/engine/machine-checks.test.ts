@@ -17,9 +17,10 @@ test('a port in use is refused with the options to change, and accepted once it 
 
 test('only the private containerd needs the packages of containerd, runc, catatonit and the CNI plugins', () => {
   const nothing = () => undefined;
-  expect(missingPackages(false, nothing)).toEqual(['nftables', 'iproute2']);
+  expect(missingPackages(false, nothing)).toEqual(['nftables', 'conntrack', 'iproute2']);
   expect(missingPackages(true, nothing)).toEqual([
     'nftables',
+    'conntrack',
     'iproute2',
     'catatonit',
     'containerd',

@@ -3,6 +3,7 @@
  * the address of the machine.
  */
 import { createServer } from 'node:net';
+import type { IpFamily } from '../machinery/ip.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 
@@ -14,6 +15,7 @@ interface Requirement {
 
 const ALWAYS: readonly Requirement[] = [
   { program: 'nft', package: 'nftables' },
+  { program: 'conntrack', package: 'conntrack' },
   { program: 'ip', package: 'iproute2' },
 ];
 const PRIVATE_CONTAINERD: readonly Requirement[] = [
@@ -25,7 +27,7 @@ const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
 /** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches for a program in a PATH. */
 export function findCniFolder(find = findProgram): string | undefined {
-  return CNI_FOLDERS.find((folder) => find('bridge', folder)?.startsWith(`${folder}/`));
+  return CNI_FOLDERS.find((folder) => find('ptp', folder)?.startsWith(`${folder}/`));
 }
 
 /** Returns the Debian packages whose programs are missing on this machine. A private containerd needs more packages. */
@@ -82,9 +84,16 @@ interface Route {
   prefsrc?: string;
 }
 
-/** Resolves with the source address of the machine's default route, or with undefined if there is no default route. */
-export async function nodeAddress(signal: AbortSignal): Promise<string | undefined> {
-  // No packet is sent: the kernel only looks up the route to an address that is reserved for documentation (RFC 5737).
-  const { code, stdout } = await runCommand('ip', ['-json', '-4', 'route', 'get', '192.0.2.1'], { signal });
-  return code === 0 ? (JSON.parse(stdout) as Route[])[0]?.prefsrc : undefined;
+/** Addresses that are reserved for documentation (RFC 5737 and RFC 3849). */
+const REMOTE: Readonly<Record<IpFamily, string>> = { IPv4: '192.0.2.1', IPv6: '2001:db8::1' };
+
+/**
+ * Resolves with the source address of the machine's default route of the family, or with undefined if there is no such route, or only a
+ * link-local source address.
+ */
+export async function nodeAddress(family: IpFamily, signal: AbortSignal): Promise<string | undefined> {
+  // No packet is sent: the kernel only looks up the route.
+  const { code, stdout } = await runCommand('ip', ['-json', 'route', 'get', REMOTE[family]], { signal });
+  const address = code === 0 ? (JSON.parse(stdout) as Route[])[0]?.prefsrc : undefined;
+  return address === undefined || /^fe[89ab]/.test(address) ? undefined : address;
 }

@@ -1,50 +1,65 @@
 /**
- * Finds the node's address, which changes when the machine moves between networks. The address is looked up again after the machine's
- * addresses have changed, and as long as the machine has no default route.
+ * Finds the node's addresses, which change when the machine moves between networks. They are looked up again after the machine's addresses
+ * have changed, and as long as the machine has no default route of a family.
  */
 import { networkInterfaces } from 'node:os';
+import type { IpFamily } from '../machinery/ip.ts';
 import { nodeAddress } from './machine-checks.ts';
 
-export interface NodeAddress {
-  /** A list of one element, the current address. read() updates the list in place, so that every part that holds it sees the change. */
+export interface NodeAddresses {
+  /**
+   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() updates the list in place, so that every part
+   * that holds it sees the change.
+   */
   readonly ips: readonly string[];
-  /** Looks the address up again if necessary, and resolves with the current address. */
-  read(): Promise<string>;
+  /** Looks the addresses up again if necessary, and resolves with `ips`. */
+  read(): Promise<readonly string[]>;
 }
 
 export interface AddressSource {
-  /** Resolves with the source address of the machine's default route; undefined if there is no default route. */
-  find(): Promise<string | undefined>;
-  /** The address of the node if the machine has no default route. */
+  /** The families of the node's addresses, which are those of its Pods. IPv4 is first. */
+  families: readonly IpFamily[];
+  /** Resolves with the source address of the machine's default route of the family; undefined if there is no such route. */
+  find(family: IpFamily): Promise<string | undefined>;
+  /** The IPv4 address of the node if the machine has no default route of IPv4. */
   fallback: string;
-  /** Returns the IPv4 addresses of the machine, except those of loopback interfaces. */
+  /** Returns the addresses of the machine of these families, except those of loopback interfaces. */
   all(): string[];
 }
 
-export const machineAddresses = (fallback: string, signal: AbortSignal): AddressSource => ({
-  find: () => nodeAddress(signal),
+export const machineAddresses = (
+  families: readonly IpFamily[],
+  fallback: string,
+  signal: AbortSignal,
+): AddressSource => ({
+  families,
+  find: (family) => nodeAddress(family, signal),
   fallback,
   all: () =>
     Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
-      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .filter(({ family, internal }) => families.includes(family) && !internal)
       .map(({ address }) => address),
 });
 
-export async function openNodeAddress({ find, fallback, all }: AddressSource): Promise<NodeAddress> {
-  const present = (): string => all().sort().join();
+export async function openNodeAddresses({ families, find, fallback, all }: AddressSource): Promise<NodeAddresses> {
+  const present = (): string => [...new Set(all())].sort().join();
+  const found = async (): Promise<string[]> => {
+    const [first = fallback, ...others] = await Promise.all(families.map(find));
+    return [first, ...others.flatMap((address) => address ?? [])];
+  };
   let seen = present();
-  const ips = [(await find()) ?? fallback];
+  const ips = await found();
   return {
     ips,
     async read() {
       const now = present();
-      // A booting machine may get its address before its default route, so the address is looked up again as long as it is the fallback.
-      if (now !== seen || ips[0] === fallback) {
-        ips[0] = (await find()) ?? fallback;
+      // A booting machine may get an address before its default route, so addresses are looked up again until each family has one.
+      if (now !== seen || ips[0] === fallback || ips.length < families.length) {
+        ips.splice(0, ips.length, ...(await found()));
         seen = now;
       }
-      return ips[0] as string;
+      return ips;
     },
   };
 }

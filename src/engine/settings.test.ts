@@ -74,11 +74,32 @@ test('recorded settings apply if no option is given, and only the port may chang
   expect(resolveSettings({ dataDir: '/d', port: 0 }, record).port).toBe(0);
 });
 
+test('two ranges of Pods are kept, and apply at the next start', () => {
+  const podCidr = '10.1.0.0/16,fd00:10:1::/64';
+  expect(resolveSettings({ dataDir: '/d', podCidr }, undefined).podCidr).toBe(podCidr);
+  expect(resolveSettings({ dataDir: '/d' }, { ...record, podCidr }).podCidr).toBe(podCidr);
+});
+
+test('a second range of Services may be added to a data folder', () => {
+  const serviceCidr = '10.2.0.0/16,fd00:10:2::/112';
+  expect(resolveSettings({ dataDir: '/d', serviceCidr }, record).serviceCidr).toBe(serviceCidr);
+});
+
 test.each([
   ['--pod-cidr', { podCidr: '10.3.0.0/16' }, 'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit'],
   [
+    '--pod-cidr with a second range',
+    { podCidr: '10.1.0.0/16,fd00::/64' },
+    'the data folder /d was created with --pod-cidr 10.1.0.0/16: omit the option or choose another --data-dir',
+  ],
+  [
     '--service-cidr',
     { serviceCidr: '10.3.0.0/16' },
+    'the data folder /d was created with --service-cidr 10.2.0.0/16: omit',
+  ],
+  [
+    '--service-cidr of two ranges',
+    { serviceCidr: '10.3.0.0/16,fd00::/112' },
     'the data folder /d was created with --service-cidr 10.2.0.0/16: omit',
   ],
   ['--node-name', { nodeName: 'other' }, 'the data folder /d was created with --node-name node-1: omit'],
@@ -101,7 +122,18 @@ test.each([
   ],
   [{ podPidsLimit: 0 }, '--pod-pids-limit 0 is not a valid limit: give 1 or more, or -1 for no limit'],
   [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a valid node name: `],
+  [{ podCidr: 'fd00::/64,10.1.0.0/16' }, 'is not an IPv4 network followed by an IPv6 network: give two such as'],
   [{ podCidr: '10.0.0.0/30' }, '--pod-cidr 10.0.0.0/30 has an unusable size'],
+  [
+    { serviceCidr: '10.96.0.0/16,10.97.0.0/16' },
+    'is not an IPv4 network followed by an IPv6 network: give two such as',
+  ],
+  [{ serviceCidr: '10.96.0.0/16,fd00::/63' }, '--service-cidr fd00::/63 has an unusable size'],
+  [
+    { podCidr: '10.1.0.0/16,fd00::/64', serviceCidr: '10.96.0.0/16,fd00::/112' },
+    '--pod-cidr 10.1.0.0/16,fd00::/64 and --service-cidr 10.96.0.0/16,fd00::/112 overlap: choose ranges that do not',
+  ],
+  [{ podCidr: '10.96.1.0/24', serviceCidr: '10.96.0.0/16,fd00::/112' }, 'overlap'],
   [{ podCidr: '10.96.1.0/24' }, '--pod-cidr 10.96.1.0/24 and --service-cidr 10.96.0.0/16 overlap'],
 ])('the options %j are refused: %s', (options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, undefined)).toThrow(message);

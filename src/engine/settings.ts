@@ -7,10 +7,10 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
-import { overlaps } from '../machinery/cidr.ts';
+import { rangesOverlap } from '../machinery/ip.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
-import { requireCidr } from './free-ranges.ts';
+import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './record-settings.ts';
@@ -61,7 +61,9 @@ export interface Settings extends ImageSettings, Required<NodeOptions> {
   port: number;
   /** The port to record instead of the port on which the API server listens; undefined if they are the same. */
   recordedPort?: number;
+  /** The range of the Pods' addresses, IPv4; an IPv6 range may follow after a comma. */
   podCidr: string;
+  /** The range of the Services' addresses, of the same form. */
   serviceCidr: string;
   nodeName: string;
   /** The endpoint of the machine's runtime; undefined if lifepod starts a private containerd. */
@@ -209,9 +211,8 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a valid node name: ${nameErrors[0]}`);
   }
   parseRecordLimits(settings.recordAge, settings.recordSize);
-  const podCidr = requireCidr('--pod-cidr', settings.podCidr, 28);
-  const serviceCidr = requireCidr('--service-cidr', settings.serviceCidr, 28);
-  if (overlaps(podCidr, serviceCidr)) {
+  const serviceRanges = requireServiceRanges(settings.serviceCidr);
+  if (requirePodRanges(settings.podCidr).some((pods) => serviceRanges.some((other) => rangesOverlap(pods, other)))) {
     throw new UserError(
       `--pod-cidr ${settings.podCidr} and --service-cidr ${settings.serviceCidr} overlap: choose ranges that do not overlap`,
     );
@@ -233,7 +234,10 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
   return { ...others, [name]: runtime };
 }
 
-/** Throws a UserError if a setting on which stored objects depend differs from the recorded one. */
+/**
+ * Throws a UserError if a setting on which stored objects depend differs from the recorded one. A second Service range may be added; a second
+ * Pod range may not, because the podCIDRs of a Node cannot change, as upstream, and running Pods would lack an address.
+ */
 function checkUnchanged(settings: Settings, record: EngineRecord | undefined): void {
   if (record === undefined) return;
   const fixed = [
@@ -242,7 +246,7 @@ function checkUnchanged(settings: Settings, record: EngineRecord | undefined): v
     ['--node-name', settings.nodeName, record.nodeName],
   ] as const;
   for (const [option, wanted, recorded] of fixed) {
-    if (wanted === recorded) continue;
+    if (wanted === recorded || (option === '--service-cidr' && wanted.startsWith(`${recorded},`))) continue;
     throw new UserError(
       `the data folder ${settings.dataDir} was created with ${option} ${recorded}: omit the option or choose another --data-dir`,
     );

@@ -2,6 +2,7 @@
 import type { Client } from '../client/client.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
 import type { Millis } from '../machinery/time.ts';
+import { familyOf } from '../network/families.ts';
 import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
 import type { NodePressure } from '../node/eviction/pressure.ts';
 import type { Capacity } from '../node/status/machine-facts.ts';
@@ -13,7 +14,7 @@ import type { Platform } from '../platform/platform.ts';
 import { CLUSTER_DOMAIN } from './engine-api.ts';
 import { agentSettings, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
-import { machineAddresses, type NodeAddress, openNodeAddress } from './node-address.ts';
+import { machineAddresses, type NodeAddresses, openNodeAddresses } from './node-address.ts';
 import type { lateNode } from './node-placeholder.ts';
 import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
@@ -31,22 +32,26 @@ export interface PartOptions extends Platform {
 export interface Machine {
   pressure: NodePressure;
   capacity: Capacity;
-  address: NodeAddress;
+  addresses: NodeAddresses;
 }
 
-/** Reads the pressure, capacity and address of the machine. If the machine has no default route, `gateway` is the address of the node. */
+/**
+ * Reads the pressure, capacity and addresses of the machine. If the machine has no default route of IPv4, `gateway` is the node's IPv4
+ * address.
+ */
 export async function openMachine(
   settings: Settings,
   { runtime, gateway }: { runtime: EngineRuntime['runtime']; gateway: string },
   { timers }: Platform,
   signal: AbortSignal,
 ): Promise<Machine> {
-  const [pressure, capacity, address] = await together([
+  const families = settings.podCidr.split(',').map(familyOf);
+  const [pressure, capacity, addresses] = await together([
     openPressure(settings, runtime, timers, signal),
     nodeCapacity(settings),
-    openNodeAddress(machineAddresses(gateway, signal)),
+    openNodeAddresses(machineAddresses(families, gateway, signal)),
   ]);
-  return { pressure, capacity, address };
+  return { pressure, capacity, addresses };
 }
 
 export interface NodeParts {
@@ -67,14 +72,14 @@ export async function startNode(
   },
 ): Promise<NodeParts> {
   const { runtime, machine, shutdown, dnsIp, lastSignOfLife } = parts;
-  const { pressure, capacity, address } = machine;
+  const { pressure, capacity, addresses } = machine;
   const [agent, reporter] = await together([
     startNodeAgent({
       ...options,
       runtime: runtime.runtime,
       runtimeName: runtime.name,
       ...agentSettings(settings, runtime),
-      nodeIps: address.ips,
+      nodeIps: addresses.ips,
       capacity,
       lastSignOfLife,
       clusterDns: [dnsIp],
@@ -85,8 +90,8 @@ export async function startNode(
       ...options,
       runtime: runtime.runtime,
       nodeName: settings.nodeName,
-      podCidr: settings.podCidr,
-      internalIp: address.read,
+      podCidrs: settings.podCidr.split(','),
+      internalIps: addresses.read,
       capacity,
       version: `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`,
       pressure,

@@ -102,6 +102,7 @@ test('the scheduler and the controllers read with informers of the engine, and e
       'pod-garbage-collector',
       'root-ca-cert-publisher',
       'service-account-controller',
+      'service-cidrs-controller',
       'system:kube-scheduler',
       'taint-eviction-controller',
       'unbound-record-controller',

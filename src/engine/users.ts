@@ -28,6 +28,9 @@ const serviceAccount = (name: string): UserInfo => ({
   groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', AUTHENTICATED],
 });
 
+/** The service proxy. Its Events name it as their component, too. */
+export const PROXY: UserInfo = { name: 'system:kube-proxy', groups: [AUTHENTICATED] };
+
 export const DNS = serviceAccount('kube-dns');
 
 export const controllerUser = (name: ControllerName): UserInfo => serviceAccount(name);

@@ -6,7 +6,7 @@ import { humanDuration } from '../../api/table.ts';
 import type { Client } from '../../client/client.ts';
 import { httpClient } from '../../client/http-client.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
-import { type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
+import { dnsProcesses, type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
@@ -68,6 +68,8 @@ function memoryLines(dataDir: string, pid: number): string[][] {
   const shims = runtime.filter(isShim).map((each) => each.pid);
   const daemon = runtime.filter((each) => !isShim(each)).map((each) => each.pid);
   const parts = [`engine ${mebibytes([pid])}`];
+  const dns = dnsProcesses(dataDir);
+  if (dns.length > 0) parts.push(`DNS ${mebibytes(dns)}`);
   if (daemon.length > 0) parts.push(`containerd ${mebibytes(daemon)}`);
   if (shims.length > 0) parts.push(`${shims.length} shims ${mebibytes(shims)}`);
   const risk = oomRisk(readOomScores(pid, daemon, shims));

@@ -9,7 +9,7 @@ const REASONS: Readonly<Record<string, string>> = {
   Deleted: 'it was deleted',
   ScaledDown: 'its workload was scaled down',
   Replaced: 'its workload replaced it',
-  OwnerDeleted: 'its owner was deleted',
+  OwnerDeleted: 'its owner or its namespace was deleted',
   Evicted: 'it was evicted',
   Preempted: 'it made way for a Pod of higher priority',
   DeadlineExceeded: 'its activeDeadlineSeconds had passed',

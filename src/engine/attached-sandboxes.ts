@@ -1,0 +1,50 @@
+/** Connects the private runtime with the Pod network: no container is created before the rules for its sandbox are complete. */
+import type { PodNetwork } from '../network/pod-network/pod-network.ts';
+import { type PoliciesOptions, startPolicies } from '../network/policies/policies.ts';
+import type { RunningProxy } from '../network/proxy/proxy.ts';
+import { inTime } from '../platform/at-most.ts';
+import type { ContainerRuntime, SandboxPods } from '../runtime/runtime.ts';
+
+/** How long a container waits for the first rules, which take seconds for thousands of objects on a busy machine. */
+const FIRST_RULES_MILLIS = 30_000;
+
+export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sandboxes' | 'left' | 'firstRulesMillis'> {
+  services: Pick<RunningProxy, 'written'>;
+}
+
+/**
+ * Enforces NetworkPolicies, also for the sandboxes that an earlier engine has left, and makes createContainer() of `runtime` wait until the
+ * rules for Services have been written, the network has the sandbox, and the NetworkPolicies apply to its addresses. The call rejects if
+ * one of them cannot get it, and after 30 s without the first rules, so that the container backs off and an Event has the cause.
+ */
+export function requireAttachment(
+  runtime: Pick<ContainerRuntime, 'createContainer'> & SandboxPods,
+  network: Pick<PodNetwork, 'attached' | 'isAttached' | 'onDetached' | 'rules' | 'sandboxes'>,
+  { services, ...options }: AttachmentOptions,
+): void {
+  const policies = startPolicies({
+    ...options,
+    table: network.rules,
+    sandboxes: network,
+    left: async () => {
+      const pods = await runtime.sandboxPods(options.signal);
+      return [...network.sandboxes()].flatMap(([id, addresses]) => {
+        const pod = pods.get(id);
+        // The runtime keeps no ports. Connections to a named port of a Pod that the API does not have any more are not allowed.
+        return pod === undefined ? [] : [{ pod: { ...pod, ports: [] }, addresses }];
+      });
+    },
+    firstRulesMillis: FIRST_RULES_MILLIS,
+  });
+  const { createContainer } = runtime;
+  runtime.createContainer = async (sandboxId, sandbox, config, signal) => {
+    const message = `the node has not written its rules for Services after ${FIRST_RULES_MILLIS / 1000} s; its log has the cause`;
+    await inTime(services.written, FIRST_RULES_MILLIS, options.timers, message, signal);
+    if (sandbox.hostNetwork !== true) {
+      const addresses = await network.attached(sandboxId);
+      const { pod, labels, allLabels = labels, namedPorts: ports = [] } = sandbox;
+      await policies.hold({ ...pod, labels: allLabels, ports }, addresses, signal);
+    }
+    return createContainer(sandboxId, sandbox, config, signal);
+  };
+}
