@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config';
-import { reporters } from './vitest.config.ts';
+import { HEAVY, reporters } from './vitest.config.ts';
 
 /** Two files at a time: they wait for most of their time. */
 const LONG = { testTimeout: 300_000, hookTimeout: 180_000, maxWorkers: 2 };
 
 /**
  * Tests that take long: the examples as their READMEs describe, all cases of defer containers, failures of the node (pressure,
- * shutdown, kills of the engine), and the properties with many more cases.
+ * shutdown, kills of the engine), random requests, the heavy unit tests, and the properties with many more cases.
  */
 export default defineConfig({
   test: {
@@ -16,7 +16,7 @@ export default defineConfig({
       {
         test: {
           name: 'properties',
-          include: ['src/simulation/defer.property.test.ts', 'src/simulation/defer-time.property.test.ts'],
+          include: ['src/simulation/defer.property.test.ts', 'src/simulation/defer-time.property.test.ts', HEAVY],
           testTimeout: 600_000,
         },
       },
@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           ...LONG,
           name: 'alone',
-          include: ['test/long/alone/*.test.ts'],
+          include: ['test/long/alone/*.test.ts', 'test/e2e/alone/fuzz.test.ts'],
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },

@@ -10,6 +10,10 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
   ...(report === undefined ? [] : [['json', { outputFile: report }] as [string, { outputFile: string }]]),
 ];
 
+/** Unit tests that use much memory or many seconds of processor time: `npm run test:long` runs them. */
+export const HEAVY =
+  'src/apiserver/{hostile-waits,hostile-yaml,registry/object-memory-limit,slow-bodies,slow-readers}.test.ts';
+
 /** Tests of real containers spend most of their time waiting, so several files run at the same time. */
 const REAL = { testTimeout: 180_000, hookTimeout: 180_000 };
 
@@ -29,6 +33,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/nodes/**/*.test.ts', 'test/tidy/**/*.test.ts'],
+          exclude: [HEAVY],
           testTimeout: 60_000,
           maxWorkers: 2,
           isolate: false,
@@ -40,8 +45,9 @@ export default defineConfig({
           env: { LIFEPOD_STORE: 'delayed' },
           include: ['src/apiserver/*.test.ts', 'src/apiserver/{http,registry}/**/*.test.ts'],
           exclude: [
-            'src/apiserver/{client-errors,connections,half-open,hostile-*,pipelined,slow-readers}.test.ts',
-            'src/apiserver/registry/{object-memory-limit,properties,reads/freshness}.test.ts',
+            HEAVY,
+            'src/apiserver/{client-errors,connections,half-open,hostile-*,pipelined}.test.ts',
+            'src/apiserver/registry/{properties,reads/freshness}.test.ts',
           ],
           testTimeout: 60_000,
           maxWorkers: 2,

@@ -118,7 +118,7 @@ describe.concurrent('defer containers', () => {
 
   test('defer containers run within the grace period after the Pod has exceeded activeDeadlineSeconds', async () => {
     await started('late', [entry('one', 'echo "$REASON" >>/work/log', KNOWS), entry('two', ':', POST)], {
-      spec: { activeDeadlineSeconds: 5 },
+      spec: { activeDeadlineSeconds: 15 },
     });
     await record.until('late', inPhase('Failed'));
     expect(log('late')).toEqual(['begin one', 'DeadlineExceeded', 'end one', 'app stops', 'begin two', 'end two']);
@@ -192,12 +192,12 @@ describe.concurrent('defer containers', () => {
   });
 
   test('a grace period extension by liveness moves the deadline of defer containers with each probe success', async () => {
-    const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1 };
+    const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 10 };
     await started('lively', [entry('one', gate('one'), { livenessProbe })], {
-      spec: { terminationGracePeriodSeconds: 2, deferContainerGracePeriodExtension: true },
+      spec: { terminationGracePeriodSeconds: 8, deferContainerGracePeriodExtension: true },
     });
     await deletion('lively');
-    const moved = await record.until('lively', (pod) => deadlineOf(pod) > startOf(pod) + 4000);
+    const moved = await record.until('lively', (pod) => deadlineOf(pod) > startOf(pod) + 12_000);
     expect(Date.now()).toBeLessThan(deadlineOf(moved) + 1500);
     open('lively', 'one');
     await record.gone('lively');

@@ -97,7 +97,7 @@ describe('timeline and the record of a whole life', () => {
     expect(gone).toMatch(/^defer bye .*█.* exit 0$/m);
     expect(gone).toMatch(/^ {6}after .*█.* exit 4$/m);
     expect(gone).toMatch(/^Deleted at \+[\d.]+s, deadline 30\.0s later, gone after [\d.]+s$/m);
-    expect(gone).toMatch(/^\+[\d.]+s {2}after#0 +Exited +4 Error$/m);
+    expect(gone).toMatch(/^\+[\d.]+s +after#0 +Exited +4 Error$/m);
   });
 
   test('lifepod timeline finds a record by the name, the UID or the start of the UID of the Pod, and kubectl lists the record', async () => {
@@ -143,7 +143,7 @@ describe('timeline and the record of a whole life', () => {
     const wanted = LIFE.filter((line) => !/one#0|Hook|Probe/.test(line));
     expect(transitions.map(lineOf).filter((line) => wanted.includes(line))).toEqual(wanted);
     expect(await lifepod.cliOk('why', 'inside', '-n', 'going')).toMatch(
-      /^inside has been gone since .*: it was deleted, /,
+      /^inside has been gone since .*: its owner or its namespace was deleted, /,
     );
   });
 
@@ -243,8 +243,8 @@ describe('why', () => {
 
   test('lifepod why names the defer container and then the PID 1 for which a deletion waits, and later reports how the Pod ended', async () => {
     const more = {
-      terminationGracePeriodSeconds: 6,
-      deferContainers: [defer('quick', 'exit 0'), defer('slow', 'sleep 2')],
+      terminationGracePeriodSeconds: 60,
+      deferContainers: [defer('quick', 'exit 0'), defer('slow', 'until [ -e /tmp/go ]; do sleep 0.1; done')],
     };
     await lifepod.apply(pod('staying', { app: [{ name: 'app', script: 'sleep 1000; exit 0' }], spec: more }));
     await record.until('staying', isReady);
@@ -253,6 +253,7 @@ describe('why', () => {
     expect(await why('staying')).toMatch(
       /^staying is not gone yet: its defer container slow \(2 of 2\) has been running for [\d.]+s; deadline \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
     );
+    await lifepod.kubectlOk('exec', 'staying', '-c', 'slow', '--', 'touch', '/tmp/go');
     await record.until('staying', ended('slow'));
     await untilLine(
       LAUNCHER,
@@ -263,6 +264,7 @@ describe('why', () => {
     expect(await why('staying')).toMatch(
       /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app was just sent its stop signal).*it will be killed at/,
     );
+    await lifepod.kubectlOk('delete', 'pod', 'staying', '--grace-period=1', '--wait=false');
     await record.gone('staying');
     expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
     expect(await lifepod.cliOk('timeline', 'staying')).toMatch(/▓+.*137.* exit 137$/m);

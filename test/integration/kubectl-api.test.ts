@@ -49,11 +49,16 @@ describe('discovery and OpenAPI', () => {
     expect(await ok('version')).toContain('Server Version: v1.33.0+lifepod-0.0.0');
     expect(await ok('cluster-info')).toContain(`is running at`);
     expect((await ok('api-versions')).trim().split('\n')).toEqual([
+      'apps/v1',
+      'autoscaling/v1',
+      'autoscaling/v2',
       'batch/v1',
       'coordination.k8s.io/v1',
+      'discovery.k8s.io/v1',
       'events.k8s.io/v1',
       'lifepod.io/v1',
       'metrics.k8s.io/v1beta1',
+      'networking.k8s.io/v1',
       'node.k8s.io/v1',
       'policy/v1',
       'scheduling.k8s.io/v1',
@@ -62,6 +67,11 @@ describe('discovery and OpenAPI', () => {
     ]);
     const resources = await ok('api-resources');
     expect(resources).toMatch(/^pods +po +v1 +true +Pod$/m);
+    expect(resources).toMatch(/^daemonsets +ds +apps\/v1 +true +DaemonSet$/m);
+    expect(resources).toMatch(/^statefulsets +sts +apps\/v1 +true +StatefulSet$/m);
+    expect(resources).toMatch(/^horizontalpodautoscalers +hpa +autoscaling\/v2 +true +HorizontalPodAutoscaler$/m);
+    expect(resources).toMatch(/^ingresses +ing +networking\.k8s\.io\/v1 +true +Ingress$/m);
+    expect(resources).toMatch(/^networkpolicies +netpol +networking\.k8s\.io\/v1 +true +NetworkPolicy$/m);
     expect(resources).toMatch(/^namespaces +ns +v1 +false +Namespace$/m);
     expect(resources).toMatch(/^leases +coordination\.k8s\.io\/v1 +true +Lease$/m);
     const ofTheCluster = await ok('api-resources', '--verbs=list', '--namespaced=false', '-o', 'name');
@@ -71,6 +81,9 @@ describe('discovery and OpenAPI', () => {
       'nodes',
       'persistentvolumes',
       'nodes.metrics.k8s.io',
+      'ingressclasses.networking.k8s.io',
+      'ipaddresses.networking.k8s.io',
+      'servicecidrs.networking.k8s.io',
       'runtimeclasses.node.k8s.io',
       'priorityclasses.scheduling.k8s.io',
       'storageclasses.storage.k8s.io',
@@ -157,6 +170,36 @@ describe('objects of all kinds', () => {
     expect(changed.spec.deferContainers).toMatchObject([{ name: 'last', trigger: 'PreExit' }]);
     expect(await ok('explain', 'podtemplate.template.spec.deferContainers')).toContain('<[]DeferContainer>');
     expect(await ok('delete', 'podtemplate', 'web')).toContain('deleted');
+  });
+
+  test.each([
+    ['--server-side=false', 'created', 'unchanged', 'configured'],
+    ['--server-side', 'serverside-applied', 'serverside-applied', 'serverside-applied'],
+  ])('kubectl apply %s creates, keeps and changes DaemonSets and StatefulSets', async (option, ...outcomes) => {
+    const [selector, labels] = [{ matchLabels: { app: 'web' } }, { app: 'web' }];
+    const workloads = (image: string) =>
+      ['DaemonSet', 'StatefulSet'].map((kind) => ({
+        apiVersion: 'apps/v1',
+        kind,
+        metadata: { name: 'web' },
+        spec: {
+          selector,
+          template: {
+            metadata: { labels },
+            spec: { containers: [{ name: 'a', image }], nodeSelector: { no: 'node' } },
+          },
+          ...(kind === 'DaemonSet' ? {} : { replicas: 0, serviceName: 'web' }),
+        },
+      }));
+    for (const [index, image] of ['web:1', 'web:1', 'web:2'].entries()) {
+      const printed = await apply({ apiVersion: 'v1', kind: 'List', items: workloads(image) }, option);
+      expect(printed).toBe(`daemonset.apps/web ${outcomes[index]}\nstatefulset.apps/web ${outcomes[index]}\n`);
+    }
+    expect(await ok('scale', 'sts/web', '--replicas=3', '--current-replicas=0')).toBe('statefulset.apps/web scaled\n');
+    const [daemonSet, set] = [await get('ds/web'), await get('sts/web')];
+    expect([daemonSet.metadata.generation, set.metadata.generation, set.spec.replicas]).toEqual([2, 3, 3]);
+    expect(daemonSet.metadata.annotations['deprecated.daemonset.template.generation']).toBe('2');
+    expect(await ok('delete', 'ds/web', 'sts/web')).toContain('deleted');
   });
 
   test('kubectl get and delete handle many objects in pages', async () => {
@@ -339,8 +382,8 @@ describe('bad input', () => {
   test('kinds that are not served and broken YAML do not affect other objects of the file', async () => {
     const path = join(folder, 'mixed.yaml');
     const configMap = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n';
-    writeFileSync(path, `${configMap}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\n`);
-    expect(await refused(['apply', '-f', path])).toContain('no matches for kind "Deployment" in version "apps/v1"');
+    writeFileSync(path, `${configMap}---\napiVersion: none.example/v1\nkind: Thing\nmetadata: {name: bad}\n`);
+    expect(await refused(['apply', '-f', path])).toContain('no matches for kind "Thing" in version "none.example/v1"');
     expect(await ok('get', 'cm', 'good', '-o', 'name')).toBe('configmap/good\n');
     writeFileSync(path, 'kind: [');
     expect(await refused(['apply', '-f', path])).toContain('error');

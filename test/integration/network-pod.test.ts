@@ -7,8 +7,9 @@ import { SERVICES } from '../../src/api/resources.ts';
 import { registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
-import { setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
-import { startDns } from '../../src/network/dns.ts';
+import { startTestDns } from '../../src/network/dns/dns-fixture.ts';
+import { setUpNetwork } from '../../src/network/pod-network/pod-network.ts';
+import { tearDownNetwork } from '../../src/network/pod-network/tear-down.ts';
 import { createEnvironmentSource } from '../../src/node/container/configuration-source.ts';
 import { containerConfig, sandboxConfig, terminationMessageFile } from '../../src/node/container/container-config.ts';
 import { prepareContainer, prepareSandbox } from '../../src/node/container/container-files.ts';
@@ -111,6 +112,9 @@ beforeAll(async () => {
     instance: where.dataDir,
     podCidr: '10.216.77.0/24',
     dnsIp: '10.217.77.10',
+    pluginDirectory: '/usr/lib/cni',
+    timers,
+    log: silentLog,
     signal,
   };
   const { cniConfigDirectory } = await setUpNetwork(network);
@@ -120,18 +124,8 @@ beforeAll(async () => {
   await loadImages(where, containerd.endpoint);
   runtime = await connectRuntime({ endpoint: containerd.endpoint, log: quiet, timers });
   cleanups.push(() => runtime.close());
-  await startDns(
-    withInformers({
-      client,
-      ip: network.dnsIp,
-      port: 53,
-      clusterDomain: 'cluster.local',
-      upstreamFrom: '/dev/null',
-      timers,
-      log: silentLog,
-      signal,
-    }),
-  );
+  const dns = await startTestDns(client, { addresses: [network.dnsIp], port: 53 });
+  cleanups.push(() => dns.remove());
   volumes = createVolumeManager(
     withInformers({
       rootDirectory: join(where.dataDir, 'pods'),

@@ -141,7 +141,7 @@ describe.concurrent('defer containers', () => {
         spec: { volumes: [{ name: 'end', downwardAPI: { items } }] },
       },
     );
-    expect(log('knowing')).toEqual(['app: ']);
+    await untilLogged(lifepod, 'knowing', 'app: ');
     await deletion('knowing');
     await untilLogged(lifepod, 'knowing', 'hook: Deleted');
     const { deadline } = (await record.until('knowing', runs('one'))).status?.termination ?? {};

@@ -10,7 +10,7 @@ import type { Pod } from '../../src/api/generated/types.ts';
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
-import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
+import { haveEnded } from '../../src/platform/processes.ts';
 import {
   ENTRIES,
   GRACE_SECONDS,

@@ -26,12 +26,12 @@ const podsOf = async ({ namespace }: Fleet): Promise<Pod[]> =>
 const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
 
 test('after an outage of the engine past the deadline, apps get their stop signal, extensions are granted, PostExit entries run', async () => {
-  const GRACE_SECONDS = 20;
-  const pods = await fleet(lifepod, 'late', 32);
+  const GRACE_SECONDS = 40;
+  const pods = await fleet(lifepod, 'late', 20);
   // The PreExit entry of early Pods ends during the outage. Slow Pods have extensions. Plain Pods have a hook and no entries.
-  const [early, slow, plain] = [pods.names.slice(0, 4), pods.names.slice(4, 24), pods.names.slice(24)];
+  const [early, slow, plain] = [pods.names.slice(0, 4), pods.names.slice(4, 14), pods.names.slice(14)];
   const extension = { deferContainerGracePeriodExtensionInterval: 3, deferContainerGracePeriodExtensionCount: 2 };
-  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 8 })];
+  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 16 })];
   await pods.start((name) => {
     const app = plain.includes(name) ? { ...TELLING, ...hook(`echo hook >>/work/log; ${gate('hook')}`) } : TELLING;
     return deferPod(lifepod, name, plain.includes(name) ? [] : entries, {
@@ -82,7 +82,7 @@ test('although the engine and containerd are killed repeatedly, each entry runs 
   await pods.start((name) =>
     deferPod(lifepod, name, [entry('pre', gate('pre')), entry('post', gate('post'), POST)], {
       app: [{ ...app, ...hook('echo hook >>/work/log') }],
-      spec: { terminationGracePeriodSeconds: 120 },
+      spec: { terminationGracePeriodSeconds: 600 },
     }),
   );
   await pods.delete();

@@ -30,7 +30,7 @@ PREFERENCES
 
 packages=(
   systemd-sysv dbus udev linux-image-cloud-amd64 initramfs-tools zstd
-  openssh-server iproute2 nftables iptables procps kmod ca-certificates
+  openssh-server iproute2 nftables conntrack iptables procps kmod ca-certificates
   containerd runc containernetworking-plugins busybox-static catatonit kubernetes-client
 )
 # Expired package lists are accepted, because a mirror may serve an old snapshot.

@@ -81,8 +81,18 @@ export const workloads: readonly Sentence[] = [
     tests: [
       [fields, 'the type PodTemplateSpec contains defer containers'],
       ['src/api/core/v1/pod-template/pod-template.test.ts', 'defer containers of a template'],
+      ['src/api/apps/v1/daemon-set/daemon-set.test.ts', 'the rules for a DaemonSet with %s'],
+      [
+        'src/api/apps/v1/stateful-set/stateful-set.test.ts',
+        'the defer containers of a StatefulSet are validated, and may mount the volumes of its claims',
+      ],
+      ['src/api/apps/v1/deployment/deployment.test.ts', 'the rules for a Deployment with %s'],
+      ['src/api/apps/v1/replica-set/replica-set.test.ts', 'the rules for a ReplicaSet with %s'],
+      [
+        'src/api/core/v1/replication-controller/replication-controller.test.ts',
+        'the rules for a ReplicationController with %s',
+      ],
     ],
-    awaits: ['src/api/apps/v1', 'src/api/core/v1/replication-controller'],
   },
   {
     says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",

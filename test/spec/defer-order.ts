@@ -36,8 +36,8 @@ export const termination: readonly Sentence[] = [
       [conditions, 'a deleted Pod stays ready while its probe succeeds, as upstream'],
       [conditions, 'a deleted Pod becomes unready once its probe fails'],
       [order, 'during a deletion readiness still follows the probes'],
+      ['src/controllers/endpoint-slice/reconcile.test.ts', 'the conditions of %s'],
     ],
-    awaits: ['src/api/discovery.k8s.io/v1'],
   },
   {
     says: 'Where there is no deletionTimestamp (completion, deadline, pressure, shutdown) the Pod is not Ready from T0 on.',

@@ -11,6 +11,7 @@ const status = 'src/lifecycle/status.test.ts';
 const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
 const statics = 'src/node/static-pods/static-pods.test.ts';
 const admission = 'test/e2e/own-engine/admission.test.ts';
+const daemonSets = 'src/controllers/daemon-set/daemon-set.test.ts';
 
 export const reasons: readonly Sentence[] = [
   {
@@ -119,13 +120,20 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [causes, 'a condition DeletionReason that is False does not count'],
       [inLives, 'a condition that is False has no effect'],
+      [daemonSets, 'that is marked but no longer deleted is unmarked'],
+      [
+        'src/controllers/replicas/reconcile.test.ts',
+        'a Pod that is kept and has the reason %s with the status %s is unmarked: %s',
+      ],
     ],
-    awaits: ['src/controllers/replica-set', 'src/controllers/stateful-set', 'src/controllers/daemon-set'],
+    awaits: ['src/controllers/stateful-set'],
   },
   {
     says: 'ReplicaSet: Replaced if its Deployment has a newer revision, else ScaledDown.',
-    tests: [],
-    awaits: ['src/controllers/replica-set'],
+    tests: [
+      ['src/controllers/replicas/reconcile.test.ts', 'the Pods of the newest revision are scaled down'],
+      ['src/controllers/replicas/reconcile.test.ts', 'the Pods of an older revision are replaced'],
+    ],
   },
   {
     says: 'StatefulSet: ScaledDown for ordinals outside the range, else Replaced.',
@@ -134,8 +142,7 @@ export const reasons: readonly Sentence[] = [
   },
   {
     says: 'DaemonSet: Replaced on update, ScaledDown where a node no longer fits.',
-    tests: [],
-    awaits: ['src/controllers/daemon-set'],
+    tests: [[daemonSets, 'gets the reason Replaced on an update, and ScaledDown where its node no longer fits']],
   },
   {
     says: 'Job: ScaledDown for parallelism and suspend, Completed or DeadlineExceeded when the Job itself has ended.',
@@ -144,9 +151,16 @@ export const reasons: readonly Sentence[] = [
   },
   {
     says: 'Garbage collector and namespace deletion: OwnerDeleted.',
-    tests: [],
-    awaits: ['src/controllers/garbage-collector'],
-    untested: 'the namespace controller deletes Pods without the condition DeletionReason: it has yet to write it',
+    tests: [
+      [
+        'src/controllers/garbage-collector/garbage-collector.test.ts',
+        'a Pod with defer containers is deleted for the reason OwnerDeleted',
+      ],
+      [
+        'src/controllers/namespace/namespace.test.ts',
+        'the Pods of a namespace with defer containers are deleted for the reason OwnerDeleted',
+      ],
+    ],
   },
   {
     says: 'Taint manager: Evicted.',

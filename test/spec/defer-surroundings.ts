@@ -92,13 +92,24 @@ export const resourceSentences: readonly Sentence[] = [
         inGroups,
         'the limits of a Pod cover the apps together with the largest PreExit defer container, or a larger PostExit one',
       ],
+      [
+        'src/api/core/v1/resource-quota/usage/usage.test.ts',
+        'contains the largest PreExit entry with the apps, and at least a PostExit entry',
+      ],
     ],
-    awaits: ['src/apiserver/admission/resource-quota.ts'],
   },
   {
     says: "LimitRange defaults and a quota's demand for values do not apply to entries without resources.",
-    tests: [],
-    awaits: ['src/apiserver/admission/limit-ranger.ts', 'src/apiserver/admission/resource-quota.ts'],
+    tests: [
+      [
+        'src/api/core/v1/limit-range/constraints.test.ts',
+        'a LimitRange sets defaults only in defer containers that have a request or limit',
+      ],
+      [
+        'src/api/core/v1/resource-quota/usage/usage.test.ts',
+        'demands no values for defer containers without resources',
+      ],
+    ],
   },
   {
     says: 'PodSecurity and every other admission plugin look at `deferContainers` as at containers.',

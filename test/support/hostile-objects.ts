@@ -5,124 +5,8 @@ import type { KindDefinition } from '../../src/api/kind.ts';
 import { withOddMetadata } from './hostile-metadata.ts';
 import { encodeProtobuf } from './hostile-protobuf.ts';
 import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
-
-/** The spec of a Pod that never runs, because no node has the label that it selects. */
-const podSpec = {
-  nodeSelector: { no: 'node' },
-  terminationGracePeriodSeconds: 1,
-  initContainers: [{ name: 'before', image: 'busybox:1.28', command: ['true'] }],
-  containers: [
-    {
-      name: 'app',
-      image: 'busybox:1.28',
-      command: ['sleep', '1'],
-      ports: [{ containerPort: 80, name: 'web', protocol: 'TCP' }],
-      env: [
-        { name: 'A', value: 'b' },
-        { name: 'C', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
-      ],
-      resources: { requests: { cpu: '1m', memory: '1Mi' }, limits: { memory: '64Mi' } },
-      volumeMounts: [{ name: 'work', mountPath: '/work' }],
-      readinessProbe: { exec: { command: ['true'] } },
-    },
-  ],
-  deferContainers: [{ name: 'after', image: 'busybox:1.28', command: ['true'], when: 'Always', timeoutSeconds: 2 }],
-  volumes: [
-    { name: 'work', emptyDir: {} },
-    { name: 'settings', configMap: { name: 'one' } },
-  ],
-  tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
-};
-
-const jobSpec = { template: { metadata: { labels: { a: 'b' } }, spec: { ...podSpec, restartPolicy: 'Never' } } };
-
-/** The fields, by kind or schema, that a valid object needs in addition to its name. */
-const CONTENTS: Readonly<Record<string, object>> = {
-  ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
-  Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
-  Pod: { spec: podSpec },
-  PodTemplate: { template: { metadata: { labels: { a: 'b' } }, spec: podSpec } },
-  Job: { spec: { ...jobSpec, completions: 2, completionMode: 'Indexed', backoffLimitPerIndex: 1 } },
-  CronJob: { spec: { schedule: '*/5 * * * *', timeZone: 'Etc/UTC', jobTemplate: { spec: jobSpec } } },
-  ResourceQuota: { spec: { hard: { pods: '4', 'requests.cpu': '1' }, scopes: ['NotTerminating'] } },
-  LimitRange: { spec: { limits: [{ type: 'Container', max: { cpu: '1' }, default: { cpu: '500m' } }] } },
-  PodDisruptionBudget: { spec: { minAvailable: '50%', selector: { matchLabels: { a: 'b' } } } },
-  Service: { spec: { selector: { a: 'b' }, ports: [{ port: 80, targetPort: 'web' }], clusterIP: 'None' } },
-  Binding: { target: { kind: 'Node', name: 'none' } },
-  Event: {
-    involvedObject: { kind: 'Pod', namespace: 'default', name: 'one' },
-    reason: 'A',
-    message: 'b',
-    type: 'Normal',
-  },
-  PodRecord: {
-    podName: 'one',
-    podUID: 'a',
-    transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step' }],
-  },
-  'io.k8s.api.events.v1.Event': {
-    regarding: { kind: 'Pod', namespace: 'default', name: 'one' },
-    eventTime: '2026-01-01T00:00:00.000000Z',
-    reportingController: 'a/b',
-    reportingInstance: 'c',
-    action: 'd',
-    reason: 'A',
-    note: 'b',
-    type: 'Normal',
-  },
-  Lease: { spec: { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z' } },
-  RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
-  PriorityClass: { value: 1, description: 'a' },
-  StorageClass: { provisioner: 'a/b', volumeBindingMode: 'Immediate' },
-  PersistentVolume: {
-    spec: { capacity: { storage: '1Mi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 'a', path: '/b' } },
-  },
-  PersistentVolumeClaim: {
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } }, storageClassName: 'none' },
-  },
-};
-
-const PLAUSIBLE = [
-  'Always',
-  'Never',
-  'OnFailure',
-  'IfNotPresent',
-  'PostExit',
-  'PreExit',
-  'Succeeded',
-  'FailPod',
-  'AfterPreExit',
-  'TCP',
-  'UDP',
-  'Exists',
-  'In',
-  'Equal',
-  'NoSchedule',
-  'NoExecute',
-  'ClusterIP',
-  'NodePort',
-  'ExternalName',
-  'Local',
-  'RuntimeDefault',
-  'Localhost',
-  'Burstable',
-  'ReadWriteOnce',
-  'Block',
-  'Immediate',
-  'File',
-  'Memory',
-  'HTTP',
-  'one',
-  'default',
-  'busybox:1.28',
-  'a=b',
-  '/work',
-  '10m',
-  '1Gi',
-  '127.0.0.1',
-  'metadata.name',
-  '2026-01-01T00:00:00Z',
-];
+import { PLAUSIBLE } from './plausible-values.ts';
+import { CONTENTS, podSpec } from './valid-contents.ts';
 
 const SCALARS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   string: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...PLAUSIBLE) }, { weight: 1, arbitrary: hostileText }),
@@ -167,7 +51,8 @@ export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '
 export const validObject = (kind: KindDefinition, name: string): object => ({
   apiVersion: apiVersionOf(kind),
   kind: kind.kind,
-  metadata: { name },
+  // The name of an IPAddress is an address.
+  metadata: { name: kind.kind === 'IPAddress' ? `10.200.0.${name.length}` : name },
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 

@@ -1,22 +1,14 @@
 /** Detects leaks: a test lists an engine's resources on the machine while the engine runs, and later checks that none of them is left. */
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
-import { networkNames } from '../../src/network/bridge.ts';
+import { readAttachments } from '../../src/network/pod-network/attachments.ts';
+import { networkNames } from '../../src/network/pod-network/names.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 
-interface Link {
-  ifname: string;
-}
-
-async function json<T>(command: string, args: string[]): Promise<T[]> {
-  const { code, stdout } = await runCommand(command, args);
-  return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
-}
-
-/** Lists the engine's bridge, its veths and its nftables table. watchLeaks() lists network namespaces as mounts in the data folder. */
+/** Lists the engine's bridge, the interfaces of its Pods and its nftables table. watchLeaks() lists network namespaces as mounts in the data folder. */
 async function networkParts(dataDir: string): Promise<string[]> {
-  const { bridge, table } = networkNames({ dataDir, instance: dataDir });
-  const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);
-  return [`link ${bridge}`, `table ip ${table}`, ...ports.map((port) => `link ${port.ifname}`)];
+  const { bridge, table, network } = networkNames({ dataDir, instance: dataDir });
+  const attachments = [...(await readAttachments(network)).values()];
+  return [`link ${bridge}`, `table inet ${table}`, ...attachments.map(({ link }) => `link ${link}`)];
 }
 
 async function exists(part: string): Promise<boolean> {

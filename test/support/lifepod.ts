@@ -13,6 +13,7 @@ import { clearMachine } from '../../src/engine/leftovers.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 import { nodePlatform } from '../../src/platform/node-js.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
+import { applier } from './apply.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
 import { KUBECTL } from './kubectl.ts';
@@ -66,6 +67,7 @@ export interface LifepodClient {
   kubectlOk(...args: string[]): Promise<string>;
   /** Runs kubectl with `input` as its standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
+  /** Applies a manifest without kubectl: see apply.ts. */
   apply(manifest: object | string): Promise<void>;
   /**
    * Runs kubectl until `done` returns true for a line of its output, kills kubectl, and resolves with the lines so far. Rejects with the
@@ -155,10 +157,7 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
     kubectl: (...args) => kubectl(args),
     kubectlInput: (input, ...args) => kubectl(args, input),
     kubectlOk: async (...args) => succeeded(`kubectl ${args.join(' ')}`, await kubectl(args)),
-    async apply(manifest) {
-      const text = typeof manifest === 'string' ? manifest : JSON.stringify(manifest);
-      succeeded('kubectl apply', await kubectl(['apply', '-f', '-'], text));
-    },
+    apply: applier(kubeconfig),
     until: (args, done) => untilLine(KUBECTL, args, env, done),
     get: async (...args) => JSON.parse(succeeded('kubectl get', await kubectl(['get', ...args, '-o', 'json']))),
   };

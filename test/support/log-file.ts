@@ -1,7 +1,7 @@
 /** Waits with inotify for lines in logs that containers write to a folder of the node. */
 import { readdirSync, readFileSync, watch } from 'node:fs';
 
-const DEADLINE_MILLIS = 60_000;
+const DEADLINE_MILLIS = 120_000;
 
 export const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
 

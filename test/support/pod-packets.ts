@@ -30,6 +30,11 @@ export interface Datagram {
   text: string;
 }
 
+/** Sends the datagrams from the network namespace whose file is `namespace` to the port. */
+export async function sendDatagrams(namespace: string, port: number, datagrams: readonly Datagram[]): Promise<void> {
+  await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(datagrams));
+}
+
 export interface Listeners extends AsyncDisposable {
   /** Sends the datagrams from the namespace, then a last one to the gateway. Resolves with the texts that arrived before the last one. */
   arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
@@ -53,7 +58,7 @@ export async function listenOn(gateway: string, addresses: readonly string[]): P
       for (const socket of sockets) socket.on('message', receive);
       try {
         const all = [...datagrams, { to: gateway, text: LAST }];
-        await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(all));
+        await sendDatagrams(namespace, port, all);
         await last.promise;
         // The kernel has already delivered the other datagrams to their sockets, so one turn of the event loop reads all of them.
         await new Promise((resolve) => setImmediate(resolve));

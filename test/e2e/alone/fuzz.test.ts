@@ -1,7 +1,7 @@
 /**
  * Sends random, mostly invalid requests and streams to one engine. Each must get a response other than an internal error, the engine
  * must serve other clients at the same time, and the engine, its runtime and its Pods must still run afterwards.
- * LIFEPOD_FUZZ_REQUESTS sets the number of requests; `npm run fuzz` sends 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
+ * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { adminOf, upgrade } from '../../support/raw-streams.ts';
 
 const seed = Number(process.env['LIFEPOD_FUZZ_SEED'] ?? process.env['LIFEPOD_SEED']);
-const total = Number(process.env['LIFEPOD_FUZZ_REQUESTS'] ?? 5000);
+const total = Number(process.env['LIFEPOD_FUZZ_REQUESTS'] ?? 2000);
 console.log(`fuzz: seed ${seed}, ${total} requests (LIFEPOD_FUZZ_SEED and LIFEPOD_FUZZ_REQUESTS set them)`);
 
 const STREAMS = Math.ceil(total / 25);
@@ -40,6 +40,9 @@ const MEMORY_KIBIBYTES = 512 * 1024;
 const UPSTREAM_FAILURES = [
   // Upstream's proxy returns this error for a node that it cannot reach.
   /^503 error trying to reach service: /,
+  // Upstream's proxy returns these errors for Services without a ready endpoint or without the requested port.
+  /^503 no endpoints available for service /,
+  /^503 no service port -?\d+ found for service /,
   /^504 Too large resource version: \d+, current: \d+$/,
   /^500 resourceVersion should not be set on objects to be created$/,
   /^500 Internal error occurred: unable to upgrade connection: /,

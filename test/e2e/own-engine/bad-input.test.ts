@@ -199,7 +199,7 @@ describe('lifepod up', () => {
         '--log-level',
         'error',
       ]);
-      expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all capabilities of root.*\n$/);
+      expect(result.stderr).toMatch(/^lifepod: (ip|nft) .*not permitted; lifepod needs all capabilities of root.*\n$/);
       expect(result.code).toBe(1);
     } finally {
       await scratch.remove();

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { processesNaming } from '../../../src/engine/leftovers.ts';
 import { uidOf } from '../../../src/machinery/meta.ts';
 import { systemTimers } from '../../../src/platform/node-js.ts';
-import { haveEnded } from '../../../src/runtime/containerd/process-table.ts';
+import { haveEnded } from '../../../src/platform/processes.ts';
 import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../../support/defer-pods.ts';
 import { watchLeaks } from '../../support/leaks.ts';
 import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';

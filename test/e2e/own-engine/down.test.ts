@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { processesNaming } from '../../../src/engine/leftovers.ts';
+import { dataDirReleased } from '../../../src/platform/files.ts';
 import { watchLeaks } from '../../support/leaks.ts';
 import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
@@ -19,7 +20,7 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, networ
     const leaks = await watchLeaks(lifepod.dataDir);
     for (const kind of [
       /^link lp/,
-      /^table ip/,
+      /^table inet/,
       /^link veth/,
       /^process /,
       /^mount .*\/netns\/cni-/,
@@ -50,6 +51,19 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, networ
   }
 });
 
+test('an engine keeps its data folder locked until it has closed its files and exits', async () => {
+  const lifepod = await startLifepod();
+  try {
+    const released = dataDirReleased(lifepod.dataDir, AbortSignal.timeout(60_000));
+    const engine = lifepod.pid();
+    const runsAfterRelease = released.then(() => processesNaming(lifepod.dataDir).some(({ pid }) => pid === engine));
+    process.kill(engine, 'SIGTERM');
+    expect(await runsAfterRelease).toBe(false);
+  } finally {
+    await lifepod.stop();
+  }
+});
+
 test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing behind', async () => {
   const scratch = scratchFolder();
   try {
@@ -62,6 +76,33 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     expect(await leaks.left()).toEqual([]);
   } finally {
     await scratch.remove();
+  }
+});
+
+test('lifepod down ends the Pods of workloads without replacing them, and the next engine runs the workloads again', async () => {
+  const lifepod = await startLifepod();
+  try {
+    for (const [kind, name, rest] of [
+      ['Deployment', 'web', { replicas: 2 }],
+      ['DaemonSet', 'agent', {}],
+    ] as const) {
+      const labels = { app: name };
+      const { spec } = pod(name, { app: [{ name: 'app', script: WAIT }] });
+      const template = { metadata: { labels }, spec };
+      const selector = { matchLabels: labels };
+      await lifepod.apply({ apiVersion: 'apps/v1', kind, metadata: { name }, spec: { ...rest, selector, template } });
+      await lifepod.kubectlOk('rollout', 'status', `${kind}/${name}`, '--timeout=60s');
+    }
+    const said = await lifepod.cliOk('down');
+    // Each Pod is ended once: there are no replacements.
+    expect(said.match(/^ending default\/(web|agent)/gm)).toHaveLength(3);
+
+    await lifepod.up();
+    for (const workload of ['deployment/web', 'daemonset/agent']) {
+      await lifepod.kubectlOk('rollout', 'status', workload, '--timeout=60s');
+    }
+  } finally {
+    await lifepod.stop();
   }
 });
 

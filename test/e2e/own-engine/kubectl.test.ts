@@ -42,6 +42,8 @@ test('kubectl api-resources lists every kind with its short names', async () => 
     /^secrets +v1 +true +Secret$/m,
     /^serviceaccounts +sa +v1 +true +ServiceAccount$/m,
     /^services +svc +v1 +true +Service$/m,
+    /^endpoints +ep +v1 +true +Endpoints$/m,
+    /^endpointslices +discovery.k8s.io\/v1 +true +EndpointSlice$/m,
     /^priorityclasses +pc +scheduling\.k8s\.io\/v1 +false +PriorityClass$/m,
     /^leases +coordination\.k8s\.io\/v1 +true +Lease$/m,
     /^events +ev +events\.k8s\.io\/v1 +true +Event$/m,

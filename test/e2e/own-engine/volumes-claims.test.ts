@@ -235,8 +235,16 @@ describe.concurrent('claims', () => {
     expect(existsSync(join(lifepod.dataDir, 'volumes', made.spec?.volumeName ?? ''))).toBe(false);
   });
 
-  test('the fsGroup becomes the group of all files in a volume, with OnRootMismatch only if the root folder has another group', async () => {
+  test('the fsGroup becomes the group of all files in a volume, with OnRootMismatch only if the root folder has another group', async ({
+    expect,
+  }) => {
     await lifepod.apply(claim('shared'));
+    /** Deletes a Pod that has ended. The API removes it at once, and the group changes only after the node has unmounted the volume. */
+    const unmounted = async (name: string): Promise<void> => {
+      const folder = join(lifepod.dataDir, 'pods', record.now(name).metadata.uid ?? '');
+      await deleteNow(name);
+      await expect.poll(() => existsSync(folder), { timeout: 30_000 }).toBe(false);
+    };
     const security = (fsGroup: number, more: object = {}) => ({ securityContext: { fsGroup, ...more } });
     const show = 'stat -c "%n %g %a" /data /data/dir /data/dir/file; id -G';
     await lifepod.apply(
@@ -251,13 +259,13 @@ describe.concurrent('claims', () => {
       '/data/dir/file 4000 600',
       '0 4000',
     ]);
-    await deleteNow('first');
+    await unmounted('first');
     await lifepod.apply(
       user('same', 'shared', show, { spec: security(4000, { fsGroupChangePolicy: 'OnRootMismatch' }) }),
     );
     await record.until('same', ended('app'));
     expect(await lifepod.kubectlOk('logs', 'same')).toContain('/data/dir/file 4000 600\n');
-    await deleteNow('same');
+    await unmounted('same');
     await lifepod.apply(user('other', 'shared', show, { spec: security(5000) }));
     await record.until('other', ended('app'));
     expect((await lifepod.kubectlOk('logs', 'other')).split('\n').slice(0, 3)).toEqual([
@@ -265,7 +273,7 @@ describe.concurrent('claims', () => {
       '/data/dir 5000 2770',
       '/data/dir/file 5000 660',
     ]);
-    await deleteNow('other');
+    await unmounted('other');
     await lifepod.apply(
       user('differing', 'shared', show, { spec: security(6000, { fsGroupChangePolicy: 'OnRootMismatch' }) }),
     );

@@ -37,7 +37,7 @@ async function expectHandedOver(name: string): Promise<void> {
   expect(millisOf(entry?.finishedAt)).toBeLessThanOrEqual(millisOf(store?.finishedAt));
   const lines = await clientLines();
   const during = lines.filter(({ at }) => at >= millisOf(entry?.startedAt) && at <= millisOf(store?.finishedAt) + 1000);
-  expect(during.length).toBeGreaterThan(3);
+  expect(during.length).toBeGreaterThan(0);
   expect(lines.filter(({ text }) => !/^\d+ acknowledged, 0 lost, \d+ asked again$/.test(text))).toEqual([]);
 }
 

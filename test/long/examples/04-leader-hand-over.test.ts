@@ -64,7 +64,9 @@ function addressOf(turn: number): string | undefined {
 
 async function ask(address: string, question: string): Promise<string> {
   try {
-    const answer = await fetch(`http://${address}:8080/cgi-bin/ask?${question}`, { signal: AbortSignal.timeout(2000) });
+    const answer = await fetch(`http://${address}:8080/cgi-bin/ask?${question}`, {
+      signal: AbortSignal.timeout(15_000),
+    });
     return (await answer.text()).trim();
   } catch (error) {
     return String(error);

@@ -1,5 +1,5 @@
-/** Creates the Pods of tests of a simulated cluster, and reads their conditions. */
-import type { Node, Pod, PodSpec } from '../../../src/api/generated/types.ts';
+/** Creates the Pods, ReplicaSets and Deployments of tests of a simulated cluster, and reads their conditions. */
+import type { Deployment, DeploymentSpec, Node, Pod, PodSpec, ReplicaSet } from '../../../src/api/generated/types.ts';
 
 /** A Pod with the container `app`, in the namespace default. */
 export const simplePod = (name: string, spec: Partial<PodSpec> = {}, app: object = {}): Pod => ({
@@ -8,6 +8,29 @@ export const simplePod = (name: string, spec: Partial<PodSpec> = {}, app: object
   metadata: { name, namespace: 'default' },
   spec: { containers: [{ name: 'app', image: 'busybox:1.28', ...app }], ...spec },
 });
+
+/** A ReplicaSet of Pods like simplePod(), with the label app=NAME, in the namespace default. */
+export const simpleReplicaSet = (name: string, replicas: number): ReplicaSet => {
+  const labels = { app: name };
+  const template = { metadata: { name: '', labels }, spec: simplePod(name, { terminationGracePeriodSeconds: 5 }).spec };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name, namespace: 'default' },
+    spec: { replicas, selector: { matchLabels: labels }, template },
+  };
+};
+
+/** A Deployment of Pods like those of simpleReplicaSet(), in the namespace default. */
+export const simpleDeployment = (name: string, replicas: number, spec: Partial<DeploymentSpec> = {}): Deployment => {
+  const { selector = {}, template = {} } = simpleReplicaSet(name, replicas).spec ?? {};
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'default' },
+    spec: { replicas, selector, template, ...spec },
+  };
+};
 
 interface Conditions {
   status?: { conditions?: readonly { type: string; status: string }[] };

@@ -118,9 +118,9 @@ export function createSimulatedNode(options: NodeOptions): SimulatedNode {
         }),
         startNodeStatus({
           ...lived,
-          podCidr,
+          podCidrs: [podCidr],
           labels: options.spec.labels ?? {},
-          internalIp: async () => ip,
+          internalIps: async () => [ip],
           pressure: { conditions: () => new Set() },
           version: `${KUBERNETES_VERSION}+simulated`,
           systemInfo: async (containerRuntimeVersion, kubeletVersion) => ({

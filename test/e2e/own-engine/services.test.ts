@@ -1,0 +1,120 @@
+/** Services with real Pods, through kubectl: traffic of the machine and of Pods, and what remains of it after kill -9 of the engine and after down. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Service } from '../../../src/api/generated/types.ts';
+import { networkNames } from '../../../src/network/pod-network/names.ts';
+import { runCommand } from '../../../src/platform/processes.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
+
+useOwnEngine();
+
+/** Answers each line of a connection with the name of the Pod. */
+const SERVE = 'exec nc -ll -p 8080 -e sh -c \'while read line; do echo "$HOSTNAME"; done\'';
+
+async function deploy(replicas: number): Promise<void> {
+  await lifepod.apply({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: {
+          containers: [
+            {
+              name: 'app',
+              image: 'busybox:1.28',
+              command: ['sh', '-c', SERVE],
+              ports: [{ containerPort: 8080 }],
+              readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+            },
+          ],
+          terminationGracePeriodSeconds: 1,
+        },
+      },
+    },
+  });
+  await lifepod.kubectlOk('rollout', 'status', 'deployment/web', '--timeout=120s');
+}
+
+const open = (address: string, port: number): Socket => {
+  const socket = connect(port, address);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  return socket;
+};
+
+/** Resolves with the line that answers another line. */
+async function say(socket: Socket): Promise<string> {
+  socket.write('hello\n');
+  const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(10_000) })) as [Buffer];
+  return data.toString().trim();
+}
+
+async function answersTo(address: string, port: number): Promise<string[]> {
+  const answers = await Promise.all(Array.from({ length: 20 }, () => say(open(address, port))));
+  return [...new Set(answers)].sort();
+}
+
+const fromPod = async (address: string, port: number): Promise<string> => {
+  const script = `echo hello | timeout 10 nc -w 5 ${address} ${port}`;
+  return (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', script)).stdout.trim();
+};
+
+const podNames = async (): Promise<string[]> => {
+  const shown = await lifepod.kubectlOk('get', 'pods', '-l', 'app=web', '-o', 'jsonpath={.items[*].metadata.name}');
+  return shown.split(' ').sort();
+};
+
+test('the machine and Pods reach a Deployment through its Service, and connections survive kill -9 of the engine', async () => {
+  await lifepod.apply(pod('client', { app: [{ name: 'app', script: WAIT }] }));
+  await deploy(2);
+  await lifepod.kubectlOk('expose', 'deployment', 'web', '--port=80', '--target-port=8080', '--type=NodePort');
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', '--timeout=60s');
+  const { spec } = await lifepod.get<Service>('service', 'web');
+  const clusterIp = spec?.clusterIP as string;
+  const nodePort = spec?.ports?.[0]?.nodePort as number;
+  const names = await podNames();
+  await expect.poll(() => fromPod(clusterIp, 80), { timeout: 30_000, interval: 200 }).toMatch(/^web-/);
+
+  expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
+  expect(await answersTo(clusterIp, 80)).toEqual(names);
+  // A Pod of the Service reaches itself, too.
+  const [first = ''] = names;
+  const own = `for i in 1 2 3 4 5 6 7 8 9 10; do echo hello | timeout 10 nc -w 5 ${clusterIp} 80; done`;
+  const answers = await lifepod.kubectlOk('exec', first, '--', 'sh', '-c', own);
+  expect([...new Set(answers.trim().split('\n'))].sort()).toEqual(names);
+
+  const connections = [open('127.0.0.1', nodePort), open(clusterIp, 80)];
+  const before = [];
+  for (const connection of connections) before.push(await say(connection));
+  await lifepod.kill('SIGKILL');
+  expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
+  expect(await answersTo(clusterIp, 80)).toEqual(names);
+  await lifepod.up();
+  expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
+  for (const [index, connection] of connections.entries()) expect(await say(connection)).toBe(before[index]);
+
+  await lifepod.kubectlOk('scale', 'deployment', 'web', '--replicas=0');
+  await lifepod.kubectlOk('wait', '--for=delete', 'pod', '-l', 'app=web', '--timeout=60s');
+  const refused = async (): Promise<string> => {
+    const socket = open('127.0.0.1', nodePort);
+    const [error] = (await once(socket, 'error').catch((error) => [error])) as [NodeJS.ErrnoException];
+    return error.code ?? '';
+  };
+  await expect.poll(refused, { timeout: 10_000, interval: 200 }).toBe('ECONNREFUSED');
+  await lifepod.kubectlOk('delete', 'service', 'web');
+});
+
+test('no rules are left after down', async () => {
+  await lifepod.kubectlOk('create', 'service', 'clusterip', 'last', '--tcp=80:8080');
+  const { table } = networkNames({ dataDir: lifepod.dataDir, instance: lifepod.dataDir });
+  expect((await runCommand('nft', ['list', 'chain', 'inet', table, 'services/translate'])).code).toBe(0);
+  await lifepod.cliOk('down');
+  expect((await runCommand('nft', ['list', 'tables'])).stdout).not.toContain(table);
+});

@@ -1,0 +1,64 @@
+/** The proxy subresources of Pods and Services, and kubectl commands that name a Service, with real Pods. */
+import { expect } from 'vitest';
+import { pod, WAIT } from '../support/manifests.ts';
+import { isReady } from '../support/pods.ts';
+import { lifepod, record, test } from '../support/shared-engine.ts';
+
+const PAGE = '<a href="/next">next</a>';
+
+test('kubectl reads pages of a Pod through the proxies of the Pod and of its Service', async () => {
+  const script = `mkdir -p /www/sub; echo '${PAGE}' > /www/index.html; httpd -p 8080 -h /www; ${WAIT}`;
+  const readinessProbe = { httpGet: { port: 8080, path: '/index.html' }, periodSeconds: 1 };
+  const app = { name: 'app', script, readinessProbe, ports: [{ name: 'http', containerPort: 8080 }] };
+  const { namespace } = lifepod;
+  await lifepod.apply(pod('web', { app: [app], labels: { app: 'web' } }));
+  await record.until('web', isReady);
+  expect(await lifepod.kubectlOk('expose', 'pod', 'web', '--port=80', '--target-port=http')).toBe(
+    'service/web exposed\n',
+  );
+  await lifepod.until(['get', 'endpoints', '-w'], (line) => /^web .*:8080/.test(line));
+  const read = (path: string): Promise<string> =>
+    lifepod.kubectlOk('get', '--raw', `/api/v1/namespaces/${namespace}/${path}`);
+  for (const base of ['pods/web/proxy', 'pods/http:web:8080/proxy', 'services/web/proxy', 'services/web:80/proxy']) {
+    const link = `<a href="/api/v1/namespaces/${namespace}/${base}/next">next</a>`;
+    expect(await read(`${base}/`)).toBe(`${link}\n`);
+    expect(await read(`${base}/index.html?a=b`)).toBe(`${link}\n`);
+  }
+  const refused = await lifepod.kubectl('get', '--raw', `/api/v1/namespaces/${namespace}/pods/web:81/proxy/`);
+  expect(refused.stderr).toMatch(/error trying to reach service: dial tcp .*:81: connect: connection refused/);
+  const unknown = await lifepod.kubectl('get', '--raw', `/api/v1/namespaces/${namespace}/services/web:82/proxy/`);
+  expect(unknown.stderr).toContain('no service port 82 found for service "web"');
+});
+
+test('kubectl logs, exec and port-forward reach a Pod of a Service by the name and the number of its port', async () => {
+  const app = { name: 'app', script: `echo started; ${WAIT}`, ports: [{ name: 'http', containerPort: 8080 }] };
+  await lifepod.apply(pod('web', { app: [app], labels: { app: 'web' } }));
+  await record.until('web', isReady);
+  const service = (name: string, selector?: object): object => {
+    const ports = [
+      { name: 'by-name', port: 80, targetPort: 'http' },
+      { name: 'by-number', port: 81, targetPort: 9090 },
+    ];
+    return { apiVersion: 'v1', kind: 'Service', metadata: { name }, spec: { ports, ...(selector && { selector }) } };
+  };
+  await lifepod.apply(service('web', { app: 'web' }));
+  await lifepod.apply(service('external'));
+  expect(await lifepod.kubectlOk('logs', 'svc/web')).toBe('started\n');
+  expect(await lifepod.kubectlOk('exec', 'svc/web', '--', 'hostname')).toBe('web\n');
+  for (const [port, inPod] of [
+    [':80', 8080],
+    [':by-name', 8080],
+    [':81', 9090],
+  ]) {
+    await lifepod.until(['port-forward', 'svc/web', String(port)], (line) =>
+      new RegExp(`^Forwarding from 127.0.0.1:\\d+ -> ${inPod}$`).test(line),
+    );
+  }
+  for (const command of [
+    ['port-forward', 'svc/external', ':80'],
+    ['logs', 'svc/external'],
+  ]) {
+    const { code, stderr } = await lifepod.kubectl(...command);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('Service is defined without a selector')]);
+  }
+});

@@ -1,0 +1,135 @@
+/** Tests the Service proxy with the real registry, nftables and connection tracking, in network namespaces. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Endpoint, EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
+import { ENDPOINT_SLICES, NODES, SERVICES } from '../../src/api/resources.ts';
+import { type RegistryBackend, registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
+import { clientOf } from '../../src/client/typed-client.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { openTable } from '../../src/network/nftables/table.ts';
+import { startProxy } from '../../src/network/proxy/proxy.ts';
+import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/proxy-fixture.ts';
+import { systemTimers } from '../../src/platform/node-js.ts';
+import { silentLog } from '../../src/platform/silent-log.ts';
+import { createRoutedNetwork, type Place, POD_CIDRS, type RoutedNetwork } from '../support/routed-network.ts';
+
+let network: RoutedNetwork;
+let backend: RegistryBackend;
+let proxy: AbortController;
+
+beforeAll(async () => {
+  network = await createRoutedNetwork(3);
+  for (const [index, { peer }] of network.pods.entries()) await peer.listen(`pod${index}`, 8080);
+  backend = await registryBackend({ timers: systemTimers(), namespaces: [] });
+  await start();
+});
+afterAll(async () => {
+  proxy?.abort();
+  await network[Symbol.asyncDispose]();
+});
+
+async function start(): Promise<void> {
+  proxy = new AbortController();
+  const { signal } = proxy;
+  const namespace = network.node.namespace.name;
+  const parts = { client: clientOf(backend), timers: systemTimers(), log: silentLog, signal };
+  const { written } = startProxy({
+    ...withInformers(parts),
+    table: openTable({ name: 'lifepod-0', namespace, signal }),
+    namespace,
+    nodeName: 'n1',
+    podCidrs: POD_CIDRS,
+    serviceCidrs: ['10.96.0.0/24'],
+    reservedIps: [],
+    api: { ip: '127.0.0.1', port: 6443 },
+  });
+  await written;
+}
+
+async function create(name: string, spec: ServiceSpec): Promise<Service> {
+  const { metadata, ...service } = serviceOf(name, spec);
+  const { clusterIP: _, clusterIPs: __, ...rest } = service.spec ?? {};
+  const object = { ...service, spec: { ...rest, ...spec }, metadata: { name, namespace: metadata.namespace } };
+  return (await backend.create(SERVICES, 'default', object as KubeObject)) as unknown as Service;
+}
+/** Makes the Pods the endpoints of the Service. */
+async function serve(service: Service, ...pods: number[]): Promise<void> {
+  await setEndpoints(
+    service,
+    pods.map((index) => endpoint(network.pods[index]?.ip as string)),
+  );
+}
+const setEndpoints = (service: Service, endpoints: Endpoint[]): Promise<EndpointSlice> =>
+  backend.set<EndpointSlice & KubeObject>(ENDPOINT_SLICES, {
+    ...sliceOf(service, endpoints),
+    addressType: 'IPv4',
+  } as never);
+
+const UDP = [portOf(53, { protocol: 'UDP' })];
+const client = (): Place => network.pods[2] as Place;
+
+test('a UDP client that keeps its port reaches a new endpoint as soon as its own one is removed', async () => {
+  const service = await create('dns', { type: 'NodePort', ports: UDP });
+  await serve(service, 0);
+  const address = service.spec?.clusterIP as string;
+  const port = service.spec?.ports?.[0]?.nodePort as number;
+  const ask = () => client().peer.ask({ protocol: 'udp', address, port: 53 });
+  await expect.poll(ask, { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  const inside = await client().peer.open({ protocol: 'udp', address, port: 53 });
+  const outside = await network.outside.peer.open({ protocol: 'udp', address: network.node.ip, port });
+  expect(await inside.say()).toBe('pod0 10.99.0.12');
+  expect(await outside.say()).toBe('pod0 10.99.0.1');
+  await serve(service, 1);
+  await expect.poll(() => inside.say(), { timeout: 20_000 }).toBe('pod1 10.99.0.12');
+  await expect.poll(() => outside.say(), { timeout: 20_000 }).toBe('pod1 10.99.0.1');
+  await serve(service);
+  await expect.poll(() => inside.say(), { timeout: 20_000 }).toBe('ECONNREFUSED');
+  await serve(service, 0);
+  await expect.poll(() => inside.say(), { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  await inside.close();
+  await outside.close();
+});
+
+test('a change of endpoints while no proxy runs applies at the next start', async () => {
+  const service = await create('web', { ports: [portOf(80)] });
+  await serve(service, 0);
+  const to = { protocol: 'tcp', address: service.spec?.clusterIP as string, port: 80 } as const;
+  await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  const connection = await client().peer.open(to);
+  proxy.abort();
+  await serve(service, 1);
+  expect(await connection.say()).toBe('pod0 10.99.0.12');
+  expect(await client().peer.ask(to)).toBe('pod0 10.99.0.12');
+  await start();
+  expect(await client().peer.ask(to)).toBe('pod1 10.99.0.12');
+  expect(await connection.say()).toBe('pod0 10.99.0.12');
+  await connection.close();
+});
+
+test('hints apply to the zone that the label of the node names', async () => {
+  const service = await create('zones', { ports: [portOf(80)] });
+  const zones = [['a'], ['b']];
+  await setEndpoints(
+    service,
+    zones.map((names, index) => endpoint(network.pods[index]?.ip as string, { zones: names })),
+  );
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n1', labels: { 'topology.kubernetes.io/zone': 'b' } },
+  };
+  await backend.create(NODES, undefined, node);
+  const to = { protocol: 'tcp', address: service.spec?.clusterIP as string, port: 80 } as const;
+  const answers = async (): Promise<string[]> => {
+    const all = await Promise.all(Array.from({ length: 16 }, () => client().peer.ask(to)));
+    return [...new Set(all)];
+  };
+  await expect.poll(answers, { timeout: 20_000 }).toEqual(['pod1 10.99.0.12']);
+});
+
+test('a Service that is deleted refuses connections no longer: its address belongs to none', async () => {
+  const service = await create('gone', { ports: [portOf(80)] });
+  const to = { protocol: 'tcp', address: service.spec?.clusterIP as string, port: 80 } as const;
+  await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('ECONNREFUSED');
+  await backend.remove(SERVICES, 'default', 'gone');
+  await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('timeout');
+});

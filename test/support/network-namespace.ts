@@ -1,0 +1,122 @@
+/** Network namespaces of ip-netns(8) for tests that need packets, with clients and servers that run in them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
+
+/** A namespace that exists until it is disposed of. */
+export interface NetworkNamespace extends AsyncDisposable {
+  /** The name, which begins with `lifepod-test-`. */
+  name: string;
+  /** Runs a command in the namespace. */
+  run(command: string, ...args: string[]): Promise<CommandResult>;
+  /** Like run(), but rejects if the exit code is not 0, and resolves with the standard output. `input` is the standard input. */
+  runOk(command: string, args: string[], input?: string): Promise<string>;
+}
+
+export async function createNetworkNamespace(): Promise<NetworkNamespace> {
+  const name = `lifepod-test-${randomBytes(4).toString('hex')}`;
+  await runCommandOk('ip', ['netns', 'add', name]);
+  const inside = ['netns', 'exec', name];
+  await runCommandOk('ip', [...inside, 'ip', 'link', 'set', 'lo', 'up']);
+  return {
+    name,
+    run: (command, ...args) => runCommand('ip', [...inside, command, ...args]),
+    runOk: (command, args, input) =>
+      runCommandOk('ip', [...inside, command, ...args], input === undefined ? {} : { input }),
+    async [Symbol.asyncDispose]() {
+      await runCommandOk('ip', ['netns', 'delete', name]);
+    },
+  };
+}
+
+export const inside = (namespace: string, ...command: string[]): Promise<CommandResult> =>
+  runCommand('ip', ['netns', 'exec', namespace, ...command]);
+
+export const reaches = async (namespace: string, address: string): Promise<boolean> =>
+  (await inside(namespace, 'busybox', 'ping', '-c', '1', '-W', '5', address)).code === 0;
+
+/** Resolves with the answer of a server of serve(); the empty text if it cannot be reached. `namespace` absent: that of this process. */
+export async function ask(
+  namespace: string | undefined,
+  address: string,
+  port: number,
+  protocol: 'tcp' | 'udp' = 'tcp',
+): Promise<string> {
+  const command = [process.execPath, '-e', ASK, protocol, address, String(port)];
+  const [program = '', ...args] = namespace === undefined ? command : ['ip', 'netns', 'exec', namespace, ...command];
+  return (await runCommand(program, args)).stdout;
+}
+
+function ending(child: ChildProcess): AsyncDisposable {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+/** Starts a server of TCP and UDP that answers `NAME to PEER`. Resolves when it listens. */
+export async function serve(namespace: string, port: number, name: string): Promise<AsyncDisposable> {
+  const args = ['netns', 'exec', namespace, process.execPath, '-e', SERVE, String(port), name];
+  const server = spawn('ip', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(server.stdout, 'data');
+  return ending(server);
+}
+
+const SERVE = `
+const [port, name] = process.argv.slice(1);
+const text = (peer) => name + ' to ' + peer.replace('::ffff:', '');
+const udp = require('node:dgram').createSocket('udp6');
+udp.on('message', (_, { port, address }) => udp.send(text(address), port, address));
+udp.bind(Number(port), '::', () =>
+  require('node:net').createServer((socket) => socket.end(text(socket.remoteAddress)))
+    .listen(Number(port), '::', () => console.log('listening')));`;
+
+const ASK = `
+const [protocol, address, port] = process.argv.slice(1);
+setTimeout(() => process.exit(1), 3000);
+if (protocol === 'tcp') {
+  require('node:net').connect(Number(port), address).on('error', () => process.exit(1))
+    .pipe(process.stdout).on('finish', () => process.exit());
+  process.stdout.on('close', () => process.exit());
+} else {
+  const udp = require('node:dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
+  udp.on('error', () => process.exit(1));
+  udp.on('message', (text) => process.stdout.write(text, () => process.exit()));
+  udp.connect(Number(port), address, () => udp.send('?'));
+}`;
+
+/** A connection to a server of echoes(). */
+export interface Connection extends AsyncDisposable {
+  /** Sends the text, and resolves with the next data that arrive. */
+  exchange(text: string): Promise<string>;
+}
+
+/** Connects to the address from the namespace. */
+export function connect(namespace: string, address: string, port: number): Connection {
+  const program = `const socket = require('node:net').connect(${port}, '${address}'); process.stdin.pipe(socket).pipe(process.stdout);`;
+  const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  return {
+    async exchange(text) {
+      child.stdin.write(text);
+      const [data] = await once(child.stdout, 'data', { signal: AbortSignal.timeout(30_000) });
+      return String(data);
+    },
+    ...ending(child),
+  };
+}
+
+/** Starts a TCP server that sends back what it receives. Resolves when it listens. */
+export async function echoes(namespace: string, port: number): Promise<AsyncDisposable> {
+  const program = `require('node:net').createServer((socket) => socket.pipe(socket)).listen(${port}, () => console.log('listening'))`;
+  const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return ending(child);
+}
