@@ -4,8 +4,10 @@
  */
 import { api } from './api/api.ts';
 import { defer } from './defer.ts';
+import { dns } from './dns/dns.ts';
 import { scale } from './scale.ts';
 import { scheduler } from './scheduler.ts';
+import { services } from './services.ts';
 import { stall } from './stall.ts';
 import { startup } from './startup.ts';
 import { volumes } from './volumes.ts';
@@ -17,6 +19,8 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   volumes,
   stall,
   scheduler,
+  services,
+  dns,
   api,
 };
 const args = process.argv.slice(2);

@@ -41,7 +41,8 @@ requirements() {
   cat <<'LIST'
 containerd containerd runs the containers
 runc runc starts a container's processes
-nft nftables sets the firewall rules of the Pod network
+nft nftables sets the firewall rules of Pods and Services
+conntrack conntrack lets clients of UDP Services reach new endpoints
 iptables iptables is used by the CNI plugin for host ports
 ip iproute2 sets up and removes the Pod network
 busybox busybox-static provides the busybox image if no registry can be reached
@@ -57,7 +58,7 @@ missing_packages() {
   while read -r program package why; do
     find_program "$program" || echo "$package: $why"
   done < <(requirements)
-  [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] ||
+  [ -x /usr/lib/cni/ptp ] || [ -x /opt/cni/bin/ptp ] ||
     echo "containernetworking-plugins: connects Pods to the network (CNI)"
   if [ "$purpose" = --for-machines ]; then
     find_program qemu-system-x86_64 || echo "qemu-system-x86: runs the virtual machines"
