@@ -46,11 +46,11 @@ export function createWorkerActions(state: WorkerState, parts: ActionParts): Wor
   };
 
   const succeeded = (flight: Flight, outcome: Outcome): void => {
-    const { action, key } = flight;
+    const { action } = flight;
     absorb(state, action, outcome);
     // The next change of the object shows whether the API deleted it or finalizers keep it. Until then, the action stays in flight.
     deletionAnswered = action.kind === 'finalizeDeletion' && !state.removed;
-    if (deletionAnswered) state.failures.succeeded(key);
+    if (deletionAnswered) state.failures.succeeded(action);
     // If the outcome of a start contains the state of the image, the image no longer exists and nothing was started.
     else end(flight, action.kind === 'startContainer' && outcome.image !== undefined ? 'failed' : 'succeeded');
   };

@@ -5,14 +5,13 @@ import { messageOf } from '../action-error.ts';
 
 export interface WorkerFailures {
   observed(): FailedAction[];
-  /** `key`: from actionKey(). */
-  succeeded(key: string): void;
+  succeeded(action: Action): void;
   failed(action: Action, error: unknown, at: Millis): FailedAction;
   /** The runtime did not answer, so it is unknown whether the action succeeded. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
    * The cause of the action's failure has changed, so the last failure no longer causes back-off. If an attempt is under way, its
-   * failure causes no back-off either, since the attempt may have started before the change.
+   * failure causes no back-off either, since the attempt may have started before the change. `key`: from actionKey().
    */
   retry(key: string, isUnderWay: boolean): void;
 }
@@ -20,14 +19,28 @@ export interface WorkerFailures {
 export function createWorkerFailures(): WorkerFailures {
   const observed = new Map<string, FailedAction>();
   const retryWanted = new Set<string>();
+  /**
+   * Forgets the failed starts of earlier attempts once the outcome of a later start of the container is known. They would otherwise be
+   * reported again when the runs of the later attempts have been removed.
+   */
+  const forgetEarlierStarts = (later: Action): void => {
+    if (later.kind !== 'startContainer') return;
+    for (const [key, { action, unknown }] of observed) {
+      const isOfContainer = action.kind === 'startContainer' && action.container === later.container;
+      if (!unknown && isOfContainer && action.attempt < later.attempt) observed.delete(key);
+    }
+  };
   return {
     observed: () => [...observed.values()],
-    succeeded(key) {
+    succeeded(action) {
+      const key = actionKey(action);
       observed.delete(key);
       retryWanted.delete(key);
+      forgetEarlierStarts(action);
     },
     failed(action, error, at) {
       const key = actionKey(action);
+      forgetEarlierStarts(action);
       const failure = failureOf(action, error, observed.get(key), at);
       observed.set(key, retryWanted.delete(key) ? { ...failure, due: true } : failure);
       return failure;

@@ -2,16 +2,16 @@
 import { containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../../api/generated/types.ts';
-import { type Action, actionKey, type FailedAction, type ImageState, type Observed } from '../../../lifecycle/types.ts';
+import type { Action, FailedAction, ImageState, Observed } from '../../../lifecycle/types.ts';
 import { storedName } from '../../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
   /**
-   * Stores the image state that an action found. If the image is present, returns the key of the action that pulls it, since earlier
+   * Stores the image state that an action found. If the image is present, returns the action that pulls it, since earlier
    * failures of the pull are obsolete; otherwise undefined.
    */
-  found(image: { container: string; state: ImageState }): string | undefined;
+  found(image: { container: string; state: ImageState }): Action | undefined;
   /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;
   ended(action: Action, key: string): void;
@@ -37,7 +37,7 @@ export function createWorkerImages(): WorkerImages {
     found({ container, state }) {
       images[container] = state;
       const { attempt, image } = state;
-      return state.state === 'present' ? actionKey({ kind: 'pullImage', container, attempt, image }) : undefined;
+      return state.state === 'present' ? { kind: 'pullImage', container, attempt, image } : undefined;
     },
     progress(key, progress) {
       pulls[key] = progress;

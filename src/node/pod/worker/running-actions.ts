@@ -58,7 +58,7 @@ export function createWorkerFlights(
     if (missing !== undefined) {
       if (action.kind === 'stopSandbox') state.stoppedSandboxes.delete(action.id);
       noteFailure(action, new Error(`${action.kind} succeeded and had no effect: ${missing}`));
-    } else if (succeeded) state.failures.succeeded(key);
+    } else if (succeeded) state.failures.succeeded(action);
   };
 
   const noteFailure = (action: Action, error: unknown): void => {
