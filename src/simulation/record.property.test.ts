@@ -68,11 +68,12 @@ const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolea
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more. The agent may have died before it
- * had written the last steps. The next agent does not adopt the Pod, but may complete the record (src/node/record/close-records.ts).
+ * Whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more, except by a call that it had
+ * sent. The agent may have died before it had written the last steps. The next agent does not adopt the Pod, but may complete the record
+ * (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
-  forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at >= from));
+  forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at > from + LATENCY_MILLIS));
 
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
