@@ -236,6 +236,12 @@ describe('a later cause', () => {
     const byNode = ending(30, 15, { reason: 'NodeShutdown', nodeGracePeriodSeconds: 4 });
     expect(endsOf({ ...given, ending: byNode, input: nodeEnd(4), deleted: 30 })?.[2]).toBe(30);
   });
+  it('the final deletion of a Pod with finalizers does not change the deadlines of its list, which is over', () => {
+    const ended: Given = { spec: { deferContainers }, status: { phase: 'Succeeded' }, runs: [exited('app', 0, 1)] };
+    const so = ending(30, 15, { deletionGracePeriodSeconds: 30 });
+    expect(endsOf({ ...ended, ending: so, deleted: 0, now: 5 })).toEqual(['Deleted', 15, 30]);
+    expect(endsOf({ ...ended, runs, ending: so, deleted: 0, now: 5 })?.[2]).toBe(5);
+  });
   it('a termination by the node shortens a deletion', () => {
     expect(endsOf({ deleted: 30, ending: ending(30), input: nodeEnd(5, { at: at(10) }), now: 10 })).toEqual([
       'Deleted',

@@ -109,7 +109,9 @@ function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} 
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
   const earlier = at + graceMillis;
-  if (earlier >= deadline) return { ...so, ...mark };
+  // Finalizers may keep a Pod whose list is over. Its final deletion has a grace period of 0, which moves no deadline.
+  const isOver = isFinalPhase(view.pod.status?.phase) && !view.all.some(({ runs }) => runs.some(isRunning));
+  if (earlier >= deadline || isOver) return { ...so, ...mark };
   const ends = { ...so, ...mark, deadline: earlier };
   if (hasPostExitBegun(view, so)) return { ...ends, preExitDeadline: Math.min(earlier, preExitDeadline) };
   const reserve = deadline - preExitDeadline;
@@ -166,9 +168,7 @@ const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
 /** Why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget (on a tie, the latter); else Deleted. */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
-  const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((type) =>
-    given.find((each) => each.type === type),
-  );
+  const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((of) => given.find(({ type }) => type === of));
   const at = (condition: PodCondition | undefined): Millis => parseTime(condition?.lastTransitionTime) ?? 0;
   if (disruption !== undefined && at(own) <= at(disruption)) return DISRUPTIONS[disruption.reason ?? ''] ?? 'Deleted';
   return terminationReasons.find((reason) => reason === own?.reason) ?? 'Deleted';

@@ -19,6 +19,7 @@ import {
   type MortalEngine,
   mortalEngine,
   open,
+  removeEnded,
 } from '../support/killed-pods.ts';
 import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 import { condition, ended, isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
@@ -118,12 +119,8 @@ async function killAtEach(pods: string[], batch: Step[]): Promise<void> {
     if (index === 0) await deletePods(pods);
   }
   for (const each of pods) open(lifepod, each, ...GATES);
-  await Promise.all(pods.map((name) => gone(name)));
+  await Promise.all(pods.map((name) => removeEnded(lifepod, engine, name)));
 }
-
-const gone = async (name: string): Promise<void> => {
-  if ((await lifepod.kubectl('get', 'pod', name)).code === 0) await engine.record().gone(name);
-};
 
 /**
  * Expects that each entry has succeeded, in order, and within the grace period, in which outages do not count. If `isGated` is true, each
@@ -206,7 +203,7 @@ test.runIf(KILLS > 0)(
         await engine.killAt(new Promise<void>((resolve) => void timers.at(timers.now() + delay, resolve)));
         kills++;
       }
-      await Promise.all(pods.map(gone));
+      await Promise.all(pods.map((name) => removeEnded(lifepod, engine, name)));
       for (const name of pods) {
         try {
           expectOutcome(name, false);

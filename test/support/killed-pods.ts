@@ -73,6 +73,9 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
+/** Keeps a Pod that has ended, so that a recording that starts after it shows its last status. */
+const FINALIZER = 'tests.lifepod.io/recorded';
+
 /** Returns a Pod with four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */
 export function killedPod(lifepod: RunningLifepod, name: string, work: (step: string) => string = gate): object {
   const path = folderOf(lifepod, name);
@@ -80,7 +83,7 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   appendFileSync(join(path, 'log'), '');
   const app = `trap "echo stop >>/work/log; ${work('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   const hook = `echo hook >>/work/log; ${work('hook')}`;
-  return pod(name, {
+  const manifest = pod(name, {
     app: [{ name: 'app', script: app, ...WORK, lifecycle: { preStop: { exec: { command: ['sh', '-c', hook] } } } }],
     defer: [
       entry('one', work('one')),
@@ -90,6 +93,15 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
     ],
     spec: { terminationGracePeriodSeconds: GRACE_SECONDS, volumes: [{ name: 'work', hostPath: { path } }] },
   });
+  return { ...manifest, metadata: { name, finalizers: [FINALIZER] } };
+}
+
+/** Waits until the Pod has ended, and removes it. */
+export async function removeEnded(lifepod: RunningLifepod, engine: MortalEngine, name: string): Promise<void> {
+  await engine.record().until(name, ({ metadata }) => metadata.deletionGracePeriodSeconds === 0);
+  const patch = JSON.stringify({ metadata: { finalizers: null } });
+  await lifepod.kubectlOk('patch', 'pod', name, '--type=merge', `--patch=${patch}`);
+  await engine.record().gone(name);
 }
 
 /** Opens gates for the Pod's containers. The gates stay open, also for containers that start later. */
