@@ -164,6 +164,35 @@ describe('the OpenAPI document of a group version', () => {
   });
 });
 
+describe.each([
+  ['pods', 'Pod'],
+  ['services', 'Service'],
+])('the proxy of %s in the OpenAPI document', (plural, kind) => {
+  const { paths } = openApiDocument(
+    kinds.filter((each) => each.group === '' && each.plural === plural),
+    descriptions,
+    '0.0.0',
+  );
+  test.each([
+    ['', ''],
+    ['/{path}', 'WithPath'],
+  ])(
+    'the OpenAPI document has all methods that the proxy forwards at proxy%s, with the parameter path',
+    (below, suffix) => {
+      const { parameters, ...item } = paths[`/api/v1/namespaces/{namespace}/${plural}/{name}/proxy${below}`] as Any;
+      const methods = ['delete', 'get', 'head', 'options', 'patch', 'post', 'put'];
+      expect(Object.keys(item).sort()).toEqual(methods);
+      for (const method of methods) {
+        const name = `${method.charAt(0).toUpperCase()}${method.slice(1)}`;
+        expect(item[method].operationId).toBe(`connectCoreV1${name}Namespaced${kind}Proxy${suffix}`);
+        expect(item[method].parameters).toMatchObject([{ name: 'path', in: 'query', schema: { type: 'string' } }]);
+      }
+      const inPath = parameters.flatMap((each: Any) => (each.in === 'path' ? each.name : []));
+      expect(inPath).toEqual(['name', 'namespace', ...(below === '' ? [] : ['path'])]);
+    },
+  );
+});
+
 describe('the Swagger document', () => {
   const info = { title: 'Kubernetes', version: '0.0.0' };
   const encoded = async (form: 'json' | 'protobuf', of: OpenApiDocument = document): Promise<Buffer> =>

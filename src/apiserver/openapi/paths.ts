@@ -76,13 +76,15 @@ const STREAMS: Parameter[] = [
   query('stderr', 'boolean', 'Receive standard error.'),
   query('tty', 'boolean', 'Connect the streams to a terminal.'),
 ];
+/** As in upstream, the path of the request replaces the parameter. */
+const PROXIED = [query('path', 'string', 'Has no effect: the rest of the path of the request is forwarded.')];
 /** The query parameters of connect operations, by the kind of their options. */
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
-  NodeProxyOptions: [],
-  PodProxyOptions: [],
-  ServiceProxyOptions: [],
+  NodeProxyOptions: PROXIED,
+  PodProxyOptions: PROXIED,
+  ServiceProxyOptions: PROXIED,
   PodPortForwardOptions: [
     query('ports', 'integer', 'The ports to forward; required if the protocol does not transmit them.'),
   ],
@@ -106,6 +108,8 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   delete: 'delete',
   deletecollection: 'delete',
 };
+/** The further methods that the proxies of Pods and Services forward. */
+const ONLY_PROXIED = ['head', 'options'];
 const ACTIONS: Readonly<Partial<Record<Verb, string>>> = { create: 'post', update: 'put' };
 const PATCH_CONTENT = [
   'application/apply-patch+yaml',
@@ -205,21 +209,18 @@ function pathItem(
   subresource?: string,
 ): PathItem {
   const item: PathItem = {};
-  for (const verb of verbs) {
-    const method = METHODS[verb];
-    if (method === undefined) continue;
-    const connects = subresource === undefined ? undefined : kind.subresources[subresource]?.connects;
-    if (subresource !== undefined && connects !== undefined) {
-      item[method] = connectOperation(
-        kind,
-        method,
-        subresource,
-        connects,
-        parameters.some(({ name }) => name === 'path'),
-      );
-      continue;
+  const { connects, operation: kindOfOperation } = (subresource && kind.subresources[subresource]) || {};
+  const methods = verbs.flatMap((verb) => METHODS[verb] ?? []);
+  if (subresource !== undefined && connects !== undefined) {
+    const withPath = parameters.some(({ name }) => name === 'path');
+    const isForwarded = kindOfOperation?.startsWith('proxy') === true;
+    for (const method of isForwarded ? [...methods, ...ONLY_PROXIED] : methods)
+      item[method] = connectOperation(kind, method, subresource, connects, withPath);
+  } else {
+    for (const verb of verbs) {
+      const method = METHODS[verb];
+      if (method !== undefined) item[method] = operation({ kind, verb, scope, subresource });
     }
-    item[method] = operation({ kind, verb, scope, subresource });
   }
   item['parameters'] = [...parameters, query('pretty', 'string', 'Has no effect.')];
   return item;
