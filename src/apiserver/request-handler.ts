@@ -13,6 +13,7 @@ import { authorizePath, authorizeResource } from './auth/authorize.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
+import { limitBody } from './http/bounds/late-bodies.ts';
 import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
 import { isNext } from './http/bounds/pipelining.ts';
@@ -82,6 +83,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
   const handler: RequestHandler = {
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
+      const allowSlowBody = limitBody(request, options.timers);
       if (upgrading === undefined && !(await isNext(request.socket, response))) return;
       const abort = new AbortController();
       let taken = false;
@@ -101,6 +103,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
         measure.markLongRunning(exchange);
+        allowSlowBody();
         if (closing) abort.abort();
         else longRunning.add(abort);
       };

@@ -33,6 +33,8 @@ import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** How long the server keeps idle connections: longer than Go's clients (90 s), so that they do not send a request on a closed one. */
 const KEEP_ALIVE_MILLIS = 120_000;
+/** The time limit for the head of a request: Node.js's default, which it applies only together with its limit for whole requests. */
+const HEAD_MILLIS = 60_000;
 /** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
 /** How long close() waits for requests in progress before it closes their connections. */
@@ -90,6 +92,9 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       minVersion: 'TLSv1.2',
       handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
+      headersTimeout: HEAD_MILLIS,
+      // The request handler limits the time of bodies, except those that the proxies of Pods and Services forward.
+      requestTimeout: 0,
       shouldUpgradeCallback: upgradeFilter(options.catalog),
     },
     (request, response) => handle(request, response),

@@ -1,0 +1,75 @@
+/** Tests how long the bodies of requests may take, in virtual time, with real sockets. */
+import { once } from 'node:events';
+import { type ClientRequest, createServer, type IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { machineAddresses } from '../engine/node-address.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
+import { readText, startTestServer, type TestServer } from './server-fixture.ts';
+
+const PODS = '/api/v1/namespaces/default/pods';
+const FIVE_MINUTES = 300_000;
+
+/** Begins a POST request with a body. Resolves when the server handles the request. */
+async function post(at: TestServer, path: string): Promise<ClientRequest> {
+  const { certificate: cert, key } = at.pki.admin;
+  const headers = { 'transfer-encoding': 'chunked', expect: '100-continue' };
+  const { host, port } = at.server;
+  const sent = request({
+    host,
+    port,
+    method: 'POST',
+    path,
+    headers,
+    ca: at.pki.caCertificate,
+    cert,
+    key,
+    agent: false,
+  });
+  sent.flushHeaders();
+  await once(sent, 'continue');
+  return sent;
+}
+
+test('a body that does not arrive within 5 minutes ends its connection', async () => {
+  const timers = createVirtualTimers();
+  await using at = await startTestServer({ timers });
+  const sent = await post(at, PODS);
+  sent.write('{');
+  timers.advance(FIVE_MINUTES - 1);
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+  expect(sent.destroyed).toBe(false);
+  const ended = once(sent, 'response');
+  timers.advance(1);
+  await expect(ended).rejects.toMatchObject({ code: 'ECONNRESET' });
+});
+
+test('a body that the proxy of a Pod forwards may take an hour', async () => {
+  const timers = createVirtualTimers();
+  await using at = await startTestServer({ timers });
+  const received = Promise.withResolvers<void>();
+  const upload = createServer((incoming, response) => {
+    incoming.once('data', received.resolve);
+    void readText(incoming).then((text) => response.end(text));
+  });
+  // The proxy reaches no loopback addresses.
+  const [podIP = ''] = machineAddresses(['IPv4'], '', AbortSignal.timeout(FIVE_MINUTES)).all();
+  upload.listen(0, podIP);
+  await once(upload, 'listening');
+  const pod = { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] } };
+  await at.call('POST', PODS, { body: JSON.stringify(pod) });
+  await at.call('PATCH', `${PODS}/p/status`, {
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: JSON.stringify({ status: { podIP, podIPs: [{ ip: podIP }] } }),
+  });
+  const sent = await post(at, `${PODS}/p:${(upload.address() as AddressInfo).port}/proxy/`);
+  const response = once(sent, 'response') as Promise<[IncomingMessage]>;
+  sent.write('one ');
+  await received.promise;
+  timers.advance(12 * FIVE_MINUTES);
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+  sent.end('two');
+  expect(await readText((await response)[0])).toBe('one two');
+  upload.close();
+});
