@@ -1,5 +1,8 @@
 /** The proxy subresources of Pods and Services, and kubectl commands that name a Service, with real Pods. */
+import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'vitest';
+import { startClient } from '../support/client-command.ts';
+import { KUBECTL } from '../support/kubectl.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { isReady } from '../support/pods.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
@@ -61,4 +64,39 @@ test('kubectl logs, exec and port-forward reach a Pod of a Service by the name a
     const { code, stderr } = await lifepod.kubectl(...command);
     expect([code, stderr]).toEqual([1, expect.stringContaining('Service is defined without a selector')]);
   }
+});
+
+test('kubectl proxy gives clients without credentials the pages of Services and uploads to Pods', async () => {
+  const script = `mkdir -p /www/cgi-bin; echo '${PAGE}' > /www/index.html
+    printf '#!/bin/sh\\necho; head -c "$CONTENT_LENGTH" | wc -c\\n' > /www/cgi-bin/count; chmod +x /www/cgi-bin/count
+    httpd -p 8080 -h /www; ${WAIT}`;
+  const readinessProbe = { httpGet: { port: 8080, path: '/index.html' }, periodSeconds: 1 };
+  const app = { name: 'app', script, readinessProbe, ports: [{ containerPort: 8080 }] };
+  await lifepod.apply(pod('web', { app: [app], labels: { app: 'web' } }));
+  const ports = [{ port: 80, targetPort: 8080 }];
+  const spec = { selector: { app: 'web' }, ports };
+  await lifepod.apply({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec });
+  await record.until('web', isReady);
+  await lifepod.until(['get', 'endpoints', '-w'], (line) => /^web .*:8080/.test(line));
+  const proxy = startClient(lifepod, KUBECTL, ['proxy', '--port=0']);
+  try {
+    const [, address] = await proxy.printed(/^Starting to serve on (\S+)/m);
+    const base = `/api/v1/namespaces/${lifepod.namespace}`;
+    const page = await fetch(`http://${address}${base}/services/web/proxy/`);
+    expect(await page.text()).toBe(`<a href="${base}/services/web/proxy/next">next</a>\n`);
+    const body = 'x'.repeat(100_000);
+    const counted = await fetch(`http://${address}${base}/pods/web/proxy/cgi-bin/count`, { method: 'POST', body });
+    expect([counted.status, (await counted.text()).trim()]).toEqual([200, '100000']);
+    expect(await (await fetch(`http://${address}/readyz`)).text()).toBe('ok');
+  } finally {
+    proxy.kill('SIGTERM');
+    await proxy.ended;
+  }
+});
+
+test('kubectl cluster-info prints the address of the API server', async () => {
+  const { clusters } = await lifepod.kubectlOk('config', 'view', '-o', 'json').then(JSON.parse);
+  const [{ cluster }] = clusters as [{ cluster: { server: string } }];
+  const printed = stripVTControlCharacters(await lifepod.kubectlOk('cluster-info'));
+  expect(printed).toMatch(new RegExp(`^Kubernetes control plane is running at ${cluster.server}$`, 'm'));
 });

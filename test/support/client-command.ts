@@ -8,8 +8,8 @@ import { LAUNCHER, type RunningLifepod } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface ClientCommand {
-  /** Resolves when standard output or standard error matches the pattern. Rejects if the command ends without a match. */
-  printed(pattern: RegExp): Promise<void>;
+  /** Resolves with the match when standard output or standard error matches the pattern. Rejects if the command ends without a match. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
   /** Resolves with the result when the command has ended. The exit code is -1 if a signal ended the command. */
   ended: Promise<CommandResult>;
@@ -49,10 +49,10 @@ export function startClient(lifepod: RunningLifepod, command: string, args: stri
     printed: (pattern) =>
       new Promise((resolve, reject) => {
         const check = (): void => {
-          const matches = pattern.test(stdout) || pattern.test(stderr);
-          if (!matches && !closed) return;
+          const match = pattern.exec(stdout) ?? pattern.exec(stderr);
+          if (match === null && !closed) return;
           waiting.delete(check);
-          if (matches) resolve();
+          if (match !== null) resolve(match);
           else reject(new Error(`${command} ${args.join(' ')} ended without ${pattern}:\n${stdout}${stderr}`));
         };
         waiting.add(check);

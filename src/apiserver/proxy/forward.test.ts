@@ -1,7 +1,11 @@
 /** Tests how the proxy forwards requests, with real sockets on loopback: a client, a proxy that only calls forward(), and a server. */
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
 import { ApiError } from '../../machinery/status.ts';
@@ -9,6 +13,7 @@ import { systemTimers } from '../../platform/node-js.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { outgoingBudget } from '../http/bounds/outgoing.ts';
 import { createExchange } from '../http/exchange.ts';
+import { loadOrCreatePki } from '../pki/pki.ts';
 import { answerOn, takeable, type UpgradingConnection } from '../streaming/upgrading-connection.ts';
 import { forward } from './forward.ts';
 
@@ -27,7 +32,7 @@ async function listen(serve: (request: IncomingMessage, response: ServerResponse
 }
 
 /** Starts a proxy for the server on the port. Each request forwards the path after PREFIX. */
-async function proxyTo(port: number): Promise<number> {
+async function proxyTo(port: number, scheme: 'http' | 'https' = 'http'): Promise<number> {
   const budget = outgoingBudget({ timers, log: silentLog });
   const serve = (incoming: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): void => {
     const ended = new AbortController();
@@ -40,7 +45,7 @@ async function proxyTo(port: number): Promise<number> {
       upgrade: upgrading && takeable(response, upgrading, () => (taken = true)),
     });
     const rest = (incoming.url ?? '').slice(PREFIX.length);
-    const location = { scheme: 'http' as const, ip: '127.0.0.1', port: String(port) };
+    const location = { scheme, ip: '127.0.0.1', port: String(port) };
     forward({ exchange, timers, location, prefix: PREFIX, rest }).catch((error: unknown) => {
       response.statusCode = error instanceof ApiError ? error.code : 500;
       response.end((error as Error).message);
@@ -196,6 +201,32 @@ test('an upgraded connection passes bytes both ways, and its end', async () => {
   socket.write('world');
   const text = Buffer.concat([begin, ...(await socket.toArray())]).toString();
   expect(text).toMatch(/^HTTP\/1.1 101 .*upgrade: own\/1\r\n\r\nhello the world$/is);
+});
+
+test('an https server is reached whatever its certificate is, also by an upgraded connection', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-proxy-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  // The certificate has an authority that the proxy does not know, and names another host.
+  const { serving } = await loadOrCreatePki(folder, { hostnames: ['elsewhere'], ips: [], now: Date.now() });
+  const server = createHttpsServer({ cert: serving.certificate, key: serving.key }, (incoming, response) => {
+    incoming.pipe(response);
+  });
+  server.on('upgrade', (_incoming, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: own/1\r\n\r\n');
+    socket.pipe(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  closing.push(() => void server.close().closeAllConnections());
+  const proxy = await proxyTo((server.address() as AddressInfo).port, 'https');
+  const { sent, response } = open(proxy, '/', { method: 'POST' });
+  sent.end('over TLS');
+  expect((await bytesOf(await response)).toString()).toBe('over TLS');
+  const socket = connect(proxy, '127.0.0.1');
+  socket.write('GET /proxy/ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: own/1\r\n\r\n');
+  await once(socket, 'data');
+  socket.write('there and back');
+  expect(String((await once(socket, 'data'))[0])).toBe('there and back');
+  socket.destroy();
 });
 
 test('a refused upgrade is an ordinary response', async () => {
