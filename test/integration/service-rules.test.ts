@@ -394,6 +394,20 @@ describe('changes', () => {
     await connection.close();
   });
 
+  it('a packet that finds nothing, as in the moment of a change, is looked up again', async () => {
+    await applyOne(nodePort, [{}]);
+    const nft = (...args: string[]): Promise<string> => network.node.namespace.runOk('nft', args);
+    const chains = ['services/prerouting', 'services/output'].map((name) => ['inet', 'lifepod-0', name]);
+    for (const chain of chains) await nft('flush', 'chain', ...chain);
+    try {
+      expect(await answers(network.pods[2] as Place, tcp(CLUSTER_IP), 2)).toEqual(['pod0 10.99.0.12']);
+      expect(await names(network.node, tcp(CLUSTER_IP), 2)).toEqual(['pod0']);
+      expect(await answers(network.outside, tcp('192.0.2.1', NODE_PORT), 2)).toEqual(['pod0 10.99.0.1']);
+    } finally {
+      for (const chain of chains) await nft('add', 'rule', ...chain, 'jump', 'services/translate');
+    }
+  });
+
   it('the oldest of several Services has an external IP that all claim', async () => {
     const claim = (name: string, clusterIP: string, year: number): Service =>
       serviceOf(

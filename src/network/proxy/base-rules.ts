@@ -6,6 +6,10 @@
  * decision. The element leads to a chain that chooses an endpoint and translates the destination. Connection tracking translates all other
  * packets. A packet that no endpoint gets reaches the filter chains with its original destination: there it is rejected or dropped.
  *
+ * A packet that arrives in the moment of a transaction may find nothing: the kernel chooses between the old and the new rules when the packet
+ * enters a base chain, but between the old and the new elements at each lookup, so that an element may lead to a chain or a slot that the
+ * rules of this packet do not have. Therefore it is looked up again, in a base chain of its own.
+ *
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
  */
 
@@ -90,9 +94,11 @@ function natChains({ reservedIps, api }: BaseOptions): Chain[] {
       name: 'services/translate',
       rules: [`${toApi(api)} return`, ...lookUp(NAMES.addresses), ...reserved, ...lookUpNodePort(NAMES.nodePorts)],
     },
-    base('services/prerouting', 'nat hook prerouting priority dstnat', ['jump services/translate']),
-    // The name dstnat does not exist for this hook.
-    base('services/output', 'nat hook output priority -100', ['jump services/translate']),
+    // The name dstnat exists only for prerouting. Its value is -100.
+    ...(['prerouting', 'output'] as const).flatMap((hook) => [
+      base(`services/${hook}`, `nat hook ${hook} priority -100`, ['jump services/translate']),
+      base(`services/${hook}-again`, `nat hook ${hook} priority -99`, ['jump services/translate']),
+    ]),
     base('services/postrouting', 'nat hook postrouting priority srcnat', [
       `meta mark & 0x${MASQUERADE_BIT.toString(16)} != 0 ${UNMARK} masquerade fully-random`,
     ]),
