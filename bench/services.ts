@@ -1,6 +1,7 @@
 /**
- * Measures Services: throughput and latency through a cluster IP against the address of the Pod, the rules for many Services, and the change of one endpoint among them against the change of one element. The rules are in a network namespace
- * of their own, and packets stay on loopback and in namespaces.
+ * Measures Services: throughput and latency through a cluster IP against the address of the Pod, the rules for many Services, and the change
+ * of one endpoint among them against the change of one element. These rules are in a network namespace of their own, and packets stay on
+ * loopback and in namespaces. Measures Services in an engine, too (service-engine.ts).
  */
 
 import { deleteTable, openTable } from '../src/network/nftables/table.ts';
@@ -9,6 +10,7 @@ import { ServicesSection } from '../src/network/proxy/services-section.ts';
 import { runCommandOk } from '../src/platform/processes.ts';
 import { createNetworkNamespace } from '../test/support/network-namespace.ts';
 import { createRoutedNetwork, POD_CIDRS } from '../test/support/routed-network.ts';
+import { servicesOfEngine } from './service-engine.ts';
 
 const SERVICES = 5000;
 const ENDPOINTS = 10;
@@ -137,4 +139,5 @@ const LABELS = {
 export async function services(): Promise<void> {
   await traffic();
   await manyServices();
+  await servicesOfEngine();
 }
