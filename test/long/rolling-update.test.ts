@@ -1,0 +1,147 @@
+/**
+ * Rolls a Deployment behind a Service over several times under a constant load, from another Pod and through a node port. No request may
+ * fail. The PreExit entry of each Pod waits until its server gets no more requests (test/support/drained-server.ts), because neither the
+ * specification nor Kubernetes orders the end of a Pod after the change of the rules.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Node, Service } from '../../src/api/generated/types.ts';
+import { readAttachments } from '../../src/network/pod-network/attachments.ts';
+import { networkNames } from '../../src/network/pod-network/names.ts';
+import { REPOSITORY } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
+import { isReady } from '../support/pods.ts';
+
+useOwnEngine();
+
+const REQUESTS = 20_000;
+/** Each load must have a part of the requests. */
+const LEAST_EACH = 2000;
+const LEAST_ROLLOUTS = 3;
+/** If this many rollouts are not enough for the requests, the load is not what this test is about. */
+const MOST_ROLLOUTS = 30;
+const PORT = 8080;
+const PROGRAMS = join(REPOSITORY, 'test/support');
+
+/** Folders of the machine with which a container of the image busybox can run Node.js, by their paths in the container. */
+const FOLDERS = new Map([
+  ['/node', dirname(realpathSync(process.execPath))],
+  ['/programs', PROGRAMS],
+  ...['/lib', '/lib64'].filter((path) => existsSync(path)).map((path) => [path, path] as const),
+]);
+
+function deployment(): object {
+  const mounts = [...FOLDERS].map(([mountPath, path], index) => ({ name: `m${index}`, mountPath, path }));
+  const spec = {
+    containers: [
+      {
+        name: 'app',
+        image: 'busybox:1.28',
+        command: ['/node/node', '/programs/drained-server.ts', String(PORT)],
+        readinessProbe: { httpGet: { path: '/ready', port: PORT }, periodSeconds: 1, timeoutSeconds: 10 },
+        volumeMounts: mounts.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+      },
+    ],
+    deferContainers: [
+      {
+        name: 'drain',
+        image: 'busybox:1.28',
+        command: ['wget', '-q', '-O', '/dev/null', `http://127.0.0.1:${PORT}/drain`],
+        timeoutSeconds: 60,
+      },
+    ],
+    terminationGracePeriodSeconds: 90,
+    volumes: mounts.map(({ name, path }) => ({ name, hostPath: { path } })),
+  };
+  const labels = { app: 'web' };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web' },
+    spec: { replicas: 3, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  };
+}
+
+/** A running load of requests (test/support/request-load.ts). */
+class Load {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #ended: Promise<unknown>;
+  readonly servers = new Set<string>();
+  readonly failures: string[] = [];
+  count = 0;
+
+  /** `prefix`: the command that runs the program, such as nsenter(1) with its options. */
+  constructor(prefix: readonly string[], url: string, connections: 'fresh' | 'kept') {
+    const program = [process.execPath, join(PROGRAMS, 'request-load.ts'), url, connections];
+    const [command = '', ...args] = [...prefix, ...program];
+    this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    onTestFinished(() => void this.#child.kill());
+    const lines = createInterface({ input: this.#child.stdout });
+    this.#ended = once(lines, 'close');
+    lines.on('line', (line) => {
+      this.count += 1;
+      if (/^web-/.test(line)) this.servers.add(line);
+      else this.failures.push(`${url} ${connections} ${new Date().toISOString()} ${line}`);
+    });
+  }
+
+  /** Resolves when the last requests have their responses. */
+  async end(): Promise<void> {
+    this.#child.stdin.end();
+    await this.#ended;
+  }
+}
+
+/** Returns the command that runs a program in the network of the Pod. */
+async function networkOf(name: string): Promise<string[]> {
+  const { status } = await record.until(name, isReady);
+  const { dataDir } = lifepod;
+  const attachments = await readAttachments(networkNames({ dataDir, instance: dataDir }).network);
+  const own = [...attachments.values()].find(({ addresses }) => addresses.includes(status?.podIP ?? ''));
+  return ['nsenter', `--net=${own?.namespace}`];
+}
+
+const ROLLED_OUT = ['rollout', 'status', 'deployment/web', '--timeout=100s'];
+
+test('a Deployment is rolled over several times without a failed request among 20,000', async () => {
+  await lifepod.apply(pod('client'));
+  await lifepod.apply(deployment());
+  const spec = { type: 'NodePort', selector: { app: 'web' }, ports: [{ port: 80, targetPort: PORT }] };
+  await lifepod.apply({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'web' }, spec });
+  await lifepod.kubectlOk(...ROLLED_OUT);
+  const { clusterIP, ports } = (await lifepod.get<Service>('service', 'web')).spec ?? {};
+  const { status } = await lifepod.get<Node>('node', lifepod.nodeName);
+  const [inside, outside] = [
+    `http://${clusterIP}/`,
+    `http://${status?.addresses?.[0]?.address}:${ports?.[0]?.nodePort}/`,
+  ];
+  const responds = (): Promise<boolean> =>
+    fetch(inside).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(responds, { timeout: 60_000, interval: 250 }).toBe(true);
+
+  const client = await networkOf('client');
+  const loads = [new Load(client, inside, 'fresh'), new Load(client, inside, 'kept'), new Load([], outside, 'fresh')];
+  const isEnough = (): boolean =>
+    loads.every(({ count }) => count >= LEAST_EACH) && loads.reduce((sum, { count }) => sum + count, 0) >= REQUESTS;
+  let rollouts = 0;
+  while ((rollouts < LEAST_ROLLOUTS || !isEnough()) && rollouts < MOST_ROLLOUTS) {
+    await lifepod.kubectlOk('rollout', 'restart', 'deployment/web');
+    await lifepod.kubectlOk(...ROLLED_OUT);
+    rollouts += 1;
+  }
+  await Promise.all(loads.map((load) => load.end()));
+  console.log(`${rollouts} rollouts; requests of each load: ${loads.map(({ count }) => count).join(', ')}`);
+  expect(loads.flatMap(({ failures }) => failures)).toEqual([]);
+  expect(isEnough()).toBe(true);
+  // Each load has reached Pods of each rollout.
+  for (const { servers } of loads) expect(servers.size).toBeGreaterThan(rollouts);
+});
