@@ -17,7 +17,7 @@ const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string
  * The ports of sidecars, app containers and defer containers that have a host port. Like upstream, ignores other init containers. The
  * ports of defer containers are reserved from the start, because a terminating Pod cannot be moved to another node.
  */
-const hostPortsOf = (pod: Pod): ContainerPort[] =>
+export const hostPortsOf = (pod: Pod): ContainerPort[] =>
   [
     ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
     ...(pod.spec?.containers ?? []),

@@ -334,6 +334,21 @@ describe('the API', () => {
   });
 });
 
+describe('a host port with the number of a port of a Service', () => {
+  it('gets connections only while the Service has no endpoints, whichever was created first', async () => {
+    const at = () => names(network.outside, tcp('192.0.2.1', NODE_PORT), 4);
+    await applyHostPort(NODE_PORT);
+    await applyOne(nodePort, [undefined, {}]);
+    expect(await at()).toEqual(['pod1']);
+    await applyHostPort(undefined);
+    await applyHostPort(NODE_PORT);
+    expect(await at()).toEqual(['pod1']);
+    await applyOne(nodePort, []);
+    expect(await at()).toEqual(['pod0']);
+    await applyHostPort(undefined);
+  });
+});
+
 describe('session affinity', () => {
   const affinity = (timeoutSeconds: number): ServiceSpec => ({
     ...nodePort,

@@ -37,7 +37,7 @@ const service = (name: string, ports: (number | string)[], { spec, day = 1, has 
 const NODES = [node('n', '192.0.2.1', 'fd00::1')];
 const decided = (services: Service[], nodes = NODES) =>
   Object.fromEntries(
-    assignLoadBalancers(services, nodes).map((each) => [
+    assignLoadBalancers(services, nodes, () => undefined).map((each) => [
       each.service.metadata.name,
       each.waitsFor ?? each.ingress.map(({ ip }) => ip).join(),
     ]),

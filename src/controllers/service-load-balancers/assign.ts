@@ -1,9 +1,11 @@
 /**
  * Decides which Services of type LoadBalancer have the addresses of the nodes. No two of them may have the same port of these addresses: the
- * first keeps it, and the others wait until it is free.
+ * first keeps it, and the others wait until it is free. A Service without addresses also waits for node ports and host ports, so that it takes
+ * no connections from them.
  */
 import type { LoadBalancerIngress, Node, Service } from '../../api/generated/types.ts';
 import { type IpFamily, parseIp } from '../../machinery/ip.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 
 export interface Assignment {
   service: Service;
@@ -19,7 +21,11 @@ export const isBalanced = ({ metadata, spec }: Service): boolean =>
 
 export const hasIngress = ({ status }: Service): boolean => (status?.loadBalancer?.ingress ?? []).length > 0;
 
-export const nameOf = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`;
+/** Returns the ports of a Service, such as `TCP/80`. */
+export const portsOf = ({ spec }: Service): string[] =>
+  (spec?.ports ?? []).map(({ protocol = 'TCP', port }) => `${protocol}/${port}`);
+
+export const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
 /** Returns the InternalIPs of the nodes by family, sorted by node, each once. */
 export function nodeAddresses(nodes: readonly Node[]): Record<IpFamily, string[]> {
@@ -40,16 +46,28 @@ function precedes(a: Service, b: Service): number {
   return rank(a) < rank(b) ? -1 : 1;
 }
 
-/** Assigns the addresses to the Services for which isBalanced() holds. Visits each port of each Service once. */
-export function assignLoadBalancers(services: readonly Service[], nodes: readonly Node[]): Assignment[] {
+/**
+ * Assigns the addresses to the Services for which isBalanced() holds. Visits each port of each Service once. `otherUse` returns what else
+ * uses a port of the Service, for a message; undefined if there is none.
+ */
+export function assignLoadBalancers(
+  services: readonly Service[],
+  nodes: readonly Node[],
+  otherUse: (service: Service, port: string) => string | undefined,
+): Assignment[] {
   const addresses = nodeAddresses(nodes);
   const holders = new Map<string, Service>();
   return [...services].sort(precedes).map((service) => {
-    const ports = (service.spec?.ports ?? []).map(({ protocol = 'TCP', port }) => `${protocol}/${port}`);
+    const ports = portsOf(service);
     const taken = ports.find((port) => holders.has(port));
     if (taken !== undefined) {
       const holder = nameOf(holders.get(taken) as Service);
       return { service, ingress: [], waitsFor: `port ${taken} is in use by the Service ${holder}` };
+    }
+    for (const port of hasIngress(service) ? [] : ports) {
+      const other = otherUse(service, port);
+      if (other === undefined) continue;
+      return { service, ingress: [], waitsFor: `port ${port} is in use by ${other}: use another port for one of them` };
     }
     const families = service.spec?.ipFamilies ?? ['IPv4'];
     const ingress = families.flatMap((family) => addresses[family as IpFamily].map((ip) => ({ ip, ipMode: 'VIP' })));

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { CoreV1Event, Node, Service } from '../../api/generated/types.ts';
-import { EVENTS, NODES, SERVICES } from '../../api/resources.ts';
+import type { CoreV1Event, Node, Pod, Service } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS, SERVICES } from '../../api/resources.ts';
 import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -46,6 +46,45 @@ test('a port goes to the Service that waits for it when the first Service ends o
   await services.delete('second', 'a');
   await vi.waitFor(async () => expect(await ingressOf('first')).toEqual(ingress));
   await vi.waitFor(() => expect(events()).toContain('second EnsuredLoadBalancer: Ensured load balancer'));
+  stop.abort();
+});
+
+test('a Service waits for a host port, and a Pod that comes later gets an Event', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const stop = new AbortController();
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const podOf = (name: string): Pod => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'a' },
+    spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }] }] },
+  });
+  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
+  await startServiceLoadBalancers(withInformers(options));
+  const events = () =>
+    (backend.objects(EVENTS) as CoreV1Event[]).map(
+      (event) => `${event.involvedObject.name} ${event.reason}: ${event.message}`,
+    );
+  await backend.set(PODS, podOf('early'));
+  await services.create(service('web'));
+  await vi.waitFor(() =>
+    expect(events()).toContain(
+      'web SyncLoadBalancerFailed: Error syncing load balancer: port TCP/80 is in use by the host port of the Pod a/early: ' +
+        'use another port for one of them',
+    ),
+  );
+  await backend.remove(PODS, 'a', 'early');
+  await vi.waitFor(async () => expect((await services.get('web', 'a')).status?.loadBalancer?.ingress).toHaveLength(1));
+  await backend.set(PODS, podOf('late'));
+  await vi.waitFor(() =>
+    expect(events()).toContain(
+      'late PortConflict: connections to the host port TCP/80 reach the load balancer of the Service a/web: ' +
+        'use another port for one of them',
+    ),
+  );
   stop.abort();
 });
 

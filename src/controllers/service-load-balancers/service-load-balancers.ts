@@ -1,25 +1,36 @@
 /**
- * Fills in the status of Services of type LoadBalancer: the addresses of the nodes. A Service whose port another Service has already stays
- * pending, with an Event, until the port is free.
+ * Fills in the status of Services of type LoadBalancer: the addresses of the nodes. A Service whose port is in use stays pending, with an
+ * Event, until the port is free. Node ports and host ports that a Service hides get an Event.
  *
- * Reads: services, nodes. Writes: services (status), events.
+ * Reads: services, nodes, pods. Writes: services (status), events.
  * Source: the service controller of k8s.io/cloud-provider of v1.33 (reasons of the Events); its load balancers are external, and never
  * compete for ports.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Node, Service } from '../../api/generated/types.ts';
-import { NODES, SERVICES } from '../../api/resources.ts';
+import type { Node, Pod, Service } from '../../api/generated/types.ts';
+import { NODES, PODS, SERVICES } from '../../api/resources.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { type Assignment, assignLoadBalancers, hasIngress, isBalanced, nameOf, nodeAddresses } from './assign.ts';
+import {
+  byHostPorts,
+  type HiddenUse,
+  hasHostPorts,
+  hiddenUses,
+  otherUseIn,
+  portUses,
+  WITH_HOST_PORTS,
+} from './port-uses.ts';
+
+const hasNodePorts = ({ spec }: Service): boolean => (spec?.ports ?? []).some(({ nodePort = 0 }) => nodePort > 0);
 
 const typeOf = ({ spec }: Service): readonly string[] => [spec?.type ?? ''];
 
 export async function startServiceLoadBalancers(options: ControllerOptions): Promise<void> {
   const { informers, timers, log, signal } = options;
-  const { carryOut, forget } = createWriter(options);
+  const { carryOut, forget, report } = createWriter(options);
   const queue = createWorkQueue({ name: 'service-load-balancers', process: assignAll, log, timers, signal });
   /** Whether the local copies are complete: an absent node would withdraw addresses. */
   let isComplete = false;
@@ -27,7 +38,7 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
     if (isComplete) queue.add('all');
   };
   const whenBalanced = (service: Service): void => {
-    if (isBalanced(service) || hasIngress(service)) enqueue();
+    if (isBalanced(service) || hasIngress(service) || hasNodePorts(service)) enqueue();
   };
   const nodes = informers.follow<Node>(
     NODES,
@@ -55,15 +66,32 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
       },
     },
   );
-  await Promise.all([nodes.synced, services.synced]);
+  const whenHostPorts = (pod: Pod): void => {
+    if (hasHostPorts(pod)) enqueue();
+  };
+  const pods = informers.follow<Pod>(
+    PODS,
+    { signal },
+    {
+      added: whenHostPorts,
+      updated(pod, old) {
+        if (hasHostPorts(pod) !== hasHostPorts(old)) enqueue();
+      },
+      deleted: whenHostPorts,
+    },
+  );
+  await Promise.all([nodes.synced, services.synced, pods.synced]);
   isComplete = true;
   enqueue();
 
   async function assignAll(): Promise<void> {
-    const balanced = [...services.by(typeOf, 'LoadBalancer')].filter(isBalanced);
+    const balanced = [...services.by(typeOf, 'LoadBalancer')];
+    const exposed = [...balanced, ...services.by(typeOf, 'NodePort')];
+    const uses = portUses(exposed, [...pods.by(byHostPorts, WITH_HOST_PORTS)], nodes.list());
+    const assignments = assignLoadBalancers(balanced.filter(isBalanced), nodes.list(), otherUseIn(uses));
     // Addresses are withdrawn before others get them.
-    const assignments = assignLoadBalancers(balanced, nodes.list());
     for (const each of [...assignments].sort((a, b) => a.ingress.length - b.ingress.length)) await carryOut(each);
+    report(hiddenUses(uses, assignments));
   }
 }
 
@@ -92,5 +120,16 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
       events.event(service, 'Warning', 'SyncLoadBalancerFailed', `Error syncing load balancer: ${waitsFor}`);
     }
   }
-  return { carryOut, forget: ({ metadata: { uid = '' } }: Service): void => void reported.delete(uid) };
+  /** The uses that were hidden at the last call, each of which is reported once. */
+  let hidden = new Set<string>();
+  function report(uses: readonly HiddenUse[]): void {
+    const before = hidden;
+    hidden = new Set();
+    for (const { use, message } of uses) {
+      const key = `${use.object.metadata.uid} ${message}`;
+      if (!before.has(key) && !hidden.has(key)) events.event(use.object, 'Warning', 'PortConflict', message);
+      hidden.add(key);
+    }
+  }
+  return { carryOut, report, forget: ({ metadata: { uid = '' } }: Service): void => void reported.delete(uid) };
 }

@@ -1,7 +1,8 @@
 /**
  * The section `host-ports` of the instance's nftables table: packets to a host port of a Pod get the Pod's address. A host port is open on
  * all addresses of the node, including 127.0.0.1 but not ::1, which the kernel does not route, or on its hostIP only. If several Pods
- * have the same host port, because one of them is ending, it belongs to the Pod that had it first.
+ * have the same host port, because one of them is ending, it belongs to the Pod that had it first. Services are looked up
+ * before, at -100 and -99: chains of one priority would be asked in the order in which they were created.
  */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { type ApiAddress, toApi } from '../api-address.ts';
@@ -52,10 +53,10 @@ export function hostPortRules(
       },
       {
         name: 'host-ports/prerouting',
-        base: 'type nat hook prerouting priority dstnat; policy accept;',
+        base: 'type nat hook prerouting priority -98; policy accept;',
         rules: toLocal,
       },
-      { name: 'host-ports/output', base: 'type nat hook output priority -100; policy accept;', rules: toLocal },
+      { name: 'host-ports/output', base: 'type nat hook output priority -98; policy accept;', rules: toLocal },
     ],
   };
 }

@@ -1,0 +1,95 @@
+/**
+ * Which Services and Pods use ports of the nodes besides load balancers, and which of them get no connections because the rules of the
+ * nodes look up load balancers first, then node ports, then host ports. Pure.
+ */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { Node, Pod, Service } from '../../api/generated/types.ts';
+import { hostPortsOf } from '../../scheduling/host-ports.ts';
+import { type Assignment, nameOf, nodeAddresses, portsOf } from './assign.ts';
+
+/** A node port or a host port. */
+export interface PortUse {
+  /** Such as `TCP/80`. */
+  port: string;
+  kind: 'node port' | 'host port';
+  object: Service | Pod;
+  /** Whether connections to the addresses of the nodes reach it: a host port may be open on another address only. */
+  isAtNodes: boolean;
+}
+
+export interface HiddenUse {
+  use: PortUse;
+  /** For the object of the use: what is wrong, and what to do. */
+  message: string;
+}
+
+/** The only key of an index of the Pods that have host ports on a node. */
+export const WITH_HOST_PORTS = 'host-ports';
+
+export const hasHostPorts = (pod: Pod): boolean =>
+  (pod.spec?.nodeName ?? '') !== '' && !hasEnded(pod) && hostPortsOf(pod).length > 0;
+
+/** For an index of Pods. */
+export const byHostPorts = (pod: Pod): readonly string[] => (hasHostPorts(pod) ? [WITH_HOST_PORTS] : []);
+
+/** Returns the uses of the Services, and of the Pods for which hasHostPorts() holds. */
+export function portUses(services: readonly Service[], pods: readonly Pod[], nodes: readonly Node[]): PortUse[] {
+  const addresses = nodeAddresses(nodes);
+  const atNodes = new Set(['', '0.0.0.0', '::', ...addresses.IPv4, ...addresses.IPv6]);
+  const nodePorts = services.flatMap((object) =>
+    (object.spec?.ports ?? []).flatMap(({ protocol = 'TCP', nodePort = 0 }): PortUse[] =>
+      nodePort === 0 ? [] : [{ port: `${protocol}/${nodePort}`, kind: 'node port', object, isAtNodes: true }],
+    ),
+  );
+  const hostPorts = pods.flatMap((object) =>
+    hostPortsOf(object).map(({ protocol = 'TCP', hostPort, hostIP = '' }): PortUse => {
+      return { port: `${protocol}/${hostPort}`, kind: 'host port', object, isAtNodes: atNodes.has(hostIP) };
+    }),
+  );
+  return [...nodePorts, ...hostPorts];
+}
+
+/** Returns what uses the port, such as `the host port of the Pod a/web`. */
+const textOf = ({ kind, object }: PortUse): string =>
+  `the ${kind} of the ${kind === 'host port' ? 'Pod' : 'Service'} ${nameOf(object)}`;
+
+/** Whether a port of the Service and the use lead to the same Pods: the Service has the node port, or selects the Pod. */
+function sharesPods(service: Service, { kind, object }: PortUse): boolean {
+  if (object.metadata.namespace !== service.metadata.namespace) return false;
+  if (kind === 'node port') return object.metadata.name === service.metadata.name;
+  const selector = Object.entries(service.spec?.selector ?? {});
+  return selector.length > 0 && selector.every(([key, value]) => object.metadata.labels?.[key] === value);
+}
+
+/** Returns a function that returns what uses a port that a load balancer of the Service would take; undefined if there is none. */
+export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: string) => string | undefined {
+  const byPort = Map.groupBy(
+    uses.filter(({ isAtNodes }) => isAtNodes),
+    ({ port }) => port,
+  );
+  return (service, port) => {
+    const other = byPort.get(port)?.find((use) => !sharesPods(service, use));
+    return other && textOf(other);
+  };
+}
+
+/** Returns the uses that get no connections, or none to the addresses of the nodes, because a Service gets them. */
+export function hiddenUses(uses: readonly PortUse[], assignments: readonly Assignment[]): HiddenUse[] {
+  const balanced = new Map<string, Service>();
+  for (const { service, ingress } of assignments)
+    for (const port of ingress.length === 0 ? [] : portsOf(service)) balanced.set(port, service);
+  const nodePorts = new Map(uses.filter(({ kind }) => kind === 'node port').map((use) => [use.port, use]));
+  return uses.flatMap((use) => {
+    const balancer = use.isAtNodes ? balanced.get(use.port) : undefined;
+    const nodePort = use.kind === 'host port' ? nodePorts.get(use.port) : undefined;
+    const winner =
+      balancer !== undefined && !sharesPods(balancer, use)
+        ? `the load balancer of the Service ${nameOf(balancer)}`
+        : nodePort !== undefined && !sharesPods(nodePort.object as Service, use)
+          ? textOf(nodePort)
+          : undefined;
+    if (winner === undefined) return [];
+    const message = `connections to the ${use.kind} ${use.port} reach ${winner}: use another port for one of them`;
+    return [{ use, message }];
+  });
+}
