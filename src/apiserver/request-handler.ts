@@ -54,29 +54,13 @@ interface Handling extends ServerContext {
 const ENDED = new DOMException('the request has ended', 'AbortError');
 
 export function createRequestHandler(options: ApiServerOptions): RequestHandler {
-  const unfinished = unfinishedParts();
   const outgoing = outgoingBudget(options);
-  const limits = options.limits ?? DEFAULT_LIMITS;
   const endDrops = options.backend.onDrop?.(outgoing.dropped);
   let closing = false;
   const shutdown = (): void => {
     if (closing) throw new Error('the server is closing');
   };
-  const handling: Handling = {
-    ...options,
-    documents: openApi(options.catalog, options.version),
-    version: versionInfo(options.version),
-    outgoing,
-    watches: places(limits.watches),
-    streams: places(limits.streams),
-    forwarded: createStreamRoom(limits.forwarded),
-    unfinished,
-    bodies: bodyReader(unfinished),
-    waits: limitedWaits(limits.waiting),
-    metrics: options.metrics ?? createMetrics(),
-    liveChecks: { ping: () => undefined },
-    readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },
-  };
+  const handling = createHandling(options, outgoing, { ...options.readyChecks, shutdown });
   const measure = createRequestMetrics(handling.metrics);
   const longRunning = new Set<AbortController>();
   const open = new Set<ServerResponse>();
@@ -124,6 +108,28 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
     },
   };
   return handler;
+}
+
+/** Returns what all requests share. `readyChecks`: the conditions of /readyz, besides that the server answers. */
+function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, readyChecks: HealthChecks): Handling {
+  const limits = options.limits ?? DEFAULT_LIMITS;
+  const unfinished = unfinishedParts();
+  const ping = () => undefined;
+  return {
+    ...options,
+    documents: openApi(options.catalog, options.version),
+    version: versionInfo(options.version),
+    outgoing,
+    watches: places(limits.watches),
+    streams: places(limits.streams),
+    forwarded: createStreamRoom(limits.forwarded),
+    unfinished,
+    bodies: bodyReader(unfinished),
+    waits: limitedWaits(limits.waiting),
+    metrics: options.metrics ?? createMetrics(),
+    liveChecks: { ping },
+    readyChecks: { ping, ...readyChecks },
+  };
 }
 
 const users = new WeakMap<TLSSocket, UserInfo>();

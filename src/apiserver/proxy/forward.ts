@@ -106,6 +106,8 @@ async function send({ exchange, timers, location, prefix, rest }: Forwarding): P
     headers: { ...headers, ...(request.headers.host === undefined ? {} : { host: request.headers.host }) },
     setHost: false,
     agent: false,
+    // Like upstream's client, accept header lines that end with LF only, as CGI scripts write them. The connection has no other response.
+    insecureHTTPParser: true,
     // Source: kube-apiserver's proxy transport does not verify the certificates of Pods.
     rejectUnauthorized: false,
     signal,
