@@ -76,28 +76,40 @@ async function manyServices(): Promise<void> {
   await deleteTable({ name: 'lifepod-0', namespace: name, signal });
 }
 
-/** Changes one endpoint and, in turns, one element of a set of the same table, each with a process of nft(8). */
+/** Changes one endpoint and, in turns, elements of a set of the same table, each with a process of nft(8). */
 async function oneChange(section: ServicesSection, table: ReturnType<typeof openTable>, name: string): Promise<void> {
-  const changes: number[] = [];
-  const bare: number[] = [];
+  const nft = (...commands: string[]): Promise<number> => {
+    const input = commands
+      .map((command) => command.replace(' ', ' element inet lifepod-0 services/cluster-ips-4 '))
+      .join('\n');
+    return millisOf(() => runCommandOk('ip', ['netns', 'exec', name, 'nft', '-f', '-'], { input: `${input}\n` }));
+  };
+  const millis: Record<'added' | 'replaced' | 'deleted' | 'endpoint', number[]> = {
+    added: [],
+    replaced: [],
+    deleted: [],
+    endpoint: [],
+  };
   for (let index = 1; index <= TRIES; index++) {
-    const verb = index % 2 === 1 ? 'add' : 'delete';
-    const input = `${verb} element inet lifepod-0 services/cluster-ips-4 { 10.97.0.1 }\n`;
-    bare.push(await millisOf(() => runCommandOk('ip', ['netns', 'exec', name, 'nft', '-f', '-'], { input })));
-    changes.push(
+    millis.added.push(await nft('add { 10.97.0.1 }'));
+    millis.replaced.push(await nft('delete { 10.97.0.1 }', 'add { 10.97.0.2 }'));
+    millis.deleted.push(await nft('delete { 10.97.0.2 }'));
+    millis.endpoint.push(
       await millisOf(async () => {
         take(section, 2500, index % 2);
         await table.set('services', section.section());
       }),
     );
   }
-  const [change, element] = [median(changes), median(bare)];
+  const [added, replaced, deleted, changed] = Object.values(millis).map(median) as [number, number, number, number];
   console.log(`
 | one change among these | median of ${TRIES} |
 |---|---|
-| one element of the table, added or deleted by nft | ${element.toFixed(1)} ms |
-| one endpoint, from its EndpointSlice to the kernel | ${change.toFixed(1)} ms |
-| ratio | ${(change / element).toFixed(2)} |
+| one element of the table, added by nft | ${added.toFixed(1)} ms |
+| one element deleted | ${deleted.toFixed(1)} ms |
+| one element replaced by another in one transaction | ${replaced.toFixed(1)} ms |
+| one endpoint, from its EndpointSlice to the kernel | ${changed.toFixed(1)} ms |
+| ratio to the replaced element | ${(changed / replaced).toFixed(2)} |
 `);
 }
 
