@@ -9,7 +9,7 @@ import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
-import { kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
+import { type EngineRecord, kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
@@ -44,7 +44,7 @@ export async function down(dataDir: string): Promise<void> {
     pid = dataDirOwner(dataDir);
   }
   dropBallast(dataDir);
-  if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);
+  if (pid !== undefined) await endEngine(dataDir, record, pid);
 
   const { containerRuntimeEndpoint: endpoint } = record;
   const lock = lockDataDir(dataDir, 'down');
@@ -99,7 +99,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
 }
 
 /** Ends the Pods, then stops the engine. Resolves when the engine has exited, which releases its lock on the data folder. */
-async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
+async function endEngine(dataDir: string, record: EngineRecord, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);
@@ -112,8 +112,8 @@ async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, p
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
     sendSignal(pid, END_WORKLOADS);
-    await endAllPods(client, platform, say, ended.signal);
-    await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
+    await endAllPods(client, platform, record.nodeName, say, ended.signal);
+    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, ended.signal);
     say(`stopping the engine (PID ${pid})`);
     sendSignal(pid, 'SIGTERM');
     await released;

@@ -18,7 +18,7 @@ const ending = async (failure: ApiError) => {
   const said: string[] = [];
   const platform = { timers: systemTimers(), log: silentLog };
   const { signal } = new AbortController();
-  return { said, ended: endAllPods(clientOf(backend), platform, (line) => said.push(line), signal) };
+  return { said, ended: endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal) };
 };
 
 test('endAllPods retries a delete that fails because the disk is full', async () => {
@@ -36,6 +36,20 @@ test('endAllPods fails if the API refuses a delete permanently', async () => {
   await expect(ended).rejects.toThrow('no');
 });
 
+test('endAllPods removes a Pod of another node at once, because no agent of this engine ends it', async () => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const spec = { nodeName: 'far', containers: [{ name: 'app', image: 'x' }] };
+  await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  await endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), new AbortController().signal);
+  expect(said).toEqual([
+    'removing default/web, which is bound to the node far; this engine runs n',
+    expect.stringMatching(/^ended default\/web after /),
+  ]);
+});
+
 test('endAllPods reports the turn of each defer container, whatever the phase of the Pod', async () => {
   const backend = await registryBackend();
   const metadata = { name: 'web', namespace: 'default' };
@@ -47,7 +61,7 @@ test('endAllPods reports the turn of each defer container, whatever the phase of
   const heard = (text: string) => vi.waitFor(() => expect(said.join()).toContain(text));
   const { signal } = new AbortController();
   const platform = { timers: systemTimers(), log: silentLog };
-  const ended = endAllPods(clientOf(backend), platform, (line) => said.push(line), signal);
+  const ended = endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal);
   await heard('ending default/web');
   const termination = { reason: 'Deleted', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
   const bye = { name: 'bye', image, imageID: '', ready: false, restartCount: 0, state: { running: {} } };

@@ -10,6 +10,7 @@ import { uidOf } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import { pause } from '../platform/pause.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { DeleteOptions } from '../ports/backend.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 
 const RETRY_BASE_MILLIS = 200;
@@ -24,12 +25,14 @@ const onlyFinalizersLeft = (pod: Pod): boolean =>
 /**
  * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
  * finalizers keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their
- * mirror Pods do not exist any more. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
+ * mirror Pods do not exist any more. Pods bound to a node other than `nodeName` are removed without waiting, because this engine runs none
+ * of their containers. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
  * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
   platform: Platform,
+  nodeName: string,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -50,15 +53,20 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     open.add(uidOf(pod));
-    say(`ending ${nameOf(pod)} (grace ${pod.spec?.terminationGracePeriodSeconds ?? 30} s)`);
-    if (isMirrorPod(pod)) return;
-    void remove(pod).catch(ended.reject);
+    const { terminationGracePeriodSeconds = 30 } = pod.spec ?? {};
+    // A Pod that is not scheduled yet may still be bound to the node of this engine.
+    const node = pod.spec?.nodeName || nodeName;
+    const isHere = node === nodeName;
+    if (isHere) say(`ending ${nameOf(pod)} (grace ${terminationGracePeriodSeconds} s)`);
+    else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
+    if (isHere && isMirrorPod(pod)) return;
+    void remove(pod, isHere ? {} : { gracePeriodSeconds: 0 }).catch(ended.reject);
   };
   /** Deletes the Pod. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost. */
-  const remove = async (pod: Pod): Promise<void> => {
+  const remove = async (pod: Pod, options: DeleteOptions): Promise<void> => {
     for (let failures = 1; !watching.signal.aborted; failures++) {
       try {
-        await pods.delete(pod.metadata.name, pod.metadata.namespace);
+        await pods.delete(pod.metadata.name, pod.metadata.namespace, options);
         return;
       } catch (error) {
         if (isApiError(error, 'NotFound')) return;
