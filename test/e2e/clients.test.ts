@@ -465,13 +465,15 @@ describe.concurrent('defer containers', () => {
   });
 
   test('lifepod logs -f prints all lines up to the last line of the last defer container while the Pod is deleted', async () => {
+    // The Pod must not end before the command has opened the log of each container.
+    const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     await lifepod.apply(
       deferring(
         'leaving',
         [
           { name: 'first', script: 'echo first' },
           { name: 'second', script: 'echo second', trigger: 'PostExit' },
-          { name: 'third', script: 'echo third; sleep 0.2; echo gone', trigger: 'PostExit' },
+          { name: 'third', script: `echo third; ${gate}; echo gone`, trigger: 'PostExit' },
         ],
         { app: [{ name: 'app', script: `echo app; ${WAIT}` }] },
       ),
@@ -481,7 +483,9 @@ describe.concurrent('defer containers', () => {
     const one = follow('leaving', '-f', '-c', 'third');
     const plugin = startClient(lifepod, 'kubectl', ['lifepod', 'logs', 'leaving', '-f', '-c', 'second']);
     await Promise.all([all.printed(/app/), one.printed(/Waiting for third/), plugin.printed(/Waiting for second/)]);
-    await lifepod.kubectlOk('delete', 'pod', 'leaving');
+    await lifepod.kubectlOk('delete', 'pod', 'leaving', '--wait=false');
+    await Promise.all([all.printed(/second\n(.*\n)*.*third/), one.printed(/third/), plugin.printed(/second/)]);
+    await lifepod.kubectl('exec', 'leaving', '-c', 'third', '--', 'touch', '/tmp/go');
     const lines = ['[app] app', '[first] first', '[second] second', '[third] third', '[third] gone', ''];
     expect(await all.ended).toEqual({ code: 0, stdout: lines.join('\n'), stderr: '' });
     expect(await one.ended).toEqual({ code: 0, stdout: 'third\ngone\n', stderr: 'Waiting for third to start\n' });
