@@ -46,6 +46,8 @@ const UPSTREAM_FAILURES = [
   /^504 Too large resource version: \d+, current: \d+$/,
   /^500 resourceVersion should not be set on objects to be created$/,
   /^500 Internal error occurred: unable to upgrade connection: /,
+  // A request may have deleted the only ServiceCIDR.
+  /^500 Internal error occurred: failed to allocate a serviceIP: range is full$/,
 ];
 
 let agent: Agent;
