@@ -7,10 +7,17 @@ import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/
 import { EVENTS, PODS } from '../../src/api/resources.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { cgroupVersion } from '../../src/platform/cgroups.ts';
 import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import type { LifepodClient } from './lifepod.ts';
 
 const DEADLINE_MILLIS = 60_000;
+
+/**
+ * The reasons of a container that exceeded its memory limit. On cgroup v1 only the runtime knows of the kill, and it may report the end of
+ * the container first.
+ */
+export const OOM_REASONS = cgroupVersion() === 2 ? /^OOMKilled$/ : /^(OOMKilled|Error)$/;
 
 export interface Seen {
   /** The time when the test received the version, from Date.now(). */
