@@ -83,7 +83,11 @@ export function residentBytes(pid: number): number {
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await endDnsProcesses(dnsSocket(dataDir), platform.timers);
   await clearRunState({ dataDir, ...platform });
-  await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);
+  const { run: runtimeFolder } = containerdPaths(dataDir);
+  await Promise.all([
+    tearDownNetwork({ dataDir, instance: dataDir, runtimeFolder, signal }),
+    removePodCgroups(dataDir),
+  ]);
   const mounts = mountsOf(dataDir);
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts], { signal });
 }

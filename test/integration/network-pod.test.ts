@@ -118,7 +118,9 @@ beforeAll(async () => {
     signal,
   };
   const { cniConfigDirectory } = await setUpNetwork(network);
-  cleanups.push(() => tearDownNetwork({ ...network, signal: new AbortController().signal }));
+  cleanups.push(() =>
+    tearDownNetwork({ ...network, runtimeFolder: network.dataDir, signal: new AbortController().signal }),
+  );
   const containerd = await startContainerd({ ...where.options, cniConfDir: cniConfigDirectory });
   cleanups.push(() => containerd.shutdown());
   await loadImages(where, containerd.endpoint);

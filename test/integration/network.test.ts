@@ -45,7 +45,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   controller.abort();
-  await tearDownNetwork({ ...options, signal: new AbortController().signal });
+  await tearDownNetwork({ ...options, runtimeFolder: options.dataDir, signal: new AbortController().signal });
   for (const name of [...namespaces, hostile]) await runCommand('ip', ['netns', 'delete', name]);
   await rm(options.dataDir, { recursive: true, force: true });
 });
@@ -183,8 +183,8 @@ describe('the network of Pods', () => {
     expect((await leasedAddresses(options)).size).toBe(1);
     controller.abort();
     const { signal: cleaning } = new AbortController();
-    await tearDownNetwork({ ...options, signal: cleaning });
-    await tearDownNetwork({ ...options, signal: cleaning });
+    await tearDownNetwork({ ...options, runtimeFolder: options.dataDir, signal: cleaning });
+    await tearDownNetwork({ ...options, runtimeFolder: options.dataDir, signal: cleaning });
     const links = await runCommandOk('ip', ['-oneline', 'link', 'show']);
     expect(links).not.toContain(bridge);
     expect(links).not.toContain(link);

@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Section } from '../../src/network/nftables/section.ts';
 import { openTable } from '../../src/network/nftables/table.ts';
-import { networkNames } from '../../src/network/pod-network/names.ts';
+import { cniConfigurationPath, networkNames } from '../../src/network/pod-network/names.ts';
 import { PoliciesSection } from '../../src/network/policies/policies-section.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/proxy-fixture.ts';
 import { ServicesSection } from '../../src/network/proxy/services-section.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
-import { attach, configurationPath, detach, type Sandbox } from '../support/cni.ts';
+import { attach, detach, type Sandbox } from '../support/cni.ts';
 import { ask, connect, echoes, inside, serve } from '../support/network-namespace.ts';
 
 const unique = randomBytes(3).toString('hex');
@@ -234,7 +234,7 @@ function writeOlderConfiguration(): void {
       { type: 'portmap', capabilities: { portMappings: true } },
     ],
   };
-  writeFileSync(configurationPath(options), JSON.stringify(list));
+  writeFileSync(cniConfigurationPath(options), JSON.stringify(list));
 }
 
 test('Pods that an older version attached to the bridge keep their connections and host ports when they are moved', async () => {

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CACHE, type HostPort } from '../../src/network/pod-network/attachments.ts';
-import { type Instance, networkNames } from '../../src/network/pod-network/names.ts';
+import { cniConfigurationPath, type Instance, networkNames } from '../../src/network/pod-network/names.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 
 export const PLUGINS = '/usr/lib/cni';
@@ -19,8 +19,6 @@ interface Result {
   ips: { address: string }[];
 }
 
-export const configurationPath = (instance: Instance): string =>
-  join(networkNames(instance).cniConfigDirectory, '10-lifepod.conflist');
 const recordPath = (instance: Instance, { name }: Sandbox): string =>
   join(CNI_CACHE, `${networkNames(instance).network}-${name}-eth0`);
 
@@ -32,7 +30,7 @@ export async function attach(instance: Instance, sandbox: Sandbox): Promise<stri
     containerId: sandbox.name,
     ifName: 'eth0',
     networkName: networkNames(instance).network,
-    config: readFileSync(configurationPath(instance)).toString('base64'),
+    config: readFileSync(cniConfigurationPath(instance)).toString('base64'),
     capabilityArgs: { portMappings: portMappingsOf(sandbox) },
     result,
   };
@@ -59,7 +57,7 @@ export async function detach(instance: Instance, sandbox: Sandbox): Promise<void
 async function callPlugins(instance: Instance, sandbox: Sandbox, command: 'ADD' | 'DEL'): Promise<unknown> {
   const { name, machine } = sandbox;
   const portMappings = portMappingsOf(sandbox);
-  const list = JSON.parse(readFileSync(configurationPath(instance), 'utf8')) as {
+  const list = JSON.parse(readFileSync(cniConfigurationPath(instance), 'utf8')) as {
     cniVersion: string;
     name: string;
     plugins: { type: string; capabilities?: { portMappings: boolean } }[];

@@ -97,7 +97,14 @@ export interface Connection extends AsyncDisposable {
 
 /** Connects to the address from the namespace. */
 export function connect(namespace: string, address: string, port: number): Connection {
-  const program = `const socket = require('node:net').connect(${port}, '${address}'); process.stdin.pipe(socket).pipe(process.stdout);`;
+  return exchanging(
+    namespace,
+    `const socket = require('node:net').connect(${port}, '${address}'); process.stdin.pipe(socket).pipe(process.stdout);`,
+  );
+}
+
+/** The program sends its standard input, and writes what it receives to its standard output. */
+function exchanging(namespace: string, program: string): Connection {
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -109,6 +116,15 @@ export function connect(namespace: string, address: string, port: number): Conne
     },
     ...ending(child),
   };
+}
+
+/** Like connect(), with datagrams that all have the same source port. */
+export function exchangeDatagrams(namespace: string, address: string, port: number): Connection {
+  const program = `
+const socket = require('node:dgram').createSocket('udp4');
+socket.on('message', (text) => process.stdout.write(text));
+socket.connect(${port}, '${address}', () => process.stdin.on('data', (text) => socket.send(text)));`;
+  return exchanging(namespace, program);
 }
 
 /** Starts a TCP server that sends back what it receives. Resolves when it listens. */

@@ -12,6 +12,6 @@ const [command, text = ''] = process.argv.slice(2);
 const given = JSON.parse(text) as Omit<NetworkOptions, 'pluginDirectory' | 'timers' | 'log' | 'signal'>;
 const controller = new AbortController();
 const { signal } = controller;
-if (command === 'down') await tearDownNetwork({ ...given, signal });
+if (command === 'down') await tearDownNetwork({ ...given, runtimeFolder: given.dataDir, signal });
 else await setUpNetwork({ ...given, pluginDirectory: PLUGINS, timers: systemTimers(), log: silentLog, signal });
 controller.abort();

@@ -46,17 +46,12 @@ interface CniRecord {
 
 /** Returns the attachment that a record describes; undefined if the text is not a complete record of an attached sandbox. */
 export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
-  let record: CniRecord;
-  try {
-    record = JSON.parse(text) as CniRecord;
-  } catch {
-    return undefined;
-  }
-  const interfaces = record.result?.interfaces ?? [];
+  const record = parseRecord(text);
+  const interfaces = record?.result?.interfaces ?? [];
   // The plugin bridge lists the bridge before the interface of the sandbox.
   const link = interfaces.findLast(({ sandbox }) => (sandbox ?? '') === '')?.name;
   const namespace = interfaces.find(({ sandbox }) => (sandbox ?? '') !== '')?.sandbox;
-  if (record.containerId === undefined || link === undefined || namespace === undefined) return undefined;
+  if (record?.containerId === undefined || link === undefined || namespace === undefined) return undefined;
   return {
     sandboxId: record.containerId,
     link,
@@ -66,6 +61,14 @@ export function parseAttachment(text: string, attachedAt: number): Attachment | 
     usesPortmap: Buffer.from(record.config ?? '', 'base64').includes('"portmap"'),
     attachedAt,
   };
+}
+
+function parseRecord(text: string): CniRecord | undefined {
+  try {
+    return JSON.parse(text) as CniRecord;
+  } catch {
+    return undefined;
+  }
 }
 
 function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
@@ -93,6 +96,22 @@ export async function readAttachments(
   );
   const present = read.filter((entry): entry is [string, Attachment] => entry[1] !== undefined && exists(entry[1]));
   return new Map(present.sort(([, a], [, b]) => a.attachedAt - b.attachedAt));
+}
+
+/**
+ * Resolves with the paths of the records of the CNI network, and of those about network namespaces whose files are in `namespaceFolder`:
+ * containerd attaches the loopback interface of a sandbox as a network with a name of its own.
+ */
+export async function recordsOf(network: string, namespaceFolder: string): Promise<string[]> {
+  const paths = (await readdir(CNI_CACHE).catch(() => [])).map((name) => join(CNI_CACHE, name));
+  const own = await Promise.all(
+    paths.map(async (path) => {
+      if (path.startsWith(join(CNI_CACHE, `${network}-`))) return true;
+      const record = parseRecord(await readFile(path, 'utf8').catch(() => ''));
+      return (record?.result?.interfaces ?? []).some(({ sandbox = '' }) => sandbox.startsWith(`${namespaceFolder}/`));
+    }),
+  );
+  return paths.filter((_, index) => own[index]);
 }
 
 const exists = ({ link }: Attachment): boolean => existsSync(`/sys/class/net/${link}`);

@@ -1,4 +1,8 @@
-/** Lets the machine forward packets between Pods and other machines. */
+/**
+ * Lets the machine forward packets between Pods and other machines. The parameters of the kernel are never changed back: other programs that
+ * have started meanwhile may rely on forwarding, which they have found enabled. A change of ip_forward also changes other parameters, such as
+ * accept_redirects, which the administrator may have set meanwhile.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IpFamily } from '../../machinery/ip.ts';
 import { UserError } from '../../platform/files.ts';

@@ -12,10 +12,10 @@
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. libcni's records say which sandboxes are attached. No other state is needed, so an engine that was killed loses nothing.
  *  4. A container starts only after the rules contain its sandbox. Host ports and the permission to reach them on 127.0.0.1 come last.
- *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table and all leases of addresses.
+ *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table, libcni's records, all leases of addresses and the tracked
+ *     connections of Pods. Parameters of the kernel for the whole machine remain as they are: see forwarding.ts.
  */
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ApiAddress } from '../api-address.ts';
@@ -24,7 +24,7 @@ import { type NftTable, openTable } from '../nftables/table.ts';
 import { type AttachedPods, followAttachments } from './attached-pods.ts';
 import { setUpBridge } from './bridge.ts';
 import { enableForwarding } from './forwarding.ts';
-import { type Instance, ipamDirectory, type NetworkNames, networkNames } from './names.ts';
+import { cniConfigurationPath, type Instance, ipamDirectory, type NetworkNames, networkNames } from './names.ts';
 import { moveOffBridge, removePortmapRules } from './older-bridge.ts';
 import { checkRanges, type PodNetworkRange, type PodNetworkRanges, podRanges } from './ranges.ts';
 
@@ -83,7 +83,7 @@ export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork>
   );
   await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
   writeFileAtomic(
-    join(names.cniConfigDirectory, '10-lifepod.conflist'),
+    cniConfigurationPath(options),
     `${JSON.stringify(cniConfiguration(options, names, ranges), null, 2)}\n`,
   );
   return { ...names, gateway, rules, ...pods };

@@ -12,7 +12,7 @@ import {
 import { UserError } from '../../platform/files.ts';
 import { leasedAddresses } from './leases.ts';
 import { readRoutes } from './links.ts';
-import { type Instance, networkNames } from './names.ts';
+import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
 export interface RangeOptions extends Instance {
@@ -49,6 +49,14 @@ function parseRanges(text: string): IpRange[] {
     if (range === undefined) throw new Error(`${JSON.stringify(part)} is not a range such as 10.244.0.0/24`);
     return range;
   });
+}
+
+/** Resolves with the Pod ranges in the configuration of the CNI network; none if it does not exist. */
+export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
+  const text = await readFile(cniConfigurationPath(instance), 'utf8').catch(() => '{}');
+  const { plugins = [] } = JSON.parse(text) as { plugins?: { ipam?: { ranges: { subnet: string }[][] } }[] };
+  const subnets = plugins.flatMap(({ ipam }) => ipam?.ranges ?? []).flat();
+  return subnets.flatMap(({ subnet }) => parseIpRange(subnet) ?? []);
 }
 
 /**

@@ -1,19 +1,27 @@
 /** Removes the network of an instance from the machine, also if its engine and its runtime were killed. */
 import { existsSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { runCommand } from '../../platform/processes.ts';
 import { deleteTable } from '../nftables/table.ts';
-import { CNI_CACHE, readAttachments } from './attachments.ts';
+import { readAttachments, recordsOf } from './attachments.ts';
 import { leasedAddresses } from './leases.ts';
 import { readLinks, readRoutes } from './links.ts';
 import { type Instance, networkNames } from './names.ts';
+import { configuredRanges } from './ranges.ts';
+import { forgetConnections } from './tracked-connections.ts';
+
+export interface TearDownOptions extends Instance {
+  /** The folder of the runtime, which contains the files of network namespaces. */
+  runtimeFolder: string;
+  signal: AbortSignal;
+}
 
 /**
  * Removes the network of the instance. The call may be repeated: missing parts are ignored. Rejects if nft(8) fails or an interface cannot
  * be removed.
  */
-export async function tearDownNetwork(options: Instance & { signal: AbortSignal }): Promise<void> {
+export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   const { signal } = options;
   const names = networkNames(options);
   const attachments = [...(await readAttachments(names.network)).values()];
@@ -28,9 +36,10 @@ export async function tearDownNetwork(options: Instance & { signal: AbortSignal 
   const commands = all.map((link) => `link delete ${link}\n`).join('');
   await runCommand('ip', ['-force', '-batch', '-'], { input: commands, signal });
   await deleteTable({ name: names.table, signal });
-  for (const entry of await readdir(CNI_CACHE).catch(() => [])) {
-    if (entry.startsWith(`${names.network}-`)) await rm(join(CNI_CACHE, entry), { force: true });
-  }
+  // The entries expire in any case: an error does not prevent the removal of the rest.
+  const forgotten = configuredRanges(options).then((ranges) => forgetConnections(ranges, signal));
+  await forgotten.catch(() => signal.throwIfAborted());
+  for (const path of await recordsOf(names.network, options.runtimeFolder)) await rm(path, { force: true });
   await rm(join(options.dataDir, 'cni'), { recursive: true, force: true });
   const left = all.filter((link) => existsSync(`/sys/class/net/${link}`));
   if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);

@@ -10,7 +10,7 @@
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { linesOf, runCommand, runCommandOk } from '../../platform/processes.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
-import { FAMILIES } from '../families.ts';
+import { CONNTRACK_FAMILY, FAMILIES } from '../families.ts';
 import type { UdpFrontend } from './service-rules.ts';
 
 /** A UDP entry of connection tracking. */
@@ -78,7 +78,6 @@ export function parseFlow(line: string): Flow | undefined {
   };
 }
 
-const CONNTRACK_FAMILY: Readonly<Record<IpFamily, string>> = { IPv4: 'ipv4', IPv6: 'ipv6' };
 /** The stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
 const MAX_REMEMBERED = 100;
 
