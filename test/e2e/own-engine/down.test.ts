@@ -1,27 +1,37 @@
-/** `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or network devices behind. */
+/** `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or parts of the network behind. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { processesNaming } from '../../../src/engine/leftovers.ts';
+import { clearMachine, processesNaming } from '../../../src/engine/leftovers.ts';
 import { dataDirReleased } from '../../../src/platform/files.ts';
+import { nodePlatform } from '../../../src/platform/node-js.ts';
+import { killContainerd } from '../../support/containerd.ts';
 import { watchLeaks } from '../../support/leaks.ts';
 import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
-test('lifepod down ends the Pods gracefully and leaves no process, mount, network namespace, bridge, table or veth', async () => {
+test('lifepod down ends the Pods gracefully and leaves no process, mount, interface, route, table, connection, lease or record', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
     await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', 'pod/memory', '--timeout=60s');
+    // The kernel tracks this connection with the DNS of the machine.
+    await lifepod.kubectlOk('exec', 'app', '--', 'nslookup', 'kubernetes.default.svc.cluster.local');
     const leaks = await watchLeaks(lifepod.dataDir);
     for (const kind of [
       /^link lp/,
       /^table inet/,
       /^link veth/,
+      /^route .* dev lp/,
+      /^route .* dev veth/,
+      /^connection udp /,
+      /^lease /,
+      /^record .*-eth0$/,
+      /^record .*-lo$/,
       /^process /,
       /^mount .*\/netns\/cni-/,
       /^mount .*\/rootfs$/,
@@ -74,6 +84,17 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     await lifepod.kill('SIGKILL');
     await lifepod.cliOk('down');
     expect(await leaks.left()).toEqual([]);
+
+    // The same, if not even containerd detaches the sandbox.
+    await lifepod.up();
+    await lifepod.apply(APP);
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    const again = await watchLeaks(lifepod.dataDir);
+    await lifepod.kill('SIGKILL');
+    killContainerd(lifepod);
+    await clearMachine(lifepod.dataDir, nodePlatform('error'), new AbortController().signal);
+    expect(again.parts).toContainEqual(expect.stringMatching(/^record .*-lo$/));
+    expect(await again.left()).toEqual([]);
   } finally {
     await scratch.remove();
   }
