@@ -239,8 +239,8 @@ export const imageSentences: readonly Sentence[] = [
         'tokens are renewed until the volumes are unmounted, also while the Pod is being deleted',
       ],
       [
-        'src/apiserver/registry/writes.test.ts',
-        'a token is issued for the account and its bound Pod, even while the Pod terminates',
+        'src/apiserver/registry/tokens/token-request.test.ts',
+        'a token is bound to a Pod and its node, even while the Pod terminates',
       ],
     ],
   },

@@ -1,80 +1,114 @@
 /**
- * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node.
- * Source: KEP-1205 (bound tokens), the TokenRequest API of v1.33.
+ * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node, a Secret or a Node.
+ * Source: KEP-1205 (bound tokens), the TokenRequest API and pkg/serviceaccount of v1.33.
  */
-import { createHash, createPublicKey, randomUUID } from 'node:crypto';
-import { type JWTPayload, SignJWT } from 'jose';
-import { type FieldError, invalid } from '../../machinery/field-error.ts';
-import { invalidObject } from '../../machinery/status.ts';
+import { createHash, createPublicKey, type KeyObject, randomUUID } from 'node:crypto';
+import { exportJWK, type JWTPayload, SignJWT } from 'jose';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { Pki } from './pki.ts';
 
-const MIN_EXPIRATION_SECONDS = 600;
-const MAX_EXPIRATION_SECONDS = 2 ** 32;
-const DEFAULT_EXPIRATION_SECONDS = 3600;
+/** The issuer of ServiceAccount tokens, which is also the audience of the API: the address at which Pods reach the API. */
+export const TOKEN_ISSUER = 'https://kubernetes.default.svc.cluster.local';
+export const DEFAULT_EXPIRATION_SECONDS = 3600;
+const ALGORITHM = 'ES256';
+
+/** The issuer of tokens in Secrets, which do not expire. */
+export const LEGACY_ISSUER = 'kubernetes/serviceaccount';
+const LEGACY_PREFIX = 'kubernetes.io/serviceaccount';
+/** The names of the claims of tokens in Secrets. */
+export const LEGACY_CLAIMS = {
+  namespace: `${LEGACY_PREFIX}/namespace`,
+  name: `${LEGACY_PREFIX}/service-account.name`,
+  uid: `${LEGACY_PREFIX}/service-account.uid`,
+  secret: `${LEGACY_PREFIX}/secret.name`,
+};
+
+/** A reference to an object in the claims of a token. */
+export interface BoundReference {
+  name: string;
+  uid?: string;
+}
 
 export interface TokenOptions {
   /** The audiences of the token. If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
-  /** The lifetime of the token in seconds: at least 600, at most 2^32. The default is 3600. */
+  /** The lifetime of the token in seconds. The default is DEFAULT_EXPIRATION_SECONDS. */
   expirationSeconds?: number;
-  pod?: { name: string; uid: string };
-  node?: { name: string; uid?: string };
+  pod?: BoundReference;
+  secret?: BoundReference;
+  node?: BoundReference;
 }
 
-/** The fields of the status of a TokenRequest. */
 export interface IssuedToken {
-  token: string;
-  /** The time at which the token expires, in RFC 3339 format. */
-  expirationTimestamp: string;
+  /** The ID of the token (jti claim). */
+  id: string;
+  audiences: readonly string[];
+  expirationSeconds: number;
+  /** The status of a TokenRequest. The time at which the token expires is in RFC 3339 format. */
+  status: { token: string; expirationTimestamp: string };
 }
 
 export interface TokenIssuer {
-  /** Signs a token for the ServiceAccount. Rejects with 422 Invalid if expirationSeconds is out of range. */
-  issue(namespace: string, serviceAccount: { name: string; uid: string }, options?: TokenOptions): Promise<IssuedToken>;
+  /** Signs a token for the ServiceAccount. */
+  issue(namespace: string, serviceAccount: BoundReference, options?: TokenOptions): Promise<IssuedToken>;
+  /** Signs a token for the Secret of the type kubernetes.io/service-account-token. It does not expire. */
+  issueLegacy(namespace: string, serviceAccount: BoundReference, secretName: string): Promise<string>;
   /** The issuer (iss claim) of the tokens, which is also their default audience. */
   readonly issuer: string;
 }
 
-function expirationErrors(seconds: number): FieldError[] {
-  const field = 'spec.expirationSeconds';
-  if (seconds < MIN_EXPIRATION_SECONDS)
-    return [invalid(field, seconds, 'may not specify a duration less than 10 minutes')];
-  if (seconds > MAX_EXPIRATION_SECONDS) {
-    return [invalid(field, seconds, 'may not specify a duration larger than 2^32 seconds')];
-  }
-  return [];
+/** Returns the public key that verifies the tokens, with the ID that is in their headers. */
+export function tokenKeyOf({ serviceAccountKey }: Pick<Pki, 'serviceAccountKey'>): {
+  publicKey: KeyObject;
+  keyId: string;
+  algorithm: string;
+} {
+  const publicKey = createPublicKey(serviceAccountKey);
+  const der = publicKey.export({ type: 'spki', format: 'der' });
+  return { publicKey, keyId: createHash('sha256').update(der).digest('base64url'), algorithm: ALGORITHM };
+}
+
+/** Returns the public key as a JSON Web Key Set. Source: RFC 7517, and pkg/serviceaccount/openidmetadata.go of v1.33. */
+export async function publicKeySet(pki: Pick<Pki, 'serviceAccountKey'>): Promise<object> {
+  const { publicKey, keyId, algorithm } = tokenKeyOf(pki);
+  return { keys: [{ use: 'sig', kid: keyId, alg: algorithm, ...(await exportJWK(publicKey)) }] };
 }
 
 /** Creates an issuer that signs tokens with the installation's ServiceAccount key. `issuer` is the iss claim, an https URL. */
 export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string, now: () => Millis): TokenIssuer {
-  const key = pki.serviceAccountKey;
-  const publicDer = createPublicKey(key).export({ type: 'spki', format: 'der' });
-  const keyId = createHash('sha256').update(publicDer).digest('base64url');
+  const { keyId } = tokenKeyOf(pki);
+  const sign = (claims: JWTPayload): Promise<string> =>
+    new SignJWT(claims).setProtectedHeader({ alg: ALGORITHM, kid: keyId }).sign(pki.serviceAccountKey);
   return {
     issuer,
-    async issue(namespace, serviceAccount, options = {}) {
-      const expirationSeconds = options.expirationSeconds ?? DEFAULT_EXPIRATION_SECONDS;
-      const errors = expirationErrors(expirationSeconds);
-      if (errors.length > 0) throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors);
+    async issue(namespace, { name, uid }, options = {}) {
+      const { expirationSeconds = DEFAULT_EXPIRATION_SECONDS, node, pod, secret } = options;
+      const audiences = options.audiences?.length ? [...options.audiences] : [issuer];
       const issuedAt = Math.floor(now() / 1000);
-      const claims: JWTPayload = {
+      const id = randomUUID();
+      const token = await sign({
         iss: issuer,
-        sub: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
-        aud: options.audiences?.length ? [...options.audiences] : [issuer],
+        sub: subjectOf(namespace, name),
+        aud: audiences,
         iat: issuedAt,
         nbf: issuedAt,
         exp: issuedAt + expirationSeconds,
-        jti: randomUUID(),
-        'kubernetes.io': {
-          namespace,
-          node: options.node,
-          pod: options.pod,
-          serviceaccount: { name: serviceAccount.name, uid: serviceAccount.uid },
-        },
-      };
-      const token = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: keyId }).sign(key);
-      return { token, expirationTimestamp: formatTime((issuedAt + expirationSeconds) * 1000) };
+        jti: id,
+        'kubernetes.io': { namespace, node, pod, secret, serviceaccount: { name, uid } },
+      });
+      const expirationTimestamp = formatTime((issuedAt + expirationSeconds) * 1000);
+      return { id, audiences, expirationSeconds, status: { token, expirationTimestamp } };
     },
+    issueLegacy: (namespace, { name, uid }, secretName) =>
+      sign({
+        iss: LEGACY_ISSUER,
+        sub: subjectOf(namespace, name),
+        [LEGACY_CLAIMS.namespace]: namespace,
+        [LEGACY_CLAIMS.secret]: secretName,
+        [LEGACY_CLAIMS.name]: name,
+        [LEGACY_CLAIMS.uid]: uid,
+      }),
   };
 }
+
+const subjectOf = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`;

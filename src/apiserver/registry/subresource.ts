@@ -3,23 +3,13 @@
  * binding. Also creates Bindings, which clients may send without a subresource.
  */
 
-import type { AuthenticationV1TokenRequest, Eviction, Pod, ServiceAccount } from '../../api/generated/types.ts';
+import type { AuthenticationV1TokenRequest, Eviction, ServiceAccount } from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
-import { uidOf } from '../../machinery/meta.ts';
-import {
-  badRequest,
-  conflict,
-  invalidObject,
-  methodNotAllowed,
-  notFound,
-  serviceUnavailable,
-} from '../../machinery/status.ts';
-import { formatTime } from '../../machinery/time.ts';
+import { badRequest, invalidObject, methodNotAllowed } from '../../machinery/status.ts';
 import { runInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
-import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
@@ -29,9 +19,8 @@ import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { propagationPolicyOf } from './propagation.ts';
 import { getObject, keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
+import { checkTokenRequest, issueToken } from './tokens/token-request.ts';
 import { findSubresource } from './update.ts';
-
-const PODS_PREFIX = resourcePrefix('', 'pods');
 
 export interface SubresourceTarget {
   namespace: string | undefined;
@@ -52,6 +41,8 @@ export async function createSubresource(
   if (!name) throw badRequest('name must be provided');
   const own = decodeBody(resource, body, { ...options, subresource: definition });
   const { subresource } = target;
+  if (definition.operation === 'issueToken')
+    checkTokenRequest(own as AuthenticationV1TokenRequest, { namespace, name });
   const chain = context.admission.chainFor(resource.kind, subresource, 'CREATE');
   if (chain !== undefined) {
     const admitted = admissionRequest(
@@ -64,7 +55,7 @@ export async function createSubresource(
   }
   if (definition.operation === 'issueToken') {
     const account = (await getObject(context, resource, namespace, name)) as ServiceAccount;
-    return issueToken(context, account, own as AuthenticationV1TokenRequest);
+    return issueToken(context, account, own as AuthenticationV1TokenRequest, options.request);
   }
   if (definition.operation === 'evict') {
     await evict(context, resource, { ...target, name }, definition, own as Eviction, options);
@@ -161,61 +152,3 @@ async function applyTo(
 /** Returns the Status that answers a successful create, as upstream answers a Binding or an Eviction. */
 const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;
-
-/**
- * Returns the request with a token in its status. The token is bound to a Pod if the request names one. Throws 503 ServiceUnavailable if
- * this server issues no tokens, 422 Invalid if expirationSeconds is out of range, and the errors of boundPod().
- * Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behavior and wording).
- */
-async function issueToken(
-  context: RegistryContext,
-  account: ServiceAccount,
-  request: AuthenticationV1TokenRequest,
-): Promise<KubeObject> {
-  if (context.issueToken === undefined) throw serviceUnavailable('this server does not issue tokens');
-  const { namespace = '', name, uid = '' } = account.metadata;
-  const { audiences, expirationSeconds, boundObjectRef } = request.spec ?? {};
-  const pod = boundObjectRef === undefined ? undefined : boundPod(context, account, boundObjectRef);
-  const status = await context.issueToken(
-    namespace,
-    { name, uid },
-    {
-      audiences,
-      expirationSeconds,
-      pod: pod && { name: pod.metadata.name, uid: uidOf(pod) },
-      node: pod?.spec?.nodeName ? { name: pod.spec.nodeName } : undefined,
-    },
-  );
-  const metadata = { name, namespace, creationTimestamp: formatTime(context.timers.now()) };
-  return { ...request, metadata, status } as KubeObject;
-}
-
-interface BoundObject {
-  apiVersion?: string;
-  kind?: string;
-  name?: string;
-  uid?: string;
-}
-
-/**
- * Returns the Pod to which the token is bound, and which the claims of the token name. Throws 404 if the Pod does not exist, 409
- * if the Pod has another UID, and 400 if `bound` does not refer to a Pod that runs with this ServiceAccount.
- */
-function boundPod({ cache }: RegistryContext, account: ServiceAccount, bound: BoundObject): Pod {
-  const { namespace, name: accountName } = account.metadata;
-  if (bound.kind !== 'Pod' || bound.apiVersion !== 'v1') {
-    throw badRequest(`cannot bind token to object of type ${bound.apiVersion ?? ''}, Kind=${bound.kind ?? ''}`);
-  }
-  const name = bound.name ?? '';
-  const pod = cache.get(objectKey(PODS_PREFIX, namespace, name)) as Pod | undefined;
-  if (pod === undefined) throw notFound({ group: '', resource: 'pods' }, name);
-  if (pod.spec?.serviceAccountName !== accountName) {
-    const text = `cannot bind token for serviceaccount "${accountName}" to pod running with different serviceaccount name.`;
-    throw badRequest(text);
-  }
-  if (bound.uid && bound.uid !== pod.metadata.uid) {
-    const text = `the UID in the bound object reference (${bound.uid}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw conflict({ group: '', resource: 'pods' }, name, text);
-  }
-  return pod;
-}

@@ -370,44 +370,6 @@ describe('subresources', () => {
     expect((await registry.get(PODS, 'default', 'a')).metadata.annotations).toEqual({ seen: 'yes' });
   });
 
-  test('a token is issued for the account and its bound Pod, even while the Pod terminates', async () => {
-    const requests: unknown[] = [];
-    const { registry } = await startRegistry({
-      issueToken: async (...request) => {
-        requests.push(request);
-        return { token: 'secret', expirationTimestamp: '2026-01-01T01:00:00Z' };
-      },
-    });
-    const created = await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }));
-    const account = await registry.get(SERVICE_ACCOUNTS, 'default', 'default');
-    const uid = created.metadata.uid as string;
-    const request = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {
-        audiences: ['vault'],
-        expirationSeconds: 3607,
-        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'a', uid },
-      },
-    } as unknown as KubeObject;
-    const options = { name: 'default', subresource: 'token' };
-    const response = await registry.create(SERVICE_ACCOUNTS, 'default', request, options);
-    expect(response).toMatchObject({ kind: 'TokenRequest', status: { token: 'secret' } });
-    expect(requests).toEqual([
-      [
-        'default',
-        { name: 'default', uid: account.metadata.uid },
-        { audiences: ['vault'], expirationSeconds: 3607, pod: { name: 'a', uid }, node: { name: 'n1' } },
-      ],
-    ]);
-    // The defer containers of a terminating Pod may still need a token.
-    await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 30 });
-    expect((await registry.get(PODS, 'default', 'a')).metadata.deletionTimestamp).toBeDefined();
-    expect(await registry.create(SERVICE_ACCOUNTS, 'default', request, options)).toMatchObject({
-      status: { token: 'secret' },
-    });
-  });
-
   test('a request for an unknown subresource or kind fails with NotFound, and an unsupported verb with MethodNotAllowed', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(PODS, 'default', pod('a'));
